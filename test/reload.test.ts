@@ -4,7 +4,9 @@ import type { Config } from "../src/config/config.js";
 import { readConfig } from "../src/config/read.js";
 import { ANONYMOUS } from "../src/core/client.js";
 import { SILENT } from "../src/core/logger.js";
+import { Stop } from "../src/core/stop.js";
 import { createGateway } from "../src/gateway/gateway.js";
+import { CLI_CLIENT } from "../src/gateway/live-config.js";
 import { collectGarbage } from "./support/heap.js";
 import { settled } from "./support/met-upstream.js";
 import { until } from "./support/until.js";
@@ -46,6 +48,43 @@ test("a config that comes while everything ends starts nothing any more", async 
   await vi.advanceTimersByTimeAsync(5_000);
   expect(await world.stopping).toBe(0);
   expect(world.machine("b-0").server.channels).toEqual([]);
+});
+
+test("a config that comes while running calls finish starts nothing any more", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const world = new World(new Map([["a", 0]]));
+  await vi.advanceTimersByTimeAsync(2_000);
+  world.inEffect.stopWaiting();
+  const replaced = world.inEffect.replace(configFor(new Map([["b", 0]])), () => {});
+  await expect(replaced).rejects.toThrow("the gateway is stopping");
+  expect(world.machine("b-0").server.channels).toEqual([]);
+  world.stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await world.stopping).toBe(0);
+});
+
+test("no list waits in a config that was being put into effect when the gateway began to stop", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const world = new World(new Map([["a", 0]]));
+  await vi.advanceTimersByTimeAsync(2_000);
+  world.setMood("c", "hangs");
+  const replaced = world.inEffect.replace(configFor(new Map([["c", 0]])), () => {});
+  await settled();
+  world.inEffect.stopWaiting();
+  await vi.advanceTimersByTimeAsync(2_000);
+  await replaced;
+  let isListed = false;
+  const { catalog } = world.inEffect.pipeline;
+  void catalog.prepareLists(CLI_CLIENT, new Stop().signal).then(() => {
+    isListed = true;
+  });
+  await settled();
+  expect([catalog.starting(), isListed]).toEqual([["c"], true]);
+  world.stop();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await world.stopping).toBe(0);
 });
 
 test("a question between calls is judged as the host will be asked it", async () => {

@@ -8,7 +8,7 @@ import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";
-import { Stop, type StopSignal } from "../core/stop.js";
+import type { StopSignal } from "../core/stop.js";
 import type { Upstream, UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { ChangeNotifier } from "./change-notifier.js";
@@ -19,8 +19,9 @@ import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
 import { exposedPrefix, exposeUri, NameOwners, type Naming } from "./naming.js";
 import { RenamedEntries } from "./renamed-entries.js";
-import { type RefreshTimes, ServerLists, type ServerListsStatus } from "./server-lists.js";
+import { type RefreshTimes, ServerLists, type ServerListsStatus, type WaitLimit } from "./server-lists.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
+import { StartupWaits } from "./startup-waits.js";
 import type { CatalogView, VisibilityCheck } from "./view.js";
 import { Views } from "./views.js";
 
@@ -63,15 +64,16 @@ export interface Catalog {
   /**
    * Waits, bounded by `callWaitMs`, for what would make the view of `client` truer: servers that are starting,
    * and the first lists of its class. With `sought`, targets that the view does not have, also those that are away and
-   * may have them, as far as they can be hurried, and those that start for as long as a list. Never rejects.
+   * may have them, as far as they can be hurried, and those that start for as long as a list, until `stopWaiting`. Ends
+   * when `signal` aborts. Never rejects.
    */
-  prepare(client: Client, sought?: readonly Target[]): Promise<void>;
+  prepare(client: Client, sought?: readonly Target[], signal?: StopSignal): Promise<void>;
   /**
    * As `prepare`, for a list of `client`, which its host may keep: waits for each server in its first start up to
    * `startupWaitMs`, for a `required` one up to its `connectTimeoutMs`. Ends when `signal` aborts and at `stopWaiting`.
    */
   prepareLists(client: Client, signal: StopSignal): Promise<void>;
-  /** Lists that wait are answered with what is known, and later ones do not wait. */
+  /** Lists, and calls for a server that starts, are answered with what is known; later ones do not wait for a start. */
   stopWaiting(): void;
   /** The catalog of the config in effect: this one, or after `close` the one that has replaced it. */
   readonly latest: Catalog;
@@ -143,15 +145,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const renamedEntries = before?.renamedEntries ?? new RenamedEntries();
   const state: CatalogState = { servers, learnedUris, appPages, renamedEntries };
   /** How long a list waits for each server, in milliseconds. */
-  const listWaits = new Map(
+  const listWaitMs = new Map(
     options.servers.map(({ name, required, connectTimeoutMs = 0 }) => [
       name,
       required === true ? Math.max(times.startupWaitMs, connectTimeoutMs) : times.startupWaitMs,
     ]),
   );
-  /** The lists that wait. */
-  const waiting = new Set<Stop>();
-  let isDraining = false;
+  const startupWaits = new StartupWaits();
   let isClosed = false;
   const starts = new Map<ServerNamespace, Readonly<Record<RouteKind, Route>>>();
   const owners = new NameOwners(spaces, naming.reserved ?? [], naming);
@@ -254,6 +254,24 @@ export function createCatalog(options: CatalogOptions): Catalog {
     return spaces.filter((space) => isServerShown(client, space, () => views.of(client)));
   }
 
+  const listWait = ({ name }: ServerLists, signal: StopSignal): WaitLimit => ({
+    ms: listWaitMs.get(name) ?? times.startupWaitMs,
+    signal,
+  });
+
+  async function waitForLists(
+    client: Client,
+    late: readonly ServerLists[],
+    signal: StopSignal,
+  ): Promise<void> {
+    await startupWaits.during(signal, (end) =>
+      Promise.all(late.flatMap((server) => server.prepare(client, listWait(server, end)) ?? [])),
+    );
+    // A config that was replaced meanwhile is not the one whose servers the host will call.
+    const { latest } = catalog;
+    if (latest !== catalog) await latest.prepareLists(client, signal);
+  }
+
   /** A client of a kind that no rule has distinguished yet. */
   const unknownClient = (principal: Principal, endpoint: string): Client => ({
     principal,
@@ -273,42 +291,29 @@ export function createCatalog(options: CatalogOptions): Catalog {
       // A list that was filtered for one principal is not shared with others.
       return isVisible === undefined ? whole : { ...whole, scope: "private" };
     },
-    prepare(client, sought = []) {
+    prepare(client, sought = [], signal) {
       // A hidden server is neither connected nor waited for on behalf of this client.
       const waits = visibleServers(client).flatMap((space) => {
         const server = servers.get(space.name);
+        if (server === undefined) return [];
         const mayHave = (target: Target): boolean =>
           target.name.startsWith(exposedPrefixOf(space, target.kind));
-        if (!sought.some(mayHave)) return server?.prepare(client) ?? [];
-        const limit = { ms: listWaits.get(space.name) ?? times.callWaitMs };
-        const started = server?.isStarting === true ? server.prepare(client, limit) : server?.prepare(client);
-        return [started, server?.connectAndPrepare(client)].filter((wait) => wait !== undefined);
+        const isSought = sought.some(mayHave);
+        const started =
+          isSought && server.isStarting && !startupWaits.isOver
+            ? startupWaits.during(signal, async (end) => server.prepare(client, listWait(server, end)))
+            : server.prepare(client, { ms: times.callWaitMs, signal });
+        const connected = isSought ? server.connectAndPrepare(client, signal) : undefined;
+        return [started, connected].filter((wait) => wait !== undefined);
       });
       return waits.length === 0 ? RESOLVED : Promise.all(waits).then(() => {});
     },
-    async prepareLists(client, signal) {
-      if (isDraining) return;
-      const stop = new Stop();
-      const waits = visibleServers(client).flatMap(({ name }) => {
-        const limit = { ms: listWaits.get(name) ?? times.startupWaitMs, signal: stop.signal };
-        return servers.get(name)?.prepare(client, limit) ?? [];
-      });
-      if (waits.length === 0) return;
-      const end = (): void => stop.abort();
-      waiting.add(stop);
-      signal.addEventListener("abort", end, { once: true });
-      if (signal.aborted) end();
-      await Promise.all(waits);
-      signal.removeEventListener("abort", end);
-      waiting.delete(stop);
-      // A config that was replaced meanwhile is not the one whose servers the host will call.
-      const { latest } = catalog;
-      if (latest !== catalog) await latest.prepareLists(client, signal);
+    prepareLists(client, signal) {
+      if (startupWaits.isOver) return RESOLVED;
+      const late = visibleLists(client).filter((server) => !server.isPrepared(client));
+      return late.length === 0 ? RESOLVED : waitForLists(client, late, signal);
     },
-    stopWaiting() {
-      isDraining = true;
-      for (const stop of waiting) stop.abort();
-    },
+    stopWaiting: () => startupWaits.end(),
     get latest() {
       const successor = isClosed ? state.successor : undefined;
       return successor?.latest ?? catalog;

@@ -5,7 +5,7 @@ import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
-import { awaitWithin, type StopSignal, withTimeout } from "../core/stop.js";
+import { awaitWithin, type StopSignal } from "../core/stop.js";
 import {
   type ListScope,
   type ServerFacts,
@@ -56,7 +56,7 @@ export interface ServerListsOptions {
 /** How long a client waits at most, in milliseconds, and what ends its wait before. */
 export interface WaitLimit {
   readonly ms: number;
-  readonly signal?: StopSignal;
+  readonly signal?: StopSignal | undefined;
 }
 
 /** What the status page shows of the lists of one server. */
@@ -178,17 +178,22 @@ export class ServerLists {
     client: Client,
     limit: WaitLimit = { ms: this.#options.times.callWaitMs },
   ): Promise<void> | undefined {
+    return this.isPrepared(client) ? undefined : this.#wait(client, limit);
+  }
+
+  /** Whether `client` can be given its lists at once; what is older than it should be is refreshed in the background. */
+  isPrepared(client: Client): boolean {
     const listScope = this.#register(client);
-    if (this.isStarting || !this.#lists.isComplete(listScope)) return this.#wait(client, limit);
+    if (this.isStarting || !this.#lists.isComplete(listScope)) return false;
     this.#refreshExpired(listScope);
-    return undefined;
+    return true;
   }
 
   /**
    * As `prepare`, for a client that looks for something which this server may have: while nothing is known of what it
    * lists and it is away, it would have to wait for the next attempt, which may be a minute off.
    */
-  connectAndPrepare(client: Client): Promise<void> | undefined {
+  connectAndPrepare(client: Client, signal?: StopSignal): Promise<void> | undefined {
     const { upstream, facts } = this;
     if (upstream.state !== "backoff" || upstream.connectNow === undefined) return undefined;
     if (facts !== undefined && !this.#away) return undefined;
@@ -196,7 +201,7 @@ export class ServerLists {
       .connectNow()
       .then(() => this.#loaded)
       .then(() => this.prepare(client));
-    return withTimeout(this.#options.times.callWaitMs, found);
+    return awaitWithin(this.#options.times.callWaitMs, found, signal);
   }
 
   /**

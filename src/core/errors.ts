@@ -194,6 +194,12 @@ export function ambiguousMethod(method: string, servers: readonly string[]): Gat
   return new GatewayError(code, source, message, options);
 }
 
+/** The error for a call that its host cancelled while it waited for servers that start; `cause` says why. */
+export const cancelledWhileStarting = (method: string, cause: unknown): GatewayError =>
+  new GatewayError("cancelled", "downstream", `${method} was cancelled while servers were starting`, {
+    cause,
+  });
+
 const isProtocolError = ({ code, options }: GatewayError): boolean =>
   code === "unknown_target" ||
   code === "state_rejected" ||

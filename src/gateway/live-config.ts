@@ -1,5 +1,6 @@
 /** Which config is in effect, what do edges see of it, and how does the next one replace it, as a whole and without an interruption? */
 import type { Config } from "../config/config.js";
+import type { Handler } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { ChangeFeed, GatewayApi } from "../core/gateway-api.js";
@@ -31,7 +32,8 @@ export class LiveConfig implements ConfigInEffect {
   readonly #changeFeed: PersistentChangeFeed;
   #pipeline: Pipeline;
   #replacing: Promise<void> = Promise.resolve();
-  #closed = false;
+  /** The gateway drains or has stopped. */
+  #isStopping = false;
 
   /** Builds the pipeline of `config`, and with it starts its servers. */
   constructor(config: Config, parts: GatewayParts) {
@@ -51,6 +53,8 @@ export class LiveConfig implements ConfigInEffect {
 
   readonly evaluateQuestion: EvaluateQuestion = (server, client, question) =>
     this.#pipeline.evaluateQuestion(server, client, question);
+
+  readonly route: Handler = (call) => this.#pipeline.route(call);
 
   get isAggregated(): boolean {
     return this.#pipeline.config.servers.length > 1;
@@ -74,14 +78,15 @@ export class LiveConfig implements ConfigInEffect {
     return this.#replacing;
   }
 
-  /** Lists that wait for servers in their first start are answered with what is known. */
+  /** Lists and calls that wait for servers in their first start are answered with what is known; no config replaces this one. */
   stopWaiting(): void {
+    this.#isStopping = true;
     this.#pipeline.catalog.stopWaiting();
   }
 
   /** Stops every server, after a replacement that is running. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isStopping = true;
     await this.#replacing.catch(() => {});
     this.#pipeline.catalog.close();
     const servers = [...this.#pipeline.servers.values()].map((server) => server.close());
@@ -89,11 +94,12 @@ export class LiveConfig implements ConfigInEffect {
   }
 
   async #replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {
-    if (this.#closed) throw new Error("the gateway is stopping and takes no other config");
+    if (this.#isStopping) throw new Error("the gateway is stopping and takes no other config");
     const before = this.#pipeline;
     const built = createPipeline(next, this.#parts, this, before);
     // Hosts use the old catalog until the new one has the lists of new servers.
     await built.catalog.prepare(CLI_CLIENT);
+    if (this.#isStopping) built.catalog.stopWaiting();
     this.#pipeline = built;
     adopt(next, before.config);
     this.#changeFeed.switchTo(built.catalog.changes, (client, change) => {

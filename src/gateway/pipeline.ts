@@ -37,6 +37,8 @@ export interface Pipeline {
   readonly schemas: ToolSchemas;
   readonly tasks: Tasks;
   readonly handle: Handler;
+  /** The innermost part of `handle`, for a call that has passed the middleware of an earlier config. */
+  readonly route: Handler;
   /** Evaluates a question of a server to a session while no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
 }
@@ -79,6 +81,7 @@ export function createPipeline(
   );
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
+  const route = router({ catalog, handlers, tasks, methods, listPolicy, inEffect: inEffect.route });
   const handle = compose(
     [
       locate(catalog, tasks, methods), // outermost: log, metrics and policy know the server and the tool of every call
@@ -92,7 +95,7 @@ export function createPipeline(
       policy.access, // refuse before anything is spent
       policy.limits, // after access: a refused call takes no token; a later round was paid by the first
     ],
-    router({ catalog, handlers, tasks, methods, listPolicy }),
+    route,
   );
   const renamings = new RenamingCache(catalog);
   const evaluateQuestion: EvaluateQuestion = (server, client, question) => {
@@ -103,7 +106,7 @@ export function createPipeline(
     // The policy evaluates the question in the form that the client will receive.
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
-  return { config, servers, catalog, policy, schemas, tasks, handle, evaluateQuestion };
+  return { config, servers, catalog, policy, schemas, tasks, handle, route, evaluateQuestion };
 }
 
 /** A server that is hidden from a client cannot send it questions. */

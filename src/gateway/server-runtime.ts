@@ -1,6 +1,7 @@
 /** How does a server run: what outlives a config, whom it may ask between calls, and how it drains when no config has it? */
 import { needsRestart } from "../config/changes.js";
 import type { ServerConfig } from "../config/config.js";
+import type { Handler } from "../core/call.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { UpstreamObserver } from "../core/upstream.js";
@@ -31,6 +32,8 @@ export interface ServerRuntime {
 export interface ConfigInEffect {
   /** Evaluates a question that a server sends to a session while no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
+  /** Answers a call that has passed the middleware of an earlier config. */
+  readonly route: Handler;
   /** Whether hosts see several servers. */
   readonly isAggregated: boolean;
 }

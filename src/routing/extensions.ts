@@ -1,8 +1,8 @@
 /** Which methods of extensions may be forwarded, which servers declare one, and how are skills listed and found (SEP-2640)? */
 
 import type { Catalog } from "../catalog/catalog.js";
-import type { Call, Reply } from "../core/call.js";
-import { unknownMethod, unknownTarget } from "../core/errors.js";
+import type { Call, Handler, Reply } from "../core/call.js";
+import { cancelledWhileStarting, unknownMethod, unknownTarget } from "../core/errors.js";
 import { LIST_METHODS } from "../core/lists.js";
 import { TARGETED_METHODS, TASK_METHODS } from "../core/methods.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
@@ -54,9 +54,11 @@ export function declaresMethod(capabilities: JsonObject | undefined, method: str
 const shortName = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
 interface SkillsOptions {
-  readonly catalog: Pick<Catalog, "view" | "prepareLists" | "capabilities" | "reachable">;
+  readonly catalog: Pick<Catalog, "view" | "prepareLists" | "latest" | "capabilities" | "reachable">;
   /** Sends the request for one server's part of a list. */
   readonly sendEach: Send;
+  /** The router of the config in effect. */
+  readonly inEffect: Handler | undefined;
 }
 
 /** The skill methods. */
@@ -72,7 +74,7 @@ interface Skills {
 /** The methods about one skill or one of its folders; each carries a `uri`. */
 export const SKILL_METHODS: ReadonlySet<string> = new Set(["skills/get", "resources/directory/read"]);
 
-export function skills({ catalog, sendEach }: SkillsOptions): Skills {
+export function skills({ catalog, sendEach, inEffect }: SkillsOptions): Skills {
   const serves = (server: string, { client, method }: Call): boolean => {
     const declared = objectAt(objectAt(catalog.capabilities(server, client), "extensions"), SKILLS_EXTENSION);
     return method === "resources/directory/read" ? declared?.directoryRead === true : declared !== undefined;
@@ -86,6 +88,9 @@ export function skills({ catalog, sendEach }: SkillsOptions): Skills {
   return {
     async list(call) {
       await catalog.prepareLists(call.client, call.signal);
+      if (call.signal.aborted) throw cancelledWhileStarting(call.method, call.signal.reason);
+      // Only the router of the new config reaches its servers.
+      if (inEffect !== undefined && catalog.latest !== catalog) return inEffect(call);
       const servers = serversOf(call);
       const view = catalog.view(call.client);
       // A skill that may not be read, or whose URI leads to another server, is not listed.

@@ -42,7 +42,7 @@ export function locate(
       const targets = targetsOf(call);
       if (targets.length === 0 && !hasNoTarget(call.method)) return next(call);
       // The server may be starting, in backoff, or not yet loaded for clients of this kind.
-      return catalog.prepare(call.client, targets).then(() => {
+      return catalog.prepare(call.client, targets, call.signal).then(() => {
         const late = find(call);
         return next(late === undefined ? call : { ...call, route: late });
       });

@@ -3,7 +3,13 @@ import type { Catalog } from "../catalog/catalog.js";
 import { type Cursor, readCursor } from "../catalog/pagination.js";
 import type { Call, Handler, Middleware, Notice, Reply, Route } from "../core/call.js";
 import { cursorIn, invalidParams } from "../core/check-params.js";
-import { ambiguousTarget, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";
+import {
+  ambiguousTarget,
+  cancelledWhileStarting,
+  GatewayError,
+  unknownMethod,
+  unknownTarget,
+} from "../core/errors.js";
 import { LIST_METHODS, type ListKind } from "../core/lists.js";
 import {
   methodRoute,
@@ -49,6 +55,8 @@ export interface RouterOptions {
   readonly methods: Pick<MethodRoutes, "find" | "ownParams">;
   /** Rules and limits that the request to each server of a merged list passes. Default: none. */
   readonly listPolicy?: Middleware;
+  /** The router of the config in effect, for a list during whose wait the config was replaced. Default: this one. */
+  readonly inEffect?: Handler;
 }
 
 /** The result for a server without completions (2026-07-28: server/utilities/completion). */
@@ -62,12 +70,12 @@ const NO_COMPLETIONS: Reply = {
  *
  * @throws GatewayError where no server has the target or serves the method.
  */
-export function router({ catalog, handlers, tasks, methods, listPolicy }: RouterOptions): Handler {
+export function router({ catalog, handlers, tasks, methods, listPolicy, inEffect }: RouterOptions): Handler {
   const lists = listHandler(catalog);
   const send = sender({ catalog, handlers, tasks });
   const sendEach = listPolicy === undefined ? send : sendThroughPolicy(send, listPolicy);
   const ofTasks = taskCalls({ catalog, tasks, send, sendEach });
-  const ofSkills = skills({ catalog, sendEach });
+  const ofSkills = skills({ catalog, sendEach, inEffect });
 
   function sendTo(route: Route, call: Call): Promise<Reply> {
     const { method, params } = call;
@@ -82,6 +90,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy }: Router
   }
 
   function refuseTarget(call: Call): GatewayError {
+    if (call.signal.aborted) return cancelledWhileStarting(call.method, call.signal.reason);
     const target = targetOf(call.method, call.params);
     if (target === undefined) {
       const message = `${call.method} has no unique target: its params need ${TARGETED_METHODS[call.method]?.needs}`;
@@ -222,7 +231,7 @@ export function listHandler(catalog: Pick<Catalog, "prepareLists" | "latest">): 
     if (kind === undefined) throw new TypeError(`${call.method} is not a list`);
     const cursor = cursorOf(kind, call.params);
     await catalog.prepareLists(call.client, call.signal);
-    if (call.signal.aborted) throw listCancelled(call);
+    if (call.signal.aborted) throw cancelledWhileStarting(call.method, call.signal.reason);
     const { latest } = catalog;
     return {
       kind: "result",
@@ -231,11 +240,6 @@ export function listHandler(catalog: Pick<Catalog, "prepareLists" | "latest">): 
     };
   };
 }
-
-const listCancelled = ({ method, signal }: Call): GatewayError =>
-  new GatewayError("cancelled", "downstream", `${method} was cancelled while servers were starting`, {
-    cause: signal.reason,
-  });
 
 const cursorOf = (kind: ListKind, params: JsonObject): Cursor | undefined =>
   cursorIn(params, (text) => {

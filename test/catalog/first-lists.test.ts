@@ -97,6 +97,13 @@ describe("the first list", () => {
   });
 });
 
+test("a list for which nothing starts makes no wait of its own", async () => {
+  const catalog = catalogOf([fakeUpstream("files", { lists: { tools: [tool("read")] } })]);
+  await settle();
+  const { signal } = new Stop();
+  expect(catalog.prepareLists(fakeClient(), signal)).toBe(catalog.prepareLists(fakeClient(), signal));
+});
+
 describe("no list waits", () => {
   test("for a server that hangs at its start, once the time is over", async () => {
     const catalog = catalogOf([starting("stuck")]);

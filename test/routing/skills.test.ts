@@ -1,9 +1,10 @@
 /** Skills of several servers (SEP-2640): one listing, and each skill where it is. */
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
+import type { UpstreamState } from "../../src/core/upstream.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { server } from "../catalog/support.js";
-import { fakeTime, settle } from "../support/fake-time.js";
+import { fakeTime, pass, settle } from "../support/fake-time.js";
 import {
   type FakeUpstream,
   fakeCall,
@@ -26,9 +27,14 @@ const skill = (path: string, of = path): JsonObject => ({
 });
 
 /** A server of skills by their paths, one on each page. */
-function serving(name: string, paths: readonly string[], settings: JsonObject = {}): FakeUpstream {
+function serving(
+  name: string,
+  paths: readonly string[],
+  settings: JsonObject = {},
+  state: UpstreamState = "ready",
+): FakeUpstream {
   const capabilities = { resources: {}, extensions: { "io.modelcontextprotocol/skills": settings } };
-  return fakeUpstream(name, { capabilities }).answers(({ method, params }) => {
+  return fakeUpstream(name, { capabilities, state }).answers(({ method, params }) => {
     if (method !== "skills/list") return resultReply({ method, params });
     const at = Number(params.cursor ?? 0);
     const next = at + 1 < paths.length ? { nextCursor: String(at + 1) } : {};
@@ -73,6 +79,22 @@ describe("skills/list", () => {
     });
     await settle();
     expect(resultOf(await list(front)).skills).toEqual([skill("one/pdf", "pdf")]);
+  });
+
+  test("that waits while the config is replaced has the skills of the servers of the new config", async () => {
+    const one = serving("one", ["pdf"], {}, "starting");
+    const two = serving("two", ["refunds"], {}, "starting");
+    let next: Front | undefined;
+    const before = frontOf([one], {}, () => next ?? before);
+    const listed = list(before);
+    await pass(1_000);
+    next = frontOf([one, two], { before: before.catalog });
+    before.catalog.close();
+    one.becomeReady();
+    await pass(1_000);
+    two.becomeReady();
+    await settle();
+    expect(resultOf(await listed).skills).toEqual([skill("one/pdf", "pdf"), skill("two/refunds", "refunds")]);
   });
 
   test("is not there where no server in sight has skills", async () => {

@@ -18,13 +18,19 @@ export interface Front {
   readonly tasks: Tasks;
 }
 
-export function frontOf(upstreams: readonly FakeUpstream[], options: CatalogUnderTest = {}): Front {
+/** `inEffect`: the front of the config that has replaced this one. */
+export function frontOf(
+  upstreams: readonly FakeUpstream[],
+  options: CatalogUnderTest = {},
+  inEffect?: () => Front,
+): Front {
   const catalog = catalogOf(upstreams, options);
   const handlers = new Map(upstreams.map(({ name, call }): [string, Handler] => [name, call]));
   const tasks = new Tasks(createSecretKey(Buffer.alloc(32, "tasks")));
   const methods = new MethodRoutes(catalog, tasks);
+  const later = inEffect !== undefined && { inEffect: (call: Call) => inEffect().handle(call) };
   const front = [locate(catalog, tasks, methods), errorBoundary(SILENT)];
-  const handle = compose(front, router({ catalog, handlers, tasks, methods }));
+  const handle = compose(front, router({ catalog, handlers, tasks, methods, ...later }));
   return { catalog, handle, tasks };
 }
 

@@ -1,0 +1,34 @@
+/** What ends the waits for servers in their first start? The end of the start, the end of the call, and the drain. */
+import { Stop, type StopSignal } from "../core/stop.js";
+
+/** The waits of one catalog. */
+export class StartupWaits {
+  readonly #stops = new Set<Stop>();
+  #isOver = false;
+
+  /** Whether the gateway drains, so that nothing waits for a first start any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Ends all waits. */
+  end(): void {
+    this.#isOver = true;
+    for (const stop of this.#stops) stop.abort();
+  }
+
+  /** Runs `wait`, which ends early when the signal it gets aborts: with `signal`, and at `end`. */
+  async during(
+    signal: StopSignal | undefined,
+    wait: (signal: StopSignal) => Promise<unknown>,
+  ): Promise<void> {
+    const stop = new Stop();
+    const abort = (): void => stop.abort();
+    this.#stops.add(stop);
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true || this.#isOver) abort();
+    await wait(stop.signal);
+    signal?.removeEventListener("abort", abort);
+    this.#stops.delete(stop);
+  }
+}
