@@ -15,7 +15,7 @@ import { exchangeWithApi } from "./api-exchange.js";
 import { type ApiSource, loadApi } from "./load-api.js";
 import type { ApiDescription, Operation } from "./operation.js";
 import { readAnswer } from "./read-answer.js";
-import { UnusableArgument } from "./write-body.js";
+import { UnusableArgument } from "./unusable-argument.js";
 import { type ApiAddress, writeApiRequest } from "./write-request.js";
 
 /**
@@ -51,7 +51,7 @@ class OpenApiChannel implements Channel {
   #settleClosed!: (reason: GatewayError) => void;
 
   constructor({ name, transport, connectTimeoutMs }: ApiSource, api: ApiDescription) {
-    const { pathname, search } = new URL(api.baseUrl);
+    const { pathname, search, searchParams } = new URL(api.baseUrl);
     this.#pool = new HttpPool({ url: api.baseUrl, connectTimeoutMs });
     this.#target = new HttpTarget(
       { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs },
@@ -60,6 +60,7 @@ class OpenApiChannel implements Channel {
     this.#address = {
       path: pathname.replace(/\/+$/, ""),
       query: search,
+      queryNames: [...searchParams.keys()],
       headers: this.#target.headers,
     };
     this.#operations = new Map(

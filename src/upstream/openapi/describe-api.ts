@@ -38,7 +38,10 @@ export async function describeApi(
     ...readOperations(document, {
       include: settings.include,
       exclude: settings.exclude,
-      configured: { headers: new Set(settings.headers), query: new Set(searchParams.keys()) },
+      configured: {
+        headers: new Set(settings.headers),
+        query: new Set([...searchParams.keys()].map((name) => name.toLowerCase())),
+      },
       ...(settings.baseUrl === undefined && { isOwnServer }),
     }),
   };

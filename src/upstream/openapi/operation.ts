@@ -24,6 +24,8 @@ export interface Parameter {
   readonly allowReserved: boolean;
   /** True where the value is written as JSON (`content` instead of `schema`). */
   readonly isJson: boolean;
+  /** False where the schema admits no object, or says nothing of it and members would be names of their own. */
+  readonly takesObject: boolean;
   readonly required: boolean;
 }
 
@@ -44,6 +46,8 @@ export interface RequestBody {
   readonly required: boolean;
   /** Fields of a form that need more than the default. */
   readonly fields: Readonly<Record<string, FormField>>;
+  /** All fields of a form that the document names. */
+  readonly names: readonly string[];
 }
 
 /** One operation: its tool, and how its request is written. */

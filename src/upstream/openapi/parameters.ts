@@ -1,7 +1,9 @@
 /** Which arguments does an operation take, and where does each of them go? */
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { objectAdmission } from "./object-values.js";
 import type { Parameter, ParameterPlace, Style } from "./operation.js";
 import type { References } from "./references.js";
+import { isExploded } from "./styles.js";
 import type { SchemaConverter } from "./tool-schema.js";
 
 /** The parameters of one operation, before they are read. */
@@ -53,8 +55,8 @@ export function readParameters(source: ParameterSource): Parameters {
   const inPath = new Set([...source.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string));
   const isUsable = ({ place, name }: Described): boolean => {
     if (place === "path") return inPath.has(name);
-    if (place === "query") return !source.configured.query.has(name);
     const lower = name.toLowerCase();
+    if (place === "query") return !source.configured.query.has(lower);
     if (place === "header")
       return (
         !RESERVED_HEADERS.has(lower) &&
@@ -76,7 +78,7 @@ export function readParameters(source: ParameterSource): Parameters {
       const argument = freeName(one.name, place, taken);
       taken.add(argument);
       properties.push([argument, argumentSchema(one.object, source.converter)]);
-      parameters.push(parameterOf(one, argument));
+      parameters.push(parameterOf(one, argument, source.references));
     }
   }
   return { parameters, properties: Object.fromEntries(properties) };
@@ -96,7 +98,8 @@ function describedParameters({ lists, references }: ParameterSource): ReadonlyMa
       const name = stringAt(object, "name");
       const place = PLACES.find((one) => one === object?.in);
       if (object === undefined || name === undefined || name === "" || place === undefined) continue;
-      found.set(`${place} ${name}`, { place, name, object });
+      // Names of headers are the same in any case.
+      found.set(`${place} ${place === "header" ? name.toLowerCase() : name}`, { place, name, object });
     }
   }
   return found;
@@ -110,17 +113,24 @@ function freeName(name: string, place: ParameterPlace, taken: ReadonlySet<string
   return free;
 }
 
-function parameterOf({ place, name, object }: Described, argument: string): Parameter {
+function parameterOf(
+  { place, name, object }: Described,
+  argument: string,
+  references: References,
+): Parameter {
   const [usual = "simple"] = STYLES[place];
   const style = STYLES[place].find((one) => one === object.style) ?? usual;
+  const explode = typeof object.explode === "boolean" ? object.explode : style === "form";
+  const admission = objectAdmission(object.schema, references);
   return {
     argument,
     name,
     in: place,
     style,
-    explode: typeof object.explode === "boolean" ? object.explode : style === "form",
+    explode,
     allowReserved: object.allowReserved === true,
     isJson: objectAt(object, "content") !== undefined,
+    takesObject: admission === "yes" || (admission === "open" && !isExploded({ style, explode })),
     required: place === "path" || object.required === true,
   };
 }

@@ -36,6 +36,7 @@ export function readRequestBody(
     mediaType: mediaType.includes("*") ? "application/json" : mediaType,
     required: body?.required === true,
     fields: kind === "form" || kind === "multipart" ? formFields(media, references) : {},
+    names: kind === "form" || kind === "multipart" ? fieldNames(media, references) : [],
   };
   const description = stringAt(body, "description")?.trim();
   const schema = argumentSchema(kind, mediaType, media, converter);
@@ -67,11 +68,16 @@ function argumentSchema(
 
 const STYLES: readonly Style[] = ["form", "spaceDelimited", "pipeDelimited", "deepObject"];
 
+function fieldNames({ schema, encoding }: JsonObject, references: References): readonly string[] {
+  const encoded = isObject(encoding) ? Object.keys(encoding) : [];
+  return [...new Set([...Object.keys(propertiesOf(schema, references)), ...encoded])];
+}
+
 function formFields({ schema, encoding }: JsonObject, references: References): Record<string, FormField> {
   const properties = propertiesOf(schema, references);
   const encodings = isObject(encoding) ? encoding : {};
   const fields: [string, FormField][] = [];
-  for (const name of new Set([...Object.keys(properties), ...Object.keys(encodings)])) {
+  for (const name of fieldNames({ schema, encoding }, references)) {
     const given = objectAt(encodings, name) ?? {};
     const isBinary = isBinarySchema(properties[name], references);
     const contentType = stringAt(given, "contentType")?.split(",")[0]?.trim();

@@ -11,6 +11,10 @@ export interface StyleOptions {
   readonly encode: (text: string) => string;
 }
 
+/** Whether the members of an object are written under names of their own, like parameters. */
+export const isExploded = ({ style, explode }: Pick<StyleOptions, "style" | "explode">): boolean =>
+  explode && (style === "form" || style === "matrix");
+
 /** A name and its value in a query, a form or a cookie; both are encoded. */
 export type Pair = readonly [name: string, value: string];
 
@@ -59,9 +63,9 @@ export function pairsOf(name: string, value: unknown, options: StyleOptions): re
   }
   if (isObject(value)) {
     const members = membersOf(value);
-    return explode && style === "form"
-      ? members.map(([inner, one]) => [encode(inner), text(one)])
-      : [[key, members.flatMap(([inner, one]) => [encode(inner), text(one)]).join(separator)]];
+    return isExploded(options)
+      ? members.map(([inner, one]) => [encodeValue(inner), text(one)])
+      : [[key, members.flatMap(([inner, one]) => [encodeValue(inner), text(one)]).join(separator)]];
   }
   return [[key, text(value)]];
 }
@@ -70,7 +74,9 @@ export function pairsOf(name: string, value: unknown, options: StyleOptions): re
 function deepPairs(key: string, value: unknown, encode: (text: string) => string): readonly Pair[] {
   if (Array.isArray(value)) return value.flatMap((one, index) => deepPairs(`${key}[${index}]`, one, encode));
   if (isObject(value))
-    return membersOf(value).flatMap(([inner, one]) => deepPairs(`${key}[${encode(inner)}]`, one, encode));
+    return membersOf(value).flatMap(([inner, one]) =>
+      deepPairs(`${key}[${encodeValue(inner)}]`, one, encode),
+    );
   return [[key, encode(plainText(value))]];
 }
 
@@ -83,4 +89,4 @@ export const encodeValue = (text: string): string =>
 
 /** The same with the reserved characters left as they are, without those that would begin another parameter. */
 export const encodeReserved = (text: string): string =>
-  encodeURI(text.toWellFormed()).replace(/[&#+]/g, encodeURIComponent);
+  encodeURI(text.toWellFormed()).replace(/[&#+;]/g, encodeURIComponent);

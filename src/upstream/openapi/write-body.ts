@@ -2,13 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { refuseTaken } from "./given-values.js";
 import type { FormField, RequestBody } from "./operation.js";
 import { encodeValue, type Pair, pairsOf, plainText } from "./styles.js";
-
-/** The arguments cannot be sent; the message tells the model which one, and why. */
-export class UnusableArgument extends Error {
-  override readonly name = "UnusableArgument";
-}
+import { TakenNames } from "./taken-names.js";
+import { UnusableArgument } from "./unusable-argument.js";
 
 /** A body and its type. */
 export interface WrittenBody {
@@ -31,17 +29,24 @@ export function writeBody(body: RequestBody, value: unknown): WrittenBody | unde
     case "binary":
       return { contentType, content: bytesOf("body", value) };
     case "form":
-      return { contentType, content: writeForm(body, membersOf(value)) };
+      return { contentType, content: writeForm(body, membersOf(body, value)) };
     case "multipart":
-      return writeMultipart(body, membersOf(value));
+      return writeMultipart(body, membersOf(body, value));
   }
 }
 
 type Members = readonly (readonly [string, unknown])[];
 
-function membersOf(value: unknown): Members {
+/** The fields of a form. One that the document does not name may not be taken for one that it names. */
+function membersOf({ names }: RequestBody, value: unknown): Members {
   if (!isObject(value))
     throw new UnusableArgument('the argument "body" must be an object: the fields of a form');
+  const described = new Set(names);
+  const others = Object.keys(value).filter((name) => !described.has(name));
+  if (others.length > 0) {
+    const taken = new TakenNames(names);
+    for (const name of others) refuseTaken("body", name, [name], taken);
+  }
   return Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== null);
 }
 
@@ -52,14 +57,21 @@ const fieldOf = ({ fields }: RequestBody, name: string): FormField =>
 
 /** Without a style lists are repeated and objects are JSON (3.1.1, "Encoding Object"). */
 function writeForm(body: RequestBody, members: Members): string {
+  let taken: TakenNames | undefined;
   const pairs = members.flatMap(([name, value]): readonly Pair[] => {
     const { style, explode } = fieldOf(body, name);
     if (style === undefined && isObject(value)) return [[encodeValue(name), encodeValue(writeJson(value))]];
-    return pairsOf(name, value, {
+    const written = pairsOf(name, value, {
       style: style ?? "form",
       explode: explode ?? (style === undefined || style === "form"),
       encode: encodeValue,
     });
+    const chosen = written.map(([one]) => decodeURIComponent(one)).filter((one) => one !== name);
+    if (chosen.length > 0) {
+      taken ??= new TakenNames(new Set([...body.names, ...members.map(([one]) => one)]));
+      refuseTaken(`body.${name}`, name, chosen, taken);
+    }
+    return written;
   });
   return pairs.map((pair) => pair.join("=")).join("&");
 }
@@ -82,7 +94,7 @@ function writeMultipart(body: RequestBody, members: Members): WrittenBody {
 }
 
 function partOf(name: string, value: unknown, { isBinary, contentType }: FormField) {
-  const quoted = quotedName(name);
+  const quoted = checkedName(name);
   const disposition = `Content-Disposition: form-data; name="${quoted}"`;
   if (isBinary) {
     const type = contentType ?? "application/octet-stream";
@@ -99,9 +111,13 @@ function partOf(name: string, value: unknown, { isBinary, contentType }: FormFie
   };
 }
 
-/** As browsers write names (HTML, "multipart/form-data encoding algorithm"). */
-const quotedName = (name: string): string =>
-  name.replace(/["\r\n]/g, (character) => encodeURIComponent(character));
+/** Parsers disagree on how quotes, backslashes and line breaks in a name are written. */
+function checkedName(name: string): string {
+  if (!/["\\\p{Cc}]/u.test(name)) return name;
+  throw new UnusableArgument(
+    `the name of a field of "body" may hold no quotes, backslashes or control characters: ${writeJson(name.slice(0, 100))}`,
+  );
+}
 
 function bytesOf(argument: string, value: unknown): Buffer {
   const text = typeof value === "string" ? value.replace(/^data:[^,]*;base64,/, "").replace(/\s+/g, "") : "?";

@@ -1,11 +1,15 @@
 /** How do the arguments of a tool call become the HTTP request of an operation? */
-import type { JsonObject } from "../../wire/json.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Headers } from "../transport/channel.js";
 import type { HttpMethod, OutgoingRequest } from "../transport/http-request.js";
+import { type Given, givenValue, refuseTaken } from "./given-values.js";
 import type { Operation, Parameter } from "./operation.js";
 import { encodeReserved, encodeValue, type Pair, pairsOf, plainText, segmentText } from "./styles.js";
-import { UnusableArgument, writeBody } from "./write-body.js";
+import { TakenNames } from "./taken-names.js";
+import { UnusableArgument } from "./unusable-argument.js";
+import { writeBody } from "./write-body.js";
+import { writePath } from "./write-path.js";
 
 /** Where requests go. */
 export interface ApiAddress {
@@ -13,6 +17,8 @@ export interface ApiAddress {
   readonly path: string;
   /** The query of the base URL, with its `?`, or "". */
   readonly query: string;
+  /** The names in that query. */
+  readonly queryNames: readonly string[];
   /** Headers of every request, by names in lower case. */
   readonly headers: Headers;
 }
@@ -24,7 +30,7 @@ export function writeApiRequest(
   address: ApiAddress,
 ): OutgoingRequest & { readonly path: string } {
   checkNames(operation, given);
-  const values = (place: Parameter["in"]): readonly (readonly [Parameter, unknown])[] =>
+  const values = (place: Parameter["in"]): readonly Given[] =>
     operation.parameters
       .filter((parameter) => parameter.in === place)
       .flatMap((parameter) => {
@@ -33,9 +39,11 @@ export function writeApiRequest(
         if (!parameter.required) return [];
         throw new UnusableArgument(`the argument "${parameter.argument}" is required`);
       });
-  const path = writePath(operation.path, new Map(values("path").map((one) => [one[0].name, one])));
-  const query = joined(values("query").flatMap(([parameter, value]) => queryPairs(parameter, value)));
-  const cookies = values("cookie").flatMap(([parameter, value]) => queryPairs(parameter, value));
+  const named = (place: "query" | "cookie"): readonly Pair[] =>
+    values(place).flatMap((one) => namedPairs(operation, one, place === "query" ? address.queryNames : []));
+  const path = writePath(operation.path, values("path"));
+  const query = joined(named("query"));
+  const cookies = named("cookie");
   const headers = Object.fromEntries(
     values("header").map(([parameter, value]) => [
       parameter.name.toLowerCase(),
@@ -72,58 +80,45 @@ function checkNames(operation: Operation, given: JsonObject): void {
   throw new UnusableArgument(`there is no argument ${writeJson(unknown.slice(0, 100))}; ${names}`);
 }
 
-/** A value as JSON, for a parameter that is described by `content`. */
-const jsonOr = ({ isJson }: Parameter, value: unknown): unknown =>
-  isJson && typeof value !== "string" ? writeJson(value) : value;
-
-function writePath(template: string, values: ReadonlyMap<string, readonly [Parameter, unknown]>): string {
-  const path = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
-    const [parameter, value] = values.get(name) ?? [];
-    if (parameter === undefined) throw new UnusableArgument(`the argument "${name}" is required`);
-    const given = jsonOr(parameter, value);
-    checkSegment(parameter, given);
-    return segmentText(encodeValue(name), given, { ...parameter, encode: encodeValue });
-  });
-  // Text of the template between parameters; what parameters hold is encoded already.
-  const safe = path.replace(/[^\x21-\x7e]|[?#"<>\\^`{|}]/g, (character) =>
-    encodeURIComponent(character.toWellFormed()),
-  );
-  if (safe.split("/").some(isDotSegment))
-    throw new UnusableArgument('an argument in the path may not make it go to "." or ".."');
-  return safe;
-}
-
-const isDotSegment = (segment: string): boolean => /^(?:\.|%2e){1,2}$/i.test(segment);
-
-/**
- * Values of a path stay in their segment. Slashes are encoded, but some servers and proxies decode them before they
- * resolve `..`, so such a value is refused; an empty one would be another path.
- */
-function checkSegment({ argument }: Parameter, value: unknown): void {
-  const texts = (Array.isArray(value) ? value : [value]).map(plainText);
-  if (texts.length === 0 || texts.every((text) => text === ""))
-    throw new UnusableArgument(`the argument "${argument}" is empty, and a part of the path`);
-  if (texts.some((text) => /(?:^|[/\\])\.{1,2}(?:$|[/\\])/.test(text) || text.includes("\0")))
-    throw new UnusableArgument(
-      `the argument "${argument}" is a part of the path, and may not hold "." or ".." as a folder`,
-    );
-}
-
-function queryPairs(parameter: Parameter, value: unknown): readonly Pair[] {
+/** The pairs of one parameter. Those of an object have names that the caller chose, which must be free. */
+function namedPairs(
+  { parameters }: Operation,
+  [parameter, value]: Given,
+  configured: readonly string[],
+): readonly Pair[] {
   if (value === null) return [];
-  const encode = parameter.allowReserved && parameter.in === "query" ? encodeReserved : encodeValue;
-  return pairsOf(parameter.name, jsonOr(parameter, value), { ...parameter, encode });
+  const { name, argument, in: place } = parameter;
+  const encode = parameter.allowReserved && place === "query" ? encodeReserved : encodeValue;
+  const given = givenValue(parameter, value);
+  const pairs = pairsOf(name, given, { ...parameter, encode });
+  if (typeof given !== "object") return pairs;
+  const written = pairs.map(([one]) => decodeURIComponent(one)).filter((one) => one !== name);
+  if (written.length === 0) return pairs;
+  const others = parameters.filter((one) => one.in === place).map((one) => one.name);
+  refuseTaken(argument, name, written, new TakenNames([...others, ...configured]));
+  return pairs;
 }
 
 const joined = (pairs: readonly Pair[]): string => pairs.map((pair) => pair.join("=")).join("&");
 
 function headerText(parameter: Parameter, value: unknown): string {
-  const text = segmentText(parameter.name, jsonOr(parameter, value), {
-    ...parameter,
-    encode: (one) => one,
-  });
+  const { argument, name } = parameter;
+  const given = givenValue(parameter, value);
+  if (Array.isArray(given) || isObject(given)) checkParts(argument, given);
+  const text = segmentText(name, given, { ...parameter, encode: (one) => one });
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return text.trim();
   throw new UnusableArgument(
-    `the argument "${parameter.argument}" goes into a header, which can hold neither line breaks nor characters beyond Latin-1`,
+    `the argument "${argument}" goes into a header, which can hold neither line breaks nor characters beyond Latin-1`,
+  );
+}
+
+/** Nothing is encoded in a header: an item with a comma would be two. */
+function checkParts(argument: string, list: object): void {
+  const names = Array.isArray(list) ? [] : Object.keys(list);
+  const isSplit =
+    names.some((one) => /[,=;]/.test(one)) || Object.values(list).some((one) => plainText(one).includes(","));
+  if (!isSplit) return;
+  throw new UnusableArgument(
+    `the argument "${argument}" goes into a header, where a comma separates parts, and "=" names from values`,
   );
 }

@@ -33,7 +33,7 @@ describe("a request", () => {
       required: true,
       style,
       explode,
-      schema: {},
+      schema: { type: ["array", "object"] },
     }));
     const { call, api } = await apiWith({ parameters }, { path: "/a/{list}/{object}" });
     await call({ list: [1, 2], object: { k: "v" } });
@@ -51,7 +51,9 @@ describe("a request", () => {
     ["form", true, "#?&=+ä", "q=%23%3F%26%3D%2B%C3%A4"],
   ])("has its query in style %s, explode %s: %j", async (style, explode, value, expected) => {
     const { call, api } = await apiWith({
-      parameters: [{ name: "q", in: "query", style, explode, schema: {} }],
+      parameters: [
+        { name: "q", in: "query", style, explode, schema: { type: ["string", "array", "object"] } },
+      ],
     });
     await call({ q: value });
     expect(api.asked[0]?.url).toBe(`/x?${expected}`);

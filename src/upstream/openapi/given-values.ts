@@ -1,0 +1,33 @@
+/** What may the value of one argument be, and which names may it set in the request? */
+import { isObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { Parameter } from "./operation.js";
+import type { TakenNames } from "./taken-names.js";
+import { UnusableArgument } from "./unusable-argument.js";
+
+/** A parameter and the value of its argument. */
+export type Given = readonly [Parameter, unknown];
+
+/** The value to write: JSON for a parameter that is described by `content`. @throws UnusableArgument */
+export function givenValue({ argument, isJson, takesObject }: Parameter, value: unknown): unknown {
+  if (isJson) return typeof value === "string" ? value : writeJson(value);
+  if (isObject(value) && !takesObject)
+    throw new UnusableArgument(`the argument "${argument}" must not be an object`);
+  return value;
+}
+
+/**
+ * Refuses names that belong to another parameter or field, or that the config sets: the caller would reach what a rule
+ * allows or a fixed argument gives by another argument. @throws UnusableArgument
+ */
+export function refuseTaken(
+  argument: string,
+  own: string,
+  written: readonly string[],
+  taken: TakenNames,
+): void {
+  const found = written.find((name) => taken.has(name, own));
+  if (found === undefined) return;
+  const name = writeJson(found.slice(0, 100));
+  throw new UnusableArgument(`the argument "${argument}" must not set ${name}, which is not its own`);
+}
