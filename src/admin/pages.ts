@@ -1,5 +1,6 @@
 /** Which data the pages of `/api/v1/…` return; the console shows the same. */
 import type { MalformedEntry } from "../core/list-entries.js";
+import type { StopSignal } from "../core/stop.js";
 
 /** `GET /api/v1/status` */
 interface StatusPage {
@@ -82,9 +83,9 @@ export class BadQuery extends Error {
   override readonly name = "BadQuery";
 }
 
-/** Pages by their name after `/api/v1/`. They may throw a BadQuery. */
+/** Pages by their name after `/api/v1/`. They may throw a BadQuery; `signal` aborts when the client disconnects. */
 export interface Pages {
-  readonly [name: string]: (query: URLSearchParams) => unknown;
+  readonly [name: string]: (query: URLSearchParams, signal: StopSignal) => unknown;
 }
 
 /** The pages of one gateway; each returns the current state. */

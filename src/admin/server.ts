@@ -179,9 +179,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     if (!(Number(c.req.header("content-length")) <= MAX_CALL_BYTES)) {
       return c.json({ error: `the body needs a content-length of at most ${MAX_CALL_BYTES} bytes` }, 413);
     }
-    const gone = new AbortController();
-    c.env.outgoing.once("close", () => gone.abort());
-    const reply = (await settings.call?.(await c.req.text(), gone.signal)) ?? "null";
+    const reply = (await settings.call?.(await c.req.text(), disconnection(c.env))) ?? "null";
     return c.body(reply, 200, { "content-type": "application/json" });
   });
 
@@ -190,7 +188,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   app.get("/api/v1/:page", async (c) => {
     const page = pages.get(c.req.param("page"));
     if (page === undefined) return c.notFound();
-    const shown = (await page(new URL(c.req.url).searchParams)) ?? null;
+    const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
     return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
   });
 
@@ -201,12 +199,22 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
   app.onError((error, c) => {
     if (error instanceof BadQuery) return c.json({ error: error.message }, 400);
-    if (error instanceof GatewayError)
-      return c.json({ error: error.message }, ERRORS[error.code].http as 400 | 403);
+    if (error instanceof GatewayError) {
+      const { http } = ERRORS[error.code];
+      // What a server lacks is a result for a host, and no page for an operator.
+      return c.json({ error: error.message }, (http === 200 ? 503 : http) as 400 | 403 | 503);
+    }
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
     return c.json({ error: "internal error; see the gateway's log" }, 500);
   });
   return app;
+}
+
+/** Aborts when the client has its response or disconnects. */
+function disconnection({ outgoing }: HttpBindings): AbortSignal {
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  return gone.signal;
 }
 
 const HASHED = /^sha256:[0-9a-f]{64}$/i;

@@ -8,7 +8,7 @@ import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";
-import type { StopSignal } from "../core/stop.js";
+import { Stop, type StopSignal } from "../core/stop.js";
 import type { Upstream, UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { ChangeNotifier } from "./change-notifier.js";
@@ -102,6 +102,8 @@ export interface Catalog {
   /** A session is over: what was kept for its affinity alone goes. */
   releaseClient(affinity: string): void;
   status(): readonly ServerStatus[];
+  /** Aborts at `close`. */
+  readonly closed: StopSignal;
   close(): void;
 }
 
@@ -152,7 +154,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     ]),
   );
   const startupWaits = new StartupWaits();
-  let isClosed = false;
+  const closed = new Stop();
   const starts = new Map<ServerNamespace, Readonly<Record<RouteKind, Route>>>();
   const owners = new NameOwners(spaces, naming.reserved ?? [], naming);
   const onRenamed = (kind: ListKind, renamed: Renamed): void => renamedEntries.warn(kind, renamed, logger);
@@ -283,6 +285,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
 
   const catalog: Catalog = {
     changes,
+    closed: closed.signal,
     view: (client) => views.of(client),
     unfilteredView: (client) => views.unfiltered(client),
     freshness(client, kind) {
@@ -315,7 +318,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     stopWaiting: () => startupWaits.end(),
     get latest() {
-      const successor = isClosed ? state.successor : undefined;
+      const successor = closed.aborted ? state.successor : undefined;
       return successor?.latest ?? catalog;
     },
     starting: () => [...servers.values()].flatMap(({ name, isStarting }) => (isStarting ? [name] : [])),
@@ -376,9 +379,9 @@ export function createCatalog(options: CatalogOptions): Catalog {
         ...server.status(),
       })),
     close() {
-      isClosed = true;
       changes.close();
       for (const server of servers.values()) server.close();
+      closed.abort();
     },
   };
   if (before !== undefined) before.successor = catalog;

@@ -86,8 +86,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     () => liveConfig.pipeline.catalog.starting(),
   );
   const authentication = new LiveAuthentication(config.auth, telemetry, status);
+  const pipeline = () => liveConfig.pipeline;
   const pages = createStatusPages({
-    pipeline: () => liveConfig.pipeline,
+    pipeline,
     pendingQuestions,
     legacy: edges.legacy,
     modern: edges.modern,
@@ -95,7 +96,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     version: options.version,
   });
   const call = (body: string, signal: AbortSignal): Promise<string> =>
-    answerCallRequest(liveConfig.pipeline, callIds.next(), body, signal);
+    answerCallRequest(pipeline, callIds.next(), body, signal);
   const { ownerToken } = options;
   const listeners = createListeners(config.listen, {
     ...{ parts, edges, authentication, status, overload, pages, ownerToken, call },
@@ -110,9 +111,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       const { auth } = liveConfig.pipeline.config;
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
-    lists: (kind, as, onServer) => cliLists(liveConfig.pipeline, kind, as, onServer),
-    call: (name, args, onServer) => cliCall(liveConfig.pipeline, callIds.next(), { name, args, onServer }),
-    explain: (query, onServer) => cliExplain(liveConfig.pipeline, query, onServer),
+    lists: (kind, as, onServer) => cliLists(pipeline, kind, { as, onServer }),
+    call: (name, args, onServer) => cliCall(pipeline, callIds.next(), { name, args, onServer }),
+    explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
     missing: async () => missingServers(liveConfig.pipeline),
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);

@@ -1,6 +1,7 @@
 /** Whether the gateway can serve calls, where it listens, and whether the servers that it requires are connected. */
 import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
+import type { StopSignal } from "../core/stop.js";
 import type { ServerRuntime } from "./server-runtime.js";
 
 type Servers = ReadonlyMap<string, Pick<ServerRuntime, "config" | "upstream" | "breaker">>;
@@ -81,18 +82,24 @@ export class GatewayStatus {
 /** A required server whose first attempt fails has this long for further attempts, in ms. */
 const GRACE_MS = 5_000;
 
-/** Resolves with the reason when a required server could not be connected after the start; else never. */
-export function requiredServers(servers: Servers): Promise<GatewayError> {
+/**
+ * Resolves with the reason when a required server could not be connected after the start; else never. Observes the servers
+ * until `signal` aborts.
+ */
+export function requiredServers(servers: Servers, signal?: StopSignal): Promise<GatewayError> {
   const required = [...servers.values()].filter(({ config }) => config.required);
-  return Promise.race([...required.map(requiredServerFailure), new Promise<never>(() => {})]);
+  return Promise.race([
+    ...required.map((server) => requiredServerFailure(server, signal)),
+    new Promise<never>(() => {}),
+  ]);
 }
 
-function requiredServerFailure({
-  config,
-  upstream,
-}: Pick<ServerRuntime, "config" | "upstream">): Promise<GatewayError> {
+function requiredServerFailure(
+  { config, upstream }: Pick<ServerRuntime, "config" | "upstream">,
+  signal: StopSignal | undefined,
+): Promise<GatewayError> {
   return new Promise((resolve) => {
-    if (upstream.facts !== undefined) return;
+    if (upstream.facts !== undefined || signal?.aborted === true) return;
     let timer = setTimeout(fail, config.connectTimeoutMs + GRACE_MS);
     let failed = false;
     const unwatch = upstream.watch({
@@ -104,8 +111,10 @@ function requiredServerFailure({
         timer = setTimeout(fail, GRACE_MS);
       },
     });
+    signal?.addEventListener("abort", end, { once: true });
     function end(): void {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
       unwatch();
     }
     function fail(): void {

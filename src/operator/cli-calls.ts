@@ -1,9 +1,10 @@
 /** How commands such as `cardea list`, `call` and `explain` use a gateway without a host. */
 import { BadQuery } from "../admin/pages.js";
 import { exposedPrefix } from "../catalog/naming.js";
+import type { Config, ServerConfig } from "../config/config.js";
 import type { Reply } from "../core/call.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
-import { Stop, type StopSignal } from "../core/stop.js";
+import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { ServerRuntime } from "../gateway/server-runtime.js";
@@ -26,20 +27,29 @@ export interface ServerOutcome {
 /** Called with each server, as soon as its first start is over. */
 export type OnServer = (outcome: ServerOutcome) => void;
 
+/** The pipeline of the config in effect; it may be another one after each wait. */
+type PipelineInEffect = () => Pipeline;
+
+/** How a command waits for servers in their first start. */
+interface CliWait {
+  readonly onServer?: OnServer | undefined;
+  /** Ends the wait. */
+  readonly signal?: StopSignal | undefined;
+}
+
 /** The entries of one list, each with its server. */
 export type CliList = readonly { readonly server: string; readonly item: JsonObject }[];
 
 /** What a host sees, or one of the principal `as`, with the server of each entry, once the first start of each server is over. */
 export async function cliLists(
-  pipeline: Pipeline,
+  pipeline: PipelineInEffect,
   kind: ListKind,
-  as?: PrincipalQuery,
-  onServer?: OnServer,
+  { as, ...wait }: CliWait & { readonly as?: PrincipalQuery | undefined } = {},
 ): Promise<CliList> {
-  await awaitServers(pipeline, { onServer });
-  const client = as === undefined ? CLI_CLIENT : supposedClient(as, pipeline.config.auth);
-  if (as !== undefined) await pipeline.catalog.prepareLists(client, new Stop().signal);
-  const { entries } = pipeline.catalog.view(client).list(kind);
+  await awaitServers(pipeline, wait);
+  const client = as === undefined ? CLI_CLIENT : supposedClient(as, pipeline().config.auth);
+  if (as !== undefined) await pipeline().catalog.prepareLists(client, wait.signal ?? new Stop().signal);
+  const { entries } = pipeline().catalog.view(client).list(kind);
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
 }
 
@@ -52,12 +62,12 @@ export function readListKind(query: URLSearchParams): ListKind {
 
 /** Calls a tool by the name a host would use, as soon as its server has listed. */
 export async function cliCall(
-  pipeline: Pipeline,
+  pipeline: PipelineInEffect,
   id: number,
   { name, args, onServer, signal = new Stop().signal }: CliCall,
 ): Promise<Reply> {
-  await awaitOwner(pipeline, name, onServer);
-  return pipeline.handle({
+  await awaitOwner(pipeline, name, { onServer, signal });
+  return pipeline().handle({
     id,
     method: "tools/call",
     params: { name, arguments: args },
@@ -78,7 +88,7 @@ export async function cliCall(
  * @throws BadQuery for a body that is something else
  */
 export async function answerCallRequest(
-  pipeline: Pipeline,
+  pipeline: PipelineInEffect,
   id: number,
   body: string,
   signal: StopSignal,
@@ -114,12 +124,12 @@ interface CliCall {
 
 /** Whether a call would be allowed, and by which rule. */
 export async function cliExplain(
-  pipeline: Pipeline,
+  pipeline: PipelineInEffect,
   query: ExplainQuery,
-  onServer?: OnServer,
+  wait: CliWait = {},
 ): ReturnType<typeof explainCall> {
-  await awaitOwner(pipeline, query.name, onServer);
-  return explainCall(pipeline, query);
+  await awaitOwner(pipeline, query.name, wait);
+  return explainCall(pipeline(), query);
 }
 
 /** The servers whose first start is over, and that are not connected or could not list. */
@@ -139,58 +149,93 @@ function outcomeOf(catalog: Pipeline["catalog"], server: string): ServerOutcome 
   return { server, ok, tools: row?.counts.tools ?? 0, ...(!ok && { error }) };
 }
 
-interface ServersToAwait {
+interface ServersToAwait extends CliWait {
   /** Default: all. */
-  readonly only?: ReadonlySet<string>;
-  readonly onServer?: OnServer | undefined;
+  readonly only?: (server: ServerConfig, config: Config) => boolean;
 }
 
 /**
  * Waits for the servers that the prefix of a name leads to, and for `required` ones; for all where none of them has it.
  * So a server that hangs delays no call of another server.
  */
-async function awaitOwner(pipeline: Pipeline, name: string, onServer: OnServer | undefined): Promise<void> {
-  const { servers, naming } = pipeline.config;
-  const owners = servers.filter(
-    ({ prefix, required }) => required || name.startsWith(exposedPrefix(prefix, naming)),
-  );
-  await awaitServers(pipeline, { only: new Set(owners.map((owner) => owner.name)), onServer });
-  const view = pipeline.catalog.view(CLI_CLIENT);
+async function awaitOwner(pipeline: PipelineInEffect, name: string, wait: CliWait): Promise<void> {
+  const only: ServersToAwait["only"] = ({ prefix, required }, { naming }) =>
+    required || name.startsWith(exposedPrefix(prefix, naming));
+  await awaitServers(pipeline, { ...wait, only });
+  const view = pipeline().catalog.view(CLI_CLIENT);
   if (LIST_KINDS.some((kind) => view.find(kind, name) !== undefined)) return;
-  await awaitServers(pipeline, { onServer });
+  await awaitServers(pipeline, wait);
 }
 
 /**
- * Waits until each server has listed or its first attempt has failed; its supervisor logs the failures.
+ * What a wait may take (ms) beyond the longest `connectTimeout`, for processes that are started in turn, for listing, and
+ * for further attempts of a `required` server.
+ */
+const MARGIN_MS = 60_000;
+
+/**
+ * Waits until each server has listed or its first attempt has failed; its supervisor logs the failures. Where the config
+ * is replaced meanwhile, waits for the servers of the new one.
  *
  * @throws GatewayError when a `required` server cannot be connected.
  */
-async function awaitServers(
-  { servers, catalog }: Pipeline,
-  { only, onServer }: ServersToAwait,
-): Promise<void> {
-  const wanted = [...servers].filter(([name]) => only?.has(name) !== false);
-  const requiredServerFailed = requiredServers(servers).then((error) => Promise.reject(error));
-  const loading = wanted.map(async ([name, server]) => {
-    await firstAttemptDone(server);
-    if (server.upstream.state === "ready") await catalog.whenLoaded(name, CLI_CLIENT);
-    onServer?.(outcomeOf(catalog, name));
-  });
-  await Promise.race([Promise.all(loading), requiredServerFailed]);
+async function awaitServers(inEffect: PipelineInEffect, wait: ServersToAwait): Promise<void> {
+  let pipeline: Pipeline;
+  do {
+    pipeline = inEffect();
+    await awaitServersOf(pipeline, wait);
+  } while (pipeline !== inEffect() && wait.signal?.aborted !== true);
 }
 
-/** Resolves when the server is connected or, unless it is required, its first attempt has failed. */
-function firstAttemptDone({ config, upstream }: ServerRuntime): Promise<void> {
-  const failed = upstream.state !== "starting" && !config.required;
-  if (upstream.state === "ready" || failed) return Promise.resolve();
+async function awaitServersOf(
+  { config, servers, catalog }: Pipeline,
+  { only = () => true, onServer, signal }: ServersToAwait,
+): Promise<void> {
+  const stop = new Stop();
+  const end = (): void => stop.abort();
+  const limitMs = MARGIN_MS + Math.max(config.startupWaitMs, ...config.servers.map(connectTimeoutOf));
+  const timer = setTimeout(end, limitMs);
+  const ends = [catalog.closed, ...(signal === undefined ? [] : [signal])];
+  for (const each of ends) each.addEventListener("abort", end, { once: true });
+  if (ends.some(({ aborted }) => aborted)) end();
+  const wanted = [...servers].filter(([, server]) => only(server.config, config));
+  const requiredServerFailed = requiredServers(servers, stop.signal).then((error) => Promise.reject(error));
+  const loading = wanted.map(async ([name, server]) => {
+    await firstAttemptDone(server, stop.signal);
+    if (server.upstream.state === "ready") {
+      await awaitWithin(limitMs, catalog.whenLoaded(name, CLI_CLIENT), stop.signal);
+    }
+    if (!stop.aborted) onServer?.(outcomeOf(catalog, name));
+  });
+  try {
+    await Promise.race([Promise.all(loading), requiredServerFailed]);
+  } finally {
+    clearTimeout(timer);
+    for (const each of ends) each.removeEventListener("abort", end);
+    end();
+  }
+}
+
+const connectTimeoutOf = ({ connectTimeoutMs }: ServerConfig): number => connectTimeoutMs;
+
+/**
+ * Resolves when the server is or was connected, is stopped, or, unless it is required, its first attempt has failed; and
+ * when `signal` aborts.
+ */
+function firstAttemptDone({ config, upstream }: ServerRuntime, signal: StopSignal): Promise<void> {
+  const { state, facts } = upstream;
+  const failed = state !== "starting" && !config.required;
+  if (facts !== undefined || state === "stopped" || failed || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
       unwatch();
+      signal.removeEventListener("abort", done);
       resolve();
     };
     const unwatch = upstream.watch({
       ready: done,
       unavailable: () => !config.required && done(),
     });
+    signal.addEventListener("abort", done, { once: true });
   });
 }

@@ -86,12 +86,15 @@ export function createStatusPages({
     },
     questions: () => pendingQuestions.list(),
     decisions: () => pipeline().policy.decisions(),
-    explain: (query) =>
+    explain: (query, signal) =>
       query.get("wait") === "true"
-        ? cliExplain(pipeline(), readExplainQuery(query))
+        ? cliExplain(pipeline, readExplainQuery(query), { signal })
         : explainCall(pipeline(), readExplainQuery(query)),
-    async lists(query) {
-      const entries = await cliLists(pipeline(), readListKind(query), readPrincipalQuery(query));
+    async lists(query, signal) {
+      const entries = await cliLists(pipeline, readListKind(query), {
+        as: readPrincipalQuery(query),
+        signal,
+      });
       return { entries, missing: missingServers(pipeline()) };
     },
     catalog: () => ({

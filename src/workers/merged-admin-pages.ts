@@ -1,7 +1,9 @@
 /** What does the admin listener show of several workers: their pages, readiness and metrics, merged? */
 import { request } from "node:http";
 import { BadQuery, type Pages } from "../admin/pages.js";
+import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
+import type { StopSignal } from "../core/stop.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import type { WorkerStatus } from "./worker-pool.js";
@@ -56,17 +58,19 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
   const metrics = new MonotonicMetrics();
 
   /** The response of each running worker; undefined where the worker ends meanwhile or does not answer. */
-  const requestEach = (path: string) =>
+  const requestEach = (path: string, limit: PageLimit = { ms: TIMEOUT_MS }) =>
     Promise.all(
       workers()
         .filter(({ ready }) => ready)
         .map(async ({ worker, pid }) => {
           const socket = workerSocket(identity, worker, "admin");
-          return { worker, pid, page: await fetchAdminPage(socket, path).catch(() => undefined) };
+          return { worker, pid, page: await fetchAdminPage(socket, path, limit).catch(() => undefined) };
         }),
     );
-  const requestAll = async (path: string): Promise<readonly WorkerResponse[]> =>
-    (await requestEach(path)).flatMap(({ worker, page }) => (page === undefined ? [] : { worker, ...page }));
+  const requestAll = async (path: string, limit?: PageLimit): Promise<readonly WorkerResponse[]> =>
+    (await requestEach(path, limit)).flatMap(({ worker, page }) =>
+      page === undefined ? [] : { worker, ...page },
+    );
 
   async function readiness(): Promise<Readiness> {
     const responses = await requestEach("/readyz");
@@ -86,19 +90,24 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
     return { ready, reasons: [...new Set(reasons)], ...(starting.length > 0 && { starting }) };
   }
 
-  const page = async (name: string, query: URLSearchParams): Promise<unknown> => {
+  const page = async (name: string, query: URLSearchParams, signal: StopSignal): Promise<unknown> => {
     const words = query.toString();
-    const answers = await requestAll(`/api/v1/${name}${words === "" ? "" : `?${words}`}`);
+    const waits = name === "lists" || query.get("wait") === "true";
+    const limit = { ms: waits ? WAITING_TIMEOUT_MS : TIMEOUT_MS, signal };
+    const answers = await requestAll(`/api/v1/${name}${words === "" ? "" : `?${words}`}`, limit);
     const refused = answers.find(({ status }) => status === 400);
     if (refused !== undefined) throw new BadQuery((JSON.parse(refused.text) as { error: string }).error);
     const bodies = answers
       .filter(({ status }) => status === 200)
       .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as unknown }));
-    if (bodies.length === 0) throw new Error(`no worker answers for ${name}`);
+    if (bodies.length === 0) throw unavailable(name, answers);
     return name === "servers" ? mergeServers(bodies.map(({ body }) => rowsOf(body))) : merge(bodies);
   };
   const pages = Object.fromEntries(
-    PAGE_NAMES.map((name) => [name, (query: URLSearchParams) => page(name, query)]),
+    PAGE_NAMES.map((name) => [
+      name,
+      (query: URLSearchParams, signal: StopSignal) => page(name, query, signal),
+    ]),
   );
 
   return {
@@ -174,11 +183,26 @@ function worseOf(a: JsonObject, b: JsonObject): JsonObject {
   };
 }
 
+/** The error where no worker has shown a page; what a worker says of a server that it lacks is passed on. */
+function unavailable(name: string, answers: readonly AdminPage[]): GatewayError {
+  const refused = answers.find(({ status }) => status === 503);
+  const message = refused === undefined ? undefined : (JSON.parse(refused.text) as { error?: string }).error;
+  return new GatewayError("upstream_unavailable", "gateway", message ?? `no worker answers for ${name}`);
+}
+
 /** Time limit for one page, in ms. */
 const TIMEOUT_MS = 5_000;
+/** The same for a page that waits for servers; a worker ends that wait itself, by the timeouts of its config. */
+const WAITING_TIMEOUT_MS = 600_000;
+
+/** What ends the request of a page: the time (ms) without a response, or the client of the primary process. */
+interface PageLimit {
+  readonly ms: number;
+  readonly signal?: StopSignal;
+}
 
 /** Requests an admin page of a worker. @throws Error when the worker does not run or does not answer in time. */
-function fetchAdminPage(socketPath: string, path: string): Promise<AdminPage> {
+function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLimit): Promise<AdminPage> {
   return new Promise((resolve, reject) => {
     const sent = request({ socketPath, path, headers: { host: "localhost" } }, (response) => {
       const chunks: string[] = [];
@@ -188,7 +212,11 @@ function fetchAdminPage(socketPath: string, path: string): Promise<AdminPage> {
       response.once("error", reject);
     });
     sent.once("error", reject);
-    sent.setTimeout(TIMEOUT_MS, () => sent.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    sent.setTimeout(ms, () => sent.destroy(new Error(`no answer within ${ms} ms`)));
+    const end = (): void => void sent.destroy(new Error("the client has disconnected"));
+    signal?.addEventListener("abort", end, { once: true });
+    sent.once("close", () => signal?.removeEventListener("abort", end));
+    if (signal?.aborted === true) end();
     sent.end();
   });
 }

@@ -6,7 +6,9 @@ import {
   type AdminListenerOptions,
   createAdminListener,
 } from "../../src/admin/server.js";
+import { GatewayError } from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
+import type { StopSignal } from "../../src/core/stop.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 
 const pages: AdminPages = {
@@ -124,6 +126,41 @@ describe("the API", () => {
     const { url } = await started({ pages: { ...pages, explain: refused } });
     const response = await fetch(`${url}/api/v1/explain`);
     expect([response.status, await response.json()]).toEqual([400, { error: "name=… says which tool" }]);
+  });
+
+  test("a page that lacks a server is 503, and names it", async () => {
+    const lists = () => {
+      throw new GatewayError("upstream_unavailable", "upstream", "required server a is not connected");
+    };
+    const { url } = await started({ pages: { ...pages, lists } });
+    const response = await fetch(`${url}/api/v1/lists`);
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { error: "required server a is not connected" },
+    ]);
+  });
+
+  test("a page that waits learns that its client has gone", async () => {
+    let ended: (() => void) | undefined;
+    const gone = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    let asked: (() => void) | undefined;
+    const waits = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const lists = (_: URLSearchParams, signal: StopSignal) => {
+      signal.addEventListener("abort", () => ended?.());
+      asked?.();
+      return gone;
+    };
+    const { url } = await started({ pages: { ...pages, lists } });
+    const client = new AbortController();
+    const response = fetch(`${url}/api/v1/lists`, { signal: client.signal });
+    await waits;
+    client.abort();
+    await expect(response).rejects.toThrow("aborted");
+    await gone;
   });
 
   test("a page that fails says so to the log and nothing to the caller", async () => {

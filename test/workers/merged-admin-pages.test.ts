@@ -1,10 +1,11 @@
 /** Tests what operators see of several workers, with listeners in the place of their processes. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { ClientRequest, createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BadQuery } from "../../src/admin/pages.js";
+import { Stop } from "../../src/core/stop.js";
 import { workerSocket } from "../../src/core/worker-identity.js";
 import { createMergedAdminPages, type MergedAdminPages } from "../../src/workers/merged-admin-pages.js";
 import type { WorkerStatus } from "../../src/workers/worker-pool.js";
@@ -43,6 +44,7 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
     if (fake === "lost" || !ready) continue;
     const server = createServer(({ url = "" }, response) => {
       const body = fake.answers[url];
+      if (body === HANGS) return;
       if (body instanceof Refused) response.writeHead(body.status).end(JSON.stringify({ error: body.error }));
       else if (body === undefined) response.writeHead(404).end("{}");
       else response.end(typeof body === "string" ? body : JSON.stringify(body));
@@ -60,6 +62,9 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
   });
 }
 
+/** The answer of a worker that waits. */
+const HANGS = Symbol("hangs");
+
 class Refused {
   constructor(
     readonly status: number,
@@ -68,7 +73,7 @@ class Refused {
 }
 
 const page = (overview: MergedAdminPages, name: string, query = ""): unknown =>
-  overview.pages[name]?.(new URLSearchParams(query));
+  overview.pages[name]?.(new URLSearchParams(query), new Stop().signal);
 const ready = (ready: boolean, ...reasons: string[]): Fake => ({
   answers: { "/readyz": { ready, reasons } },
 });
@@ -150,7 +155,40 @@ test("a question that makes no sense is the asker's mistake, and a page that nob
   const answers = { "/api/v1/explain?args=x": new Refused(400, "name=… says which tool") };
   const overview = await overviewOf([{ answers }]);
   await expect(page(overview, "explain", "args=x")).rejects.toThrow(new BadQuery("name=… says which tool"));
-  await expect(page(overview, "catalog")).rejects.toThrow("no worker answers for catalog");
+  await expect(page(overview, "catalog")).rejects.toMatchObject({
+    code: "upstream_unavailable",
+    message: "no worker answers for catalog",
+  });
+});
+
+test("what every worker lacks is what the page lacks", async () => {
+  const answers = { "/api/v1/lists?kind=tools": new Refused(503, "required server a is not connected") };
+  const overview = await overviewOf([{ answers }, { answers }]);
+  await expect(page(overview, "lists", "kind=tools")).rejects.toMatchObject({
+    code: "upstream_unavailable",
+    message: "required server a is not connected",
+  });
+});
+
+test.each([
+  ["catalog", "", 5_000],
+  ["explain", "name=a__b", 5_000],
+  ["explain", "name=a__b&wait=true", 600_000],
+  ["lists", "kind=tools", 600_000],
+])("a worker may take its time for a page that waits: %s?%s", async (name, query, ms) => {
+  const limits = vi.spyOn(ClientRequest.prototype, "setTimeout");
+  const overview = await overviewOf([{ answers: { [`/api/v1/${name}${query && `?${query}`}`]: {} } }]);
+  await page(overview, name, query);
+  expect(limits.mock.calls.map(([limit]) => limit)).toEqual([ms]);
+  limits.mockRestore();
+});
+
+test("the request of a worker ends with the client", async () => {
+  const overview = await overviewOf([{ answers: { "/api/v1/lists?kind=tools": HANGS } }]);
+  const client = new Stop();
+  const asked = overview.pages.lists?.(new URLSearchParams("kind=tools"), client.signal);
+  client.abort();
+  await expect(asked).rejects.toThrow("no worker answers for lists");
 });
 
 test("the metrics are those of all workers, and of the first process", async () => {
