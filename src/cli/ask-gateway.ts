@@ -1,4 +1,4 @@
-/** How does a command ask a running gateway? Over its admin listener, by HTTP requests without a time limit. */
+/** How does a command ask a running gateway? Over its admin listener, by HTTP; what may start servers has no time limit. */
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { Reply } from "../core/call.js";
@@ -16,8 +16,12 @@ export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "missi
 
 /** A running gateway, by the URL of its admin listener. */
 export interface RemoteGateway extends AskableGateway {
-  /** The id of its process. @throws GatewayError as the others, also where it is no gateway of this version. */
-  pid(): Promise<number>;
+  /**
+   * The id of its process. `signal` ends the wait for it.
+   *
+   * @throws GatewayError as the others, also where it is no gateway of this version
+   */
+  pid(signal: AbortSignal): Promise<number>;
 }
 
 interface Address {
@@ -33,17 +37,19 @@ export function remoteGateway(address: Address): RemoteGateway {
   const get = async (
     path: string,
     query: readonly (readonly [string, string])[] = [],
+    signal?: AbortSignal,
   ): Promise<JsonObject> => {
     const words = new URLSearchParams(
       query.map(([name, value]): [string, string] => [name, value]),
     ).toString();
-    return answerOf(await send(address, `/api/v1/${path}${words === "" ? "" : `?${words}`}`), address);
+    const page = `/api/v1/${path}${words === "" ? "" : `?${words}`}`;
+    return answerOf(await send(address, page, { signal }), address);
   };
   return {
-    async pid() {
-      const { pages } = await get("");
+    async pid(signal) {
+      const { pages } = await get("", [], signal);
       if (!Array.isArray(pages) || !pages.includes("/api/v1/lists")) throw notAdmin(address);
-      return Number((await get("status")).pid);
+      return Number((await get("status", [], signal)).pid);
     },
     async lists(kind, as) {
       const { entries } = await get("lists", [["kind", kind], ...principalQuery(as)]);
@@ -51,7 +57,7 @@ export function remoteGateway(address: Address): RemoteGateway {
     },
     async call(name, args) {
       const body = writeJson({ name, arguments: args });
-      return replyOf(answerOf(await send(address, "/api/v1/calls", body), address));
+      return replyOf(answerOf(await send(address, "/api/v1/calls", { body }), address));
     },
     explain: async ({ name, args, ...as }) =>
       (await get("explain", [
@@ -89,7 +95,13 @@ interface Answer {
   readonly text: string;
 }
 
-function send({ adminUrl, token }: Address, path: string, body?: string): Promise<Answer> {
+interface SendOptions {
+  /** JSON; makes the request a POST. */
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function send({ adminUrl, token }: Address, path: string, { body, signal }: SendOptions): Promise<Answer> {
   const url = new URL(path, adminUrl);
   const request = url.protocol === "https:" ? requestHttps : requestHttp;
   const headers = {
@@ -111,13 +123,17 @@ function send({ adminUrl, token }: Address, path: string, body?: string): Promis
           },
         ),
       );
-    const sent = request(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
-      const chunks: string[] = [];
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => chunks.push(chunk));
-      response.once("end", () => resolve({ status: response.statusCode ?? 0, text: chunks.join("") }));
-      response.once("error", unreachable);
-    });
+    const sent = request(
+      url,
+      { method: body === undefined ? "GET" : "POST", headers, ...(signal && { signal }) },
+      (response) => {
+        const chunks: string[] = [];
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => chunks.push(chunk));
+        response.once("end", () => resolve({ status: response.statusCode ?? 0, text: chunks.join("") }));
+        response.once("error", unreachable);
+      },
+    );
     sent.once("error", unreachable);
     sent.end(body);
   });

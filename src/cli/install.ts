@@ -13,7 +13,7 @@ import { formatProblem, SourcePositions } from "../config/problem.js";
 import { parse } from "../config/read.js";
 import { readToml } from "../config/read-toml.js";
 import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
-import { runningGateways } from "../operator/run-files.js";
+import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { headersOf } from "./add.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
@@ -111,6 +111,12 @@ export async function install(
 const hasHeaders = (connection: HostConnection): boolean =>
   connection.kind === "http" && Object.keys(connection.headers).length > 0;
 
+/** The gateway that is meant where no config is at hand: the only one that runs, and with a config. */
+async function onlyGateway({ env }: CommandContext): Promise<RunningGateway | undefined> {
+  const [only, ...others] = await runningGateways(env);
+  return others.length === 0 && only?.config !== undefined ? only : undefined;
+}
+
 function unknownHost(id: string): never {
   const ids = KNOWN_HOSTS.map((host) => host.id);
   const near = closest(id, ids);
@@ -143,8 +149,7 @@ async function findTarget(
   }
   const found = findConfig({ flag: config, env: shell.env, cwd: shell.cwd });
   const path = found && resolve(shell.cwd, found.file);
-  const gateways = await runningGateways(shell.env);
-  const running = gateways.find((each) => path === undefined || each.config === path);
+  const running = await (path === undefined ? onlyGateway(shell) : gatewayOfConfig(shell.env, path));
   if (found === undefined && running === undefined) {
     log.error({}, `${noConfigMessage(shell)}; "cardea init" writes one`);
     return EXIT.config;

@@ -16,6 +16,9 @@ import { secretsOf } from "./secrets-of.js";
 /** The gateway waits this long (ms) for its servers to exit. */
 const SHUTDOWN_MS = 5_000;
 
+/** A running gateway says this fast (ms) which process it is. */
+const PROBE_MS = 2_000;
+
 /** What a command does with a gateway; `config` is absent where only its URL is known. */
 type Work = (gateway: AskableGateway, log: Log, config: Config | undefined) => Promise<number>;
 
@@ -45,7 +48,7 @@ export async function withGateway(options: WithGatewayOptions, work: Work): Prom
   const opened = await openConfig(shell, log, flags.config);
   if (opened === undefined) return EXIT.config;
   const { config } = opened.loaded;
-  const running = fresh ? undefined : await findRunning(options, config, token);
+  const running = fresh ? undefined : await findRunning(options, config, { token, log });
   if (running !== undefined) {
     const { pid, adminUrl, gateway } = running;
     log.info(
@@ -66,11 +69,11 @@ export async function withGateway(options: WithGatewayOptions, work: Work): Prom
 
 const trimmed = (url: string): string => url.replace(/\/+$/, "");
 
-/** The running gateway that serves this config file; undefined where there is none that answers. */
+/** The running gateway that serves this config file; undefined where there is none that answers in time. */
 async function findRunning(
   { shell, calls = false }: WithGatewayOptions,
   { file }: Config,
-  token: string | undefined,
+  { token, log }: { readonly token: string | undefined; readonly log: Log },
 ) {
   const found = file === undefined ? undefined : await gatewayOfConfig(shell.env, file);
   if (found?.adminUrl === undefined) return undefined;
@@ -78,7 +81,16 @@ async function findRunning(
   if (calls && found.token === undefined) return undefined;
   const { adminUrl, pid } = found;
   const gateway = remoteGateway({ adminUrl, token: found.token ?? token });
-  const answered = await settle(gateway.pid());
+  const probe = new AbortController();
+  const answered = await withTimeout(PROBE_MS, settle(gateway.pid(probe.signal)));
+  probe.abort();
+  if (answered === undefined) {
+    log.warn(
+      { pid, adminUrl },
+      `the gateway that runs with this config (pid ${pid}) does not answer at ${adminUrl}; the servers are started instead`,
+    );
+    return undefined;
+  }
   return answered.ok && answered.value === pid ? { pid, adminUrl, gateway } : undefined;
 }
 

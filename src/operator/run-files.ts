@@ -1,16 +1,22 @@
 /** Which gateways of this user run on this machine? Each writes a file into the state folder while it runs. */
-import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { constants, type Stats } from "node:fs";
+import { mkdir, open, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
+import { isLoopback } from "../http/loopback.js";
+import { startTimesOf } from "../upstream/transport/pid-file-registry.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { pidScope, stateFolder } from "./state-folder.js";
+import { type ProcessPlace, processPlace, stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A gateway that serves over HTTP. */
 export interface RunningGateway {
-  /** Its endpoint for hosts. */
+  /** Its endpoint for hosts, on this machine. */
   readonly url: string;
+  /** Always loopback: tokens are sent there. */
   readonly adminUrl?: string;
   readonly pid: number;
   /** The absolute path of its config. */
@@ -19,9 +25,9 @@ export interface RunningGateway {
   readonly token?: string;
 }
 
-interface RunFile extends RunningGateway {
-  /** Where the pid is unique; a state folder may be shared by containers. */
-  readonly scope: string;
+interface RunFile extends RunningGateway, ProcessPlace {
+  /** When the process started, so that a reused pid does not count; absent where the system does not say it. */
+  readonly began?: string;
 }
 
 /**
@@ -34,27 +40,56 @@ export async function writeRunFile(
   log: Logger,
 ): Promise<() => Promise<void>> {
   const folder = runFolder(env);
-  const file = join(folder, `${gateway.pid}-${pidScope()}.json`);
-  const entry: RunFile = { ...gateway, scope: pidScope() };
+  const place = processPlace();
+  const began = (await startTimesOf([gateway.pid])).get(gateway.pid);
+  const { adminUrl } = gateway;
+  const entry: RunFile = {
+    ...gateway,
+    url: connectable(gateway.url),
+    ...(adminUrl !== undefined && { adminUrl: connectable(adminUrl) }),
+    ...place,
+    ...(began !== undefined && { began }),
+  };
+  const file = join(folder, `${gateway.pid}-${place.scope}.json`);
+  const draft = `${file}.${randomBytes(8).toString("hex")}`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     // Atomic: a reader finds a whole file or none.
-    await writeFile(`${file}.new`, `${writeJson(entry, 2)}\n`, { mode: 0o600 });
-    await rename(`${file}.new`, file);
+    await writeFile(draft, `${writeJson(entry, 2)}\n`, { mode: 0o600, flag: "wx" });
+    await rename(draft, file);
   } catch (error) {
+    await rm(draft, { force: true }).catch(() => {});
     log.debug({ error, folder }, "the run file cannot be written: commands will not find this gateway");
   }
   return () => rm(file, { force: true }).catch(() => {});
 }
 
-/** The gateways that run. Files of those that were killed are removed; what cannot be read is passed over. */
+/**
+ * The gateways that run. Files of those that were killed, or ran before this host was started anew, are removed; what
+ * cannot be read, or other users could have written, is passed over.
+ */
 export async function runningGateways(env: Environment): Promise<readonly RunningGateway[]> {
   const folder = runFolder(env);
   const names = await readdir(folder).catch(() => []);
-  const found = await Promise.all(
-    names.filter((name) => name.endsWith(".json")).map((name) => readGateway(join(folder, name))),
+  const files = names.filter((name) => name.endsWith(".json")).map((name) => join(folder, name));
+  const entries = await Promise.all(files.map(async (file) => ({ file, entry: await readRunFile(file) })));
+  const here = processPlace();
+  const began = await startTimesOf(
+    entries.flatMap(({ entry }) => (entry?.scope === here.scope ? [entry.pid] : [])),
   );
-  return found.flat();
+  const running = await Promise.all(
+    entries.map(async ({ file, entry }) => {
+      if (entry === undefined) return [];
+      if (hasEnded(entry, here, began)) {
+        await rm(file, { force: true }).catch(() => {});
+        return [];
+      }
+      // Whether a process of another container is alive cannot be seen from here.
+      const isHere = entry.scope === here.scope && began.get(entry.pid) === entry.began;
+      return isHere ? onThisMachine(entry) : [];
+    }),
+  );
+  return running.flat();
 }
 
 /** The gateway that serves this config file. */
@@ -69,37 +104,82 @@ export async function gatewayOfConfig(env: Environment, file: string): Promise<R
 
 const runFolder = (env: Environment): string => join(stateFolder(env), "run");
 
-async function readGateway(file: string): Promise<readonly RunningGateway[]> {
-  let value: unknown;
+/** Undefined for what is no run file of this user. Neither links nor pipes are followed. */
+async function readRunFile(file: string): Promise<RunFile | undefined> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    () => undefined,
+  );
+  if (handle === undefined) return undefined;
   try {
-    value = parseJson(await readFile(file, "utf8"));
+    if (!isOwn(await handle.stat())) return undefined;
+    const value = parseJson(await handle.readFile("utf8"));
+    return isRunFile(value) ? value : undefined;
   } catch {
-    return [];
+    return undefined;
+  } finally {
+    await handle.close();
   }
-  if (!isGateway(value)) return [];
-  const { scope = pidScope(), ...gateway } = value;
-  // Whether a process of another container is alive cannot be seen from here.
-  if (scope !== pidScope()) return [];
-  if (isAlive(gateway.pid)) return [gateway];
-  await rm(file, { force: true }).catch(() => {});
-  return [];
 }
 
-function isGateway(value: unknown): value is RunningGateway & Partial<RunFile> {
+/** Whether only this user can have written the file; Windows has no such permissions. */
+const isOwn = (stats: Stats): boolean =>
+  stats.isFile() &&
+  (process.getuid === undefined || (stats.uid === process.getuid() && (stats.mode & 0o022) === 0));
+
+function isRunFile(value: unknown): value is RunFile {
   if (typeof value !== "object" || value === null) return false;
-  const { url, adminUrl, pid, config, token, scope } = value as Record<string, unknown>;
-  const texts = [adminUrl, config, token, scope].every(
-    (each) => each === undefined || typeof each === "string",
-  );
+  const { scope, host, boot, began, url, adminUrl, pid, config, token } = value as Record<string, unknown>;
   return (
-    typeof url === "string" && URL.canParse(url) && Number.isSafeInteger(pid) && Number(pid) > 0 && texts
+    [scope, host, url].every((each) => typeof each === "string") &&
+    [boot, began, adminUrl, config, token].every((each) => each === undefined || typeof each === "string") &&
+    Number.isSafeInteger(pid) &&
+    Number(pid) > 0
   );
 }
 
+function hasEnded(
+  { scope, host, boot, began, pid }: RunFile,
+  here: ProcessPlace,
+  startTimes: ReadonlyMap<number, string>,
+): boolean {
+  if (scope !== here.scope) return host === here.host && boot !== here.boot;
+  const started = startTimes.get(pid);
+  return !isAlive(pid) || (started !== undefined && started !== began);
+}
+
+/** Whether there is such a process of this user. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+  } catch {
+    return false;
   }
 }
+
+/** Without an admin listener that is not loopback, and none at all where hosts would connect to another machine. */
+function onThisMachine({ url, pid, config, adminUrl, token }: RunningGateway): readonly RunningGateway[] {
+  const host = hostOf(url);
+  if (host === undefined || !(isLoopback(host) || isOwnAddress(host))) return [];
+  const gateway = { url, pid, ...(config !== undefined && { config }) };
+  const admin = adminUrl === undefined ? undefined : hostOf(adminUrl);
+  if (adminUrl === undefined || admin === undefined || !isLoopback(admin)) return [gateway];
+  return [{ ...gateway, adminUrl, ...(token !== undefined && { token }) }];
+}
+
+/** The host of a plain http: URL. */
+function hostOf(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { protocol, hostname, username, password } = new URL(url);
+  return protocol === "http:" && username === "" && password === "" ? hostname : undefined;
+}
+
+function isOwnAddress(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, "");
+  return Object.values(networkInterfaces()).some((each) => each?.some(({ address }) => address === name));
+}
+
+/** A listener on all addresses is reached on loopback. */
+const connectable = (url: string): string =>
+  url
+    .replace(/^(http:\/\/)0\.0\.0\.0(?=[:/])/, "$1127.0.0.1")
+    .replace(/^(http:\/\/)\[::\](?=[:/])/, "$1[::1]");

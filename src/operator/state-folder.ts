@@ -12,14 +12,35 @@ export function stateFolder(env: Environment): string {
   return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local", "state"), "cardea");
 }
 
-/** Identifies the machine, boot and pid namespace (container) within which pids are unique. */
-export function pidScope(): string {
-  let scope: string;
-  try {
-    scope = `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8")} ${readlinkSync("/proc/self/ns/pid")}`;
-  } catch {
-    // Not Linux.
-    scope = hostname();
-  }
-  return createHash("sha256").update(scope).digest("hex").slice(0, 16);
+/** Where a process runs. */
+export interface ProcessPlace {
+  /** The machine, boot and pid namespace (container) within which pids are unique. */
+  readonly scope: string;
+  /** The machine or container, the same after a restart of either. */
+  readonly host: string;
+  /** The boot of its kernel; absent where it is not known. */
+  readonly boot?: string;
 }
+
+/** The place of this process; each member is a digest. */
+export function processPlace(): ProcessPlace {
+  const boot = readIfPresent(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"));
+  const pids = readIfPresent(() => readlinkSync("/proc/self/ns/pid"));
+  const machine = readIfPresent(() => readFileSync("/etc/machine-id", "utf8"));
+  return {
+    scope: digest(boot === undefined || pids === undefined ? hostname() : `${boot} ${pids}`),
+    host: digest(`${hostname()} ${machine ?? ""}`),
+    ...(boot !== undefined && { boot: digest(boot) }),
+  };
+}
+
+/** Undefined where the system has no such file. */
+function readIfPresent(read: () => string): string | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);

@@ -1,4 +1,8 @@
+import { spawn } from "node:child_process";
+import { symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { SILENT } from "../../src/core/logger.js";
+import { writeRunFile } from "../../src/operator/run-files.js";
 import { atHome } from "./at-home.js";
 
 const CONFIG = { mcpServers: { files: { command: "files" } } };
@@ -70,16 +74,17 @@ function withConfig(env: Readonly<Record<string, string>> = {}) {
 }
 
 /** Writes what a gateway that serves the config writes while it runs; this process stands for it. */
-function withGateway(pid: number = process.pid) {
+async function withGateway(pid: number = process.pid) {
   const place = withConfig();
-  const config = `${place.home.replace(/home$/, "work")}/cardea.json`;
-  place.write("home/.local/state/cardea/run/1.json", {
-    url: URL,
-    adminUrl: "http://127.0.0.1:9001",
-    pid,
-    config,
-  });
+  await announce(place.home, workFile(place.home, "cardea.json"), pid);
   return place;
+}
+
+const workFile = (home: string, name: string): string => `${home.replace(/home$/, "work")}/${name}`;
+
+async function announce(home: string, config: string | undefined, pid: number = process.pid) {
+  const gateway = { url: URL, adminUrl: "http://127.0.0.1:9001", pid };
+  await writeRunFile({ HOME: home }, { ...gateway, ...(config !== undefined && { config }) }, SILENT);
 }
 
 describe("install", () => {
@@ -89,7 +94,7 @@ describe("install", () => {
       const place = withConfig();
       expect((await place.run("install", host)).code).toBe(0);
       expect(entryIn(place.read(file), path)).toEqual(stdio);
-      const running = withGateway();
+      const running = await withGateway();
       expect((await running.run("install", host)).code).toBe(0);
       expect(entryIn(running.read(file), path)).toEqual(http);
     },
@@ -97,7 +102,7 @@ describe("install", () => {
 
   test("codex gets a table, and the rest of its file stays byte for byte", async () => {
     const mine = '# mine\nmodel = "x"   # best\n\n[tui]\ntheme = "y" # dark';
-    const place = withGateway();
+    const place = await withGateway();
     place.write("home/.codex/config.toml", mine);
     expect((await place.run("install", "codex")).code).toBe(0);
     expect(place.read("home/.codex/config.toml")).toBe(`${mine}\n\n[mcp_servers.cardea]\nurl = "${URL}"\n`);
@@ -108,7 +113,7 @@ describe("install", () => {
     const mine =
       '{\n  // dark is best\n  "theme": "dark",\n  "context_servers": {\n    "files": { "command": "f" } // mine\n  }\n}\n';
     const file = "home/.config/zed/settings.json";
-    const place = withGateway();
+    const place = await withGateway();
     place.write(file, mine);
     const dry = await place.run("install", "zed", "--dry-run");
     expect([dry.code, place.read(file), place.has(`${file}.bak`)]).toEqual([0, mine, false]);
@@ -127,7 +132,7 @@ describe("install", () => {
 
   test("names servers that would show up twice, and takes them out where that is asked for", async () => {
     const file = "home/.cursor/mcp.json";
-    const place = withGateway();
+    const place = await withGateway();
     place.write(file, { mcpServers: { files: { command: "f" }, own: { command: "o" } } });
     const { said } = await place.run("install", "cursor");
     expect(said.join()).toContain("warn: Cursor starts files by itself as well");
@@ -142,7 +147,7 @@ describe("install", () => {
   });
 
   test("neither shows the headers that it writes nor lets other users read them", async () => {
-    const place = withGateway();
+    const place = await withGateway();
     place.write("home/.cursor/mcp.json", { mcpServers: { own: { command: "o" } } });
     const { out } = await place.run(
       "install",
@@ -180,23 +185,45 @@ describe("install", () => {
   });
 
   test("a gateway that has ended, or serves another config, is not taken", async () => {
-    const ended = withGateway(2 ** 22 + 12345);
+    const ended = await withGateway(2 ** 22 + 12345);
     await ended.run("install", "cursor");
     expect(entryIn(ended.read("home/.cursor/mcp.json"), ["mcpServers"])).toHaveProperty("command");
     const other = withConfig();
-    other.write("home/.local/state/cardea/run/1.json", {
-      url: URL,
-      pid: process.pid,
-      config: "/elsewhere/c.json",
-    });
+    await announce(other.home, "/elsewhere/c.json");
     other.write("home/.local/state/cardea/run/2.json", "{ half");
     await other.run("install", "cursor");
     expect(entryIn(other.read("home/.cursor/mcp.json"), ["mcpServers"])).toHaveProperty("command");
   });
 
+  test("a gateway that runs with the config by another path is taken", async () => {
+    const place = withConfig();
+    symlinkSync(workFile(place.home, "cardea.json"), workFile(place.home, "link.json"));
+    await announce(place.home, workFile(place.home, "link.json"));
+    await place.run("install", "cursor");
+    expect(entryIn(place.read("home/.cursor/mcp.json"), ["mcpServers"])).toEqual({ url: URL });
+  });
+
+  test("without a config the only gateway is taken, where it has one itself", async () => {
+    const [one, bare, two] = [atHome(), atHome(), atHome()];
+    await announce(one.home, "/elsewhere/c.json");
+    expect((await one.run("install", "cursor")).code).toBe(0);
+    expect(entryIn(one.read("home/.cursor/mcp.json"), ["mcpServers"])).toEqual({ url: URL });
+    await announce(bare.home, undefined);
+    expect((await bare.run("install", "cursor")).code).toBe(78);
+    await announce(two.home, "/elsewhere/c.json");
+    const child = spawn(process.execPath, ["-e", "process.stdin.resume()"]);
+    try {
+      await announce(two.home, "/elsewhere/d.json", child.pid);
+      const { code, said } = await two.run("install", "cursor");
+      expect([code, said.at(-1)]).toEqual([78, expect.stringContaining("no config file")]);
+    } finally {
+      child.kill();
+    }
+  });
+
   test("opencode 2 keeps its servers one level deeper", async () => {
     const file = "home/.config/opencode/opencode.json";
-    const place = withGateway();
+    const place = await withGateway();
     place.write(file, { mcp: { servers: { a: { type: "local", command: ["a"] } } } });
     await place.run("install", "opencode");
     expect(entryIn(place.read(file), ["mcp", "servers"])).toEqual({ type: "remote", url: URL });

@@ -1,10 +1,14 @@
 /** Commands find the gateway that serves their config by a file that only its user can read. */
 import {
+  chmodSync,
+  chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -30,6 +34,14 @@ const run = (): string => join(env.CARDEA_STATE_DIR, "run");
 const files = (): readonly string[] => readdirSync(run());
 /** Above the largest pid of Linux. */
 const DEAD = 2 ** 22 + 1;
+
+/** The file of this process. */
+const own = (): string => join(run(), files().find((name) => name.startsWith(`${process.pid}-`)) ?? "");
+
+async function change(members: object): Promise<void> {
+  const text = readFileSync(own(), "utf8");
+  writeFileSync(own(), JSON.stringify({ ...JSON.parse(text), ...members }));
+}
 
 describe("the run file", () => {
   test("is readable by its user alone, is found while the gateway runs, and is gone afterwards", async () => {
@@ -60,11 +72,87 @@ describe("the run file", () => {
   test("of a gateway that was killed is removed, and one of another container is left alone", async () => {
     await writeRunFile(env, { ...URLS, pid: DEAD }, SILENT);
     const [name = ""] = files();
-    const elsewhere = { ...JSON.parse(readFileSync(join(run(), name), "utf8")), scope: "another" };
+    const elsewhere = {
+      ...JSON.parse(readFileSync(join(run(), name), "utf8")),
+      scope: "another",
+      host: "another",
+    };
     writeFileSync(join(run(), "elsewhere.json"), JSON.stringify(elsewhere));
     writeFileSync(join(run(), "broken.json"), "{");
     expect(await runningGateways(env)).toEqual([]);
     expect(files().toSorted()).toEqual(["broken.json", "elsewhere.json"]);
+  });
+
+  test("of an earlier boot of this host is removed", async () => {
+    const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
+    await change({ scope: "another", boot: "earlier" });
+    expect(await runningGateways(env)).toEqual([]);
+    expect(files()).not.toContainEqual(expect.stringMatching(/^\d/));
+    await remove();
+  });
+
+  test("of a process whose pid another one has now is removed", async () => {
+    await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
+    await change({ began: "1" });
+    expect(await runningGateways(env)).toEqual([]);
+    expect(files()).not.toContainEqual(expect.stringMatching(/^\d/));
+  });
+
+  test("that other users could have written is passed over", async () => {
+    const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
+    const file = own();
+    chmodSync(file, 0o620);
+    expect(await runningGateways(env)).toEqual([]);
+    chmodSync(file, 0o600);
+    expect(await runningGateways(env)).toHaveLength(1);
+    renameSync(file, join(home, "moved.json"));
+    symlinkSync(join(home, "moved.json"), file);
+    expect(await runningGateways(env)).toEqual([]);
+    await remove();
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("of another user is passed over", async () => {
+    const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
+    chownSync(own(), 4321, 4321);
+    expect(await runningGateways(env)).toEqual([]);
+    await remove();
+  });
+
+  test("does not lead commands or tokens to another machine", async () => {
+    const gateway = { ...URLS, pid: process.pid, token: "t" };
+    const remove = await writeRunFile(env, gateway, SILENT);
+    await change({ adminUrl: "http://gateway.example:9090" });
+    expect(await runningGateways(env)).toEqual([{ url: URLS.url, pid: process.pid }]);
+    for (const url of [
+      "http://192.0.2.1:1/mcp",
+      "https://127.0.0.1:1/mcp",
+      "http://127.0.0.1@evil.example/",
+    ]) {
+      await change({ url });
+      expect(await runningGateways(env)).toEqual([]);
+    }
+    await remove();
+  });
+
+  test("of a gateway that listens on all addresses names loopback", async () => {
+    const all = { url: "http://0.0.0.0:1/mcp", adminUrl: "http://[::]:2", pid: process.pid };
+    const remove = await writeRunFile(env, all, SILENT);
+    const [found] = await runningGateways(env);
+    expect([found?.url, found?.adminUrl]).toEqual(["http://127.0.0.1:1/mcp", "http://[::1]:2"]);
+    await remove();
+  });
+
+  test("is not written through a link that another program put there", async () => {
+    const victim = join(home, "victim");
+    writeFileSync(victim, "kept");
+    const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
+    const file = own();
+    await remove();
+    for (const link of [file, `${file}.new`]) symlinkSync(victim, link);
+    const removeAgain = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
+    expect([readFileSync(victim, "utf8"), lstatSync(file).isFile()]).toEqual(["kept", true]);
+    await removeAgain();
+    await rm(`${file}.new`);
   });
 
   test("that cannot be written stops nothing", async () => {
