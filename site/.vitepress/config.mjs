@@ -41,7 +41,9 @@ export default defineConfig({
           page("Limit calls", "/docs/guides/limit-calls"),
           page("Connect a remote server", "/docs/guides/remote-server"),
           page("Run several gateways", "/docs/guides/several-machines"),
+          page("Serve an OpenAPI document", "/docs/openapi"),
           page("Containers", "/docs/containers"),
+          page("systemd and TLS", "/docs/service"),
         ],
       },
       {
