@@ -196,16 +196,28 @@ export class SchemaConverter {
   }
 }
 
-/** Whether a value of this schema can only be an object. */
-export function isObjectSchema(schema: unknown, references: References, depth = 0): boolean {
+const MAX_SCHEMAS = 1_000;
+
+/** Whether a value of this schema can only be an object. At most MAX_SCHEMAS of its parts are looked at. */
+export function isObjectSchema(
+  schema: unknown,
+  references: References,
+  known = new Map<JsonObject, boolean>(),
+): boolean {
   const found = references.resolved(schema);
-  if (found === undefined || depth > 10 || found.nullable === true) return false;
+  if (found === undefined || found.nullable === true) return false;
   if (found.type !== undefined) return found.type === "object";
-  const every = (list: unknown): boolean =>
-    Array.isArray(list) && list.length > 0 && list.every((one) => isObjectSchema(one, references, depth + 1));
-  const some = (list: unknown): boolean =>
-    Array.isArray(list) && list.some((one) => isObjectSchema(one, references, depth + 1));
-  return isObject(found.properties) || some(found.allOf) || every(found.oneOf) || every(found.anyOf);
+  const before = known.get(found);
+  if (before !== undefined) return before;
+  if (known.size >= MAX_SCHEMAS) return false;
+  // Of a schema that contains itself, the inner one says nothing more; each schema is looked at once.
+  known.set(found, false);
+  const says = (one: unknown): boolean => isObjectSchema(one, references, known);
+  const every = (list: unknown): boolean => Array.isArray(list) && list.length > 0 && list.every(says);
+  const some = (list: unknown): boolean => Array.isArray(list) && list.some(says);
+  const is = isObject(found.properties) || some(found.allOf) || every(found.oneOf) || every(found.anyOf);
+  known.set(found, is);
+  return is;
 }
 
 /** In 3.0 `exclusiveMinimum: true` makes `minimum` exclusive. */

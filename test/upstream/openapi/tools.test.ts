@@ -249,6 +249,17 @@ describe("output schemas", () => {
   ])("are left out where the success may be %s", async (_, responses) => {
     expect(await output(responses)).toBeUndefined();
   });
+
+  // Without a memory of what was looked at this takes 20 to the tenth steps.
+  test("of schemas that refer to each other many times over are decided at once", async () => {
+    const layer = (at: number): object => ({
+      oneOf: Array.from({ length: 20 }, () => ({ $ref: `#/components/schemas/L${at + 1}` })),
+    });
+    const layers = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`L${at}`, layer(at)]));
+    const schema = { 200: json({ $ref: "#/components/schemas/L0" }) };
+    expect(await output(schema, { ...layers, L12: { type: "string" } })).toBeUndefined();
+    expect(await output(schema, { ...layers, L12: { type: "object" } })).toBeDefined();
+  });
 });
 
 test("operations at another server are left out, with a warning, unless the config gives the base URL", async () => {
