@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** How the process starts, what it gives to the commands, and how it ends. */
 import "./runtime/v8-flags.js";
+import { setTimeout as delay } from "node:timers/promises";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
 import { packageVersion } from "./cli/help.js";
@@ -22,6 +23,7 @@ const shell: CommandContext = {
   stdout: process.stdout,
   stderr: process.stderr,
   signals: worker?.signals ?? takeSignals(process),
+  wait: (ms) => delay(ms),
   ...(worker !== undefined && { worker }),
   openLog,
   createGateway: async (config, log, orphans, ownerToken) => {

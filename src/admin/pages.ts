@@ -10,6 +10,8 @@ interface StatusPage {
   readonly uptimeSeconds: number;
   /** The config file, where there is one. */
   readonly config?: string;
+  /** Of the text of that file that is in effect: the first 16 hex digits of its SHA-256. */
+  readonly configDigest?: string;
   readonly ready: boolean;
   readonly reasons: readonly string[];
   /** Where hosts connect. */

@@ -14,14 +14,20 @@ import { Payload } from "../wire/payload.js";
 /** What commands ask of a gateway, their own or a running one. */
 export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "missing">;
 
+/** What a running gateway says of itself. */
+export interface RemoteStatus {
+  readonly pid: number;
+  readonly configDigest?: string | undefined;
+}
+
 /** A running gateway, by the URL of its admin listener. */
 export interface RemoteGateway extends AskableGateway {
   /**
-   * The id of its process. `signal` ends the wait for it.
+   * Which process it is, and the digest of the config text that is in effect. `signal` ends the wait for it.
    *
    * @throws GatewayError as the others, also where it is no gateway of this version
    */
-  pid(signal: AbortSignal): Promise<number>;
+  status(signal: AbortSignal): Promise<RemoteStatus>;
 }
 
 interface Address {
@@ -46,10 +52,11 @@ export function remoteGateway(address: Address): RemoteGateway {
     return answerOf(await send(address, page, { signal }), address);
   };
   return {
-    async pid(signal) {
+    async status(signal) {
       const { pages } = await get("", [], signal);
       if (!Array.isArray(pages) || !pages.includes("/api/v1/lists")) throw notAdmin(address);
-      return Number((await get("status", [], signal)).pid);
+      const status = await get("status", [], signal);
+      return { pid: Number(status.pid), configDigest: stringAt(status, "configDigest") };
     },
     async lists(kind, as) {
       const { entries } = await get("lists", [["kind", kind], ...principalQuery(as)]);

@@ -19,6 +19,8 @@ export interface CommandContext {
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly signals: Signals;
+  /** Resolves after `ms`. */
+  wait(ms: number): Promise<void>;
   /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
   /** Orphaned processes of an earlier gateway are reported or ended first, by `orphans`. */

@@ -1,12 +1,12 @@
 /** How does a command reach the servers of the config? Through a gateway that runs, or one of its own without a listener. */
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
-import { settle, withTimeout } from "../core/stop.js";
+import { type Settled, settle, withTimeout } from "../core/stop.js";
 import type { OnServer, ServerOutcome } from "../operator/cli-calls.js";
 import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
-import { type AskableGateway, remoteGateway } from "./ask-gateway.js";
+import { type AskableGateway, type RemoteGateway, type RemoteStatus, remoteGateway } from "./ask-gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
@@ -18,6 +18,10 @@ const SHUTDOWN_MS = 5_000;
 
 /** A running gateway says this fast (ms) which process it is. */
 const PROBE_MS = 2_000;
+
+/** A running gateway takes over a changed file within this time (ms). */
+const RELOAD_MS = 3_000;
+const RELOAD_POLL_MS = 100;
 
 /** What a command does with a gateway; `config` is absent where only its URL is known. */
 type Work = (gateway: AskableGateway, log: Log, config: Config | undefined) => Promise<number>;
@@ -72,7 +76,7 @@ const trimmed = (url: string): string => url.replace(/\/+$/, "");
 /** The running gateway that serves this config file; undefined where there is none that answers in time. */
 async function findRunning(
   { shell, calls = false }: WithGatewayOptions,
-  { file }: Config,
+  { file, digest }: Config,
   { token, log }: { readonly token: string | undefined; readonly log: Log },
 ) {
   const found = file === undefined ? undefined : await gatewayOfConfig(shell.env, file);
@@ -81,17 +85,37 @@ async function findRunning(
   if (calls && found.token === undefined) return undefined;
   const { adminUrl, pid } = found;
   const gateway = remoteGateway({ adminUrl, token: found.token ?? token });
-  const probe = new AbortController();
-  const answered = await withTimeout(PROBE_MS, settle(gateway.pid(probe.signal)));
-  probe.abort();
-  if (answered === undefined) {
-    log.warn(
-      { pid, adminUrl },
-      `the gateway that runs with this config (pid ${pid}) does not answer at ${adminUrl}; the servers are started instead`,
-    );
+  // The command may follow a change of the file at once.
+  const isStale = (status: Settled<RemoteStatus> | undefined): boolean =>
+    status?.ok === true &&
+    status.value.pid === pid &&
+    ![undefined, digest].includes(status.value.configDigest);
+  let status = await probe(gateway);
+  for (let waited = 0; isStale(status) && waited < RELOAD_MS; waited += RELOAD_POLL_MS) {
+    await shell.wait(RELOAD_POLL_MS);
+    status = await probe(gateway);
+  }
+  const running = `the gateway that runs with this config (pid ${pid})`;
+  if (status === undefined) {
+    log.warn({ pid, adminUrl }, `${running} does not answer at ${adminUrl}; the servers are started instead`);
     return undefined;
   }
-  return answered.ok && answered.value === pid ? { pid, adminUrl, gateway } : undefined;
+  if (!status.ok || status.value.pid !== pid) return undefined;
+  if (isStale(status)) {
+    log.warn(
+      { pid, file },
+      `${running} has not taken over ${file} as it is now, and answers by the config before; its log says why, and --fresh starts the servers instead`,
+    );
+  }
+  return { pid, adminUrl, gateway };
+}
+
+/** What the gateway says of itself; undefined where it does not answer in time. */
+async function probe(gateway: RemoteGateway): Promise<Settled<RemoteStatus> | undefined> {
+  const stop = new AbortController();
+  const answered = await withTimeout(PROBE_MS, settle(gateway.status(stop.signal)));
+  stop.abort();
+  return answered;
 }
 
 async function guarded(log: Log, shell: CommandContext, work: () => Promise<number>): Promise<number> {

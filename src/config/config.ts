@@ -4,6 +4,8 @@
 export interface Config {
   /** The file it came from, for messages; absent when it was made from a command line. */
   readonly file?: string;
+  /** Tells two texts of the file apart; absent as `file` is. */
+  readonly digest?: string;
   readonly listen: ListenConfig;
   /** Authentication over HTTP; absent where none is required. */
   readonly auth?: AuthConfig;

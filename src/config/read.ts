@@ -1,4 +1,5 @@
 /** Turns the text of a config file into a complete config, or into everything that is wrong with it. */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
@@ -128,6 +129,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     ok: true,
     config: {
       file: path,
+      digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
       listen,
       ...(auth !== undefined && { auth }),
       servers,

@@ -57,6 +57,7 @@ export function createStatusPages({
         pid: process.pid,
         uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
         ...(config.file !== undefined && { config: config.file }),
+        ...(config.digest !== undefined && { configDigest: config.digest }),
         ...status.readiness(),
         ...(url !== undefined && { url }),
         sessions: legacy.sessions().length,

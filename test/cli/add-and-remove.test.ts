@@ -224,6 +224,7 @@ describe("remove", () => {
     expect(await run("remove", "files")).toEqual({
       code: 0,
       out: "removed files from cardea.jsonc\n",
+      waits: [],
       said: [],
     });
     expect(read("work/cardea.jsonc")).toBe(CONFIG.replace(/ {4}"files".*\n/, ""));

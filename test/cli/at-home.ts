@@ -10,7 +10,9 @@ export interface AtHome {
   /** The folder that HOME names. */
   readonly home: string;
   /** Runs a command in the working folder; the paths in its output are without the temporary folder. */
-  run(...argv: readonly string[]): Promise<{ code: number; out: string; said: readonly string[] }>;
+  run(
+    ...argv: readonly string[]
+  ): Promise<{ code: number; out: string; said: readonly string[]; waits: readonly number[] }>;
   write(file: string, text: string | object): void;
   read(file: string): string;
   has(file: string): boolean;
@@ -36,7 +38,7 @@ export function atHome(more: Readonly<Record<string, string>> = {}): AtHome {
       const shell = fakeShell({ env: { HOME: home, ...more }, cwd });
       const code = await runCommandLine(argv, shell);
       const plain = (text: string): string => text.replaceAll(`${folder}/`, "/");
-      return { code, out: plain(shell.out()), said: shell.said.map(plain) };
+      return { code, out: plain(shell.out()), said: shell.said.map(plain), waits: shell.waits };
     },
     write: (file, text) => {
       mkdirSync(dirname(join(folder, file)), { recursive: true });

@@ -18,6 +18,8 @@ export interface FakeShell extends CommandContext {
   /** What the log and stderr were told, a line each. */
   readonly said: readonly string[];
   readonly secrets: readonly string[];
+  /** How long (ms) it would have waited each time. */
+  readonly waits: readonly number[];
   /** The configs that gateways were made of. */
   readonly configs: readonly Config[];
   /** What was to be done each time about processes that an earlier gateway left behind. */
@@ -35,6 +37,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
   const written: string[] = [];
   const said: string[] = [];
   const secrets: string[] = [];
+  const waits: number[] = [];
   const configs: Config[] = [];
   const orphans: ("name" | "end" | undefined)[] = [];
   const events: string[] = [];
@@ -105,6 +108,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
         return () => hangups.delete(reload);
       },
     },
+    wait: async (ms) => void waits.push(ms),
     openLog: async () => log,
     createGateway: async (config, _logger, leftBehind) => {
       configs.push(config);
@@ -124,6 +128,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     out: () => written.join(""),
     said,
     secrets,
+    waits,
     configs,
     orphans,
     events,

@@ -1,4 +1,5 @@
 /** How a command finds the gateway that runs with its config, and when it starts the servers itself. */
+import { createHash } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
@@ -11,7 +12,7 @@ afterEach(() => void vi.useRealTimers());
 /** A folder with a config, and a listener that stands for the admin listener of the gateway that serves it. */
 async function withAdminListener(answer: RequestListener) {
   const place = atHome();
-  place.write("work/cardea.json", { mcpServers: { a: { command: "x" } } });
+  place.write("work/cardea.json", CONFIG);
   const server = createServer(answer);
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const adminUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -48,3 +49,34 @@ test.each([["list"], ["call", "t"], ["explain", "t"]])(
     }
   },
 );
+
+const CONFIG = '{ "mcpServers": { "a": { "command": "x" } } }';
+const CURRENT = createHash("sha256").update(CONFIG).digest("hex").slice(0, 16);
+
+/** Lists at a gateway whose status page has each of the digests in turn, the last one for good. */
+async function listAt(...digests: (string | undefined)[]) {
+  const shown = [...digests];
+  const { place, close } = await withAdminListener(({ url = "" }, answer) => {
+    if (url === "/api/v1/") answer.end(JSON.stringify({ pages: ["/api/v1/lists"] }));
+    else if (url === "/api/v1/status") {
+      const configDigest = shown.length > 1 ? shown.shift() : shown[0];
+      answer.end(JSON.stringify({ pid: process.pid, configDigest }));
+    } else answer.end(JSON.stringify({ entries: [], missing: [] }));
+  });
+  const { code, said, waits } = await place.run("list", "tools").finally(close);
+  return { code, warnings: said.filter((line) => line.startsWith("warn")), waits };
+}
+
+test("a change of the config that the running gateway has yet to take over is waited for", async () => {
+  expect(await listAt("before", "before", CURRENT)).toEqual({ code: 0, warnings: [], waits: [100, 100] });
+});
+
+test("a running gateway that keeps an earlier config is asked with a warning after 3 s", async () => {
+  const { code, warnings, waits } = await listAt("before");
+  expect([code, waits.length]).toEqual([0, 30]);
+  expect(warnings).toEqual([expect.stringMatching(/has not taken over .*cardea\.json as it is now/)]);
+});
+
+test.each([[CURRENT], [undefined]])("the digest %s is no reason to wait", async (digest) => {
+  expect(await listAt(digest)).toEqual({ code: 0, warnings: [], waits: [] });
+});

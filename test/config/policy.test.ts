@@ -68,6 +68,7 @@ describe("policy and limits", () => {
     const outcome = await read("{}");
     expect(outcome.ok && Object.keys(outcome.config)).toEqual([
       "file",
+      "digest",
       "listen",
       "servers",
       "startupWaitMs",

@@ -23,6 +23,7 @@ describe("a config file", () => {
   test("that is empty gets every default", () => {
     expect(good("{}").config).toEqual({
       file: "/home/me/cardea.jsonc",
+      digest: expect.any(String),
       listen: {
         http: {
           host: "127.0.0.1",
@@ -120,6 +121,7 @@ mcpServers:
     expect(good(yaml, "/x/cardea.yaml").config).toEqual({
       ...good(json, "/x/c.json").config,
       file: "/x/cardea.yaml",
+      digest: expect.any(String),
     });
   });
 

@@ -1,5 +1,5 @@
 /** `cardea list`, `call` and `explain` ask the gateway that runs with their config; nobody else can make it call tools. */
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,6 +53,20 @@ describe("a command with the config of a running gateway", () => {
   test("calls through it, and the call has the gateway's rules and log", async () => {
     const { code, out, said } = await cardea(["call", "good__echo", "value=hello", "--config", config.file]);
     expect([code, out, said]).toEqual([0, expect.stringContaining("hello"), expect.stringMatching(ASKING)]);
+  });
+
+  test("right after a change of that config sees it", async () => {
+    const before = readFileSync(config.file, "utf8");
+    const changed = JSON.parse(before) as { mcpServers: Record<string, unknown> };
+    changed.mcpServers.more = changed.mcpServers.good;
+    writeFileSync(config.file, JSON.stringify(changed));
+    const { code, out, said } = await cardea(["list", "tools", "--config", config.file]);
+    expect([code, out, said]).toEqual([
+      0,
+      expect.stringContaining("more__echo"),
+      expect.stringMatching(ASKING),
+    ]);
+    writeFileSync(config.file, before);
   });
 
   test("explains by its rules", async () => {
