@@ -1,5 +1,5 @@
 /** Writes the file of a host: a backup first, then the new text in one step. */
-import { constants, copyFile, mkdir, writeFile } from "node:fs/promises";
+import { chmod, constants, copyFile, mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Replacement, replaceFile } from "../config/edit.js";
 
@@ -14,6 +14,12 @@ export async function backUp(file: string): Promise<string> {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
     }
   }
+}
+
+/** Takes all permissions from other users. */
+export async function closeToOthers(file: string): Promise<void> {
+  const { mode } = await stat(file);
+  if ((mode & 0o077) !== 0) await chmod(file, mode & 0o700);
 }
 
 /** Replaces the file, or makes it with its folders; a new one is readable by its owner alone. */

@@ -18,7 +18,7 @@ import { headersOf } from "./add.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { booleanVariable, type ConfigFlags, linesOf } from "./flags.js";
-import { backUp, writeHostFile } from "./host-file.js";
+import { backUp, closeToOthers, writeHostFile } from "./host-file.js";
 import { lineDiff } from "./line-diff.js";
 import { openConfig } from "./open-config.js";
 import { selfCommand } from "./self-command.js";
@@ -62,7 +62,13 @@ export async function install(
   ];
   const current = servers?.kind === "object" ? servers.members.get(NAME)?.value : undefined;
   const isSame = current !== undefined && isDeepStrictEqual(plainValue(current), entry);
+  const ownerOnly = hasHeaders(target.connection);
   if (isSame && edits.length === 1) {
+    if (ownerOnly && !dryRun) {
+      await closeToOthers(file).catch((error: unknown) =>
+        log.warn({ file }, `other users can read ${file} and the header in it: ${readErrorMessage(error)}`),
+      );
+    }
     await write(shell.stdout, `${host.title} has it already: ${file}\n`);
     return EXIT.done;
   }
@@ -96,7 +102,9 @@ export async function install(
   }
   try {
     const backup = isPresent ? await backUp(file) : undefined;
-    await writeHostFile(file, { before: text, after, ownerOnly: hasHeaders(target.connection) }, isPresent);
+    // It may have the headers of before.
+    if (backup !== undefined && ownerOnly) await closeToOthers(backup);
+    await writeHostFile(file, { before: text, after, ownerOnly }, isPresent);
     const kept = backup === undefined ? "" : ` (as it was before: ${backup})`;
     await write(shell.stdout, `wrote ${file}${kept}\nRestart ${host.title} to see it.\n`);
     return EXIT.done;

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { symlinkSync } from "node:fs";
+import { chmodSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { writeRunFile } from "../../src/operator/run-files.js";
@@ -164,6 +165,30 @@ describe("install", () => {
       headers: { Authorization: "Bearer abc" },
     });
     expect(out).toContain('"own"');
+  });
+
+  test("closes a file that has the headers already, and the copy of one that had others", async () => {
+    const place = await withGateway();
+    const file = "home/.cursor/mcp.json";
+    const args = (key: string) => [
+      "install",
+      "cursor",
+      "--url",
+      URL,
+      "--header",
+      `Authorization: Bearer ${key}`,
+    ];
+    await place.run(...args("first-key"));
+    chmodSync(join(place.home, "../", file), 0o644);
+    const { out } = await place.run(...args("first-key"));
+    expect([out, place.mode(file), place.has(`${file}.bak`)]).toEqual([
+      "Cursor has it already: /home/.cursor/mcp.json\n",
+      0o600,
+      false,
+    ]);
+    chmodSync(join(place.home, "../", file), 0o644);
+    await place.run(...args("second-key"));
+    expect([place.mode(file), place.mode(`${file}.bak`)]).toEqual([0o600, 0o600]);
   });
 
   test("a host that only starts commands gets headers in the environment, where no other user sees them", async () => {
