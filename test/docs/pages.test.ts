@@ -8,7 +8,7 @@ import { fencesOf, follow } from "./follow.js";
 
 const GUIDES = readdirSync(inRepository("docs/guides")).map((name) => `docs/guides/${name}`);
 
-test.each(["docs/start.md", ...GUIDES])(
+test.each(["README.md", "docs/start.md", ...GUIDES])(
   "%s works as it is written",
   async (page) => {
     await follow(page, [await freePort(), await freePort()]);

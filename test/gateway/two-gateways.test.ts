@@ -42,17 +42,20 @@ test("each gateway numbers its own requests to servers", async () => {
 test("streams that a principal has open at one gateway do not count at the other", async () => {
   const [one, other] = [await openGateway(TOOLS), await openGateway(TOOLS)];
   const closing = new AbortController();
+  // fetch ends the stream of a response that is garbage-collected.
+  const kept: Response[] = [];
   const listen = async ({ fetch }: typeof one) => {
     const { body, headers } = modernRequest("subscriptions/listen", {
       notifications: { toolsListChanged: true },
     });
-    const { status } = await fetch("", {
+    const response = await fetch("", {
       method: "POST",
       body: String(body),
       headers: { ...headers },
       signal: closing.signal,
     });
-    return status;
+    kept.push(response);
+    return response.status;
   };
   for (let open = 0; open < 50; open += 1) expect(await listen(one)).toBe(200);
   expect(await listen(one)).not.toBe(200);
