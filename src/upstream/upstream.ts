@@ -37,6 +37,11 @@ export interface StartableUpstream extends Upstream {
   start(): void;
   /** Forwards what a client sends outside its calls, over the connection that is kept for its session. */
   forwardNotification(client: Client, notice: Notice): void;
+  /**
+   * What is known of the server for an upstream of a later process (`UpstreamOptions.memory`): with it, `facts`,
+   * `factsFor` and `listScope` answer before the first connection as they do now. Undefined until one was open.
+   */
+  memory(): JsonObject | undefined;
 }
 
 /** The upstream of `server`, which is kept connected from `start` to `close`. */
@@ -80,6 +85,10 @@ class SupervisedUpstream implements StartableUpstream {
 
   get revisions(): readonly string[] {
     return [...new Set(this.#connections.open.map(({ connection }) => connection.revision))];
+  }
+
+  memory(): JsonObject | undefined {
+    return this.#connections.memory;
   }
 
   start(): void {

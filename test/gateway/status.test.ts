@@ -21,7 +21,11 @@ const CONFIG: ServerConfig = {
   prompts: ALL,
   resources: ALL,
 };
-const NEVER_STARTED = { start: () => undefined, forwardNotification: () => undefined };
+const NEVER_STARTED = {
+  start: () => undefined,
+  forwardNotification: () => undefined,
+  memory: () => undefined,
+};
 
 /** A server with that name: required or not, connected or not, with a number of failed calls. */
 function server(

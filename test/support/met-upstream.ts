@@ -31,7 +31,7 @@ export interface TestOptions
     Partial<QuestionSettings>,
     LifecycleOptions,
     UpstreamObservers,
-    Pick<UpstreamOptions, "log" | "redact"> {}
+    Pick<UpstreamOptions, "log" | "redact" | "memory"> {}
 
 export function upstreamFor(
   server: FakeServer,

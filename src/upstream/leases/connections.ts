@@ -12,6 +12,7 @@ import { type Connected, connect } from "../supervision/connect.js";
 import { EraCache } from "../supervision/era-cache.js";
 import type { UpstreamSettings } from "../supervision/options.js";
 import { Supervisor } from "../supervision/supervisor.js";
+import { writeMemory } from "../supervision/upstream-memory.js";
 import { EVICT_AFTER_MS, ExclusiveConnections, MAX_PER_PRINCIPAL } from "./exclusive-connections.js";
 import {
   type Lease,
@@ -38,7 +39,7 @@ export class Connections {
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
   readonly #events: UpstreamEvents;
-  readonly #eraCache = new EraCache();
+  readonly #eraCache: EraCache;
   readonly #sessions: SessionChoice;
   readonly #sharedSubscriptions = new ConnectionSubscriptions();
   readonly #clientSubscriptions = new ClientSubscriptions((client) => this.#subscriptionsOf(client));
@@ -51,11 +52,15 @@ export class Connections {
     this.#server = server;
     this.#settings = settings;
     this.#events = events;
-    const { log, lifecycle, gateway } = settings;
+    const { log, lifecycle, gateway, memory } = settings;
+    this.#eraCache = new EraCache(memory?.eraCache);
+    this.#era = memory?.era;
+    this.#facts = memory?.facts;
     this.#sessions = new SessionChoice({
       server,
       eraCache: this.#eraCache,
       log,
+      facts: memory?.sessionFacts,
       onRefused: () => {
         // Leases that stay would be opened again.
         this.#endLeases();
@@ -76,12 +81,18 @@ export class Connections {
     this.#advertisedToModern = advertisedToModern(() => gateway.isAggregated());
   }
 
-  /** The era of the shared connection; undefined until it was first open. */
+  /** What an upstream of a later process may begin with; undefined until the shared connection was open. */
+  get memory(): JsonObject | undefined {
+    const { facts = this.#facts } = this.shared.current?.connection ?? {};
+    return writeMemory(this.#era, facts, this.#eraCache.memory, this.#sessions.facts);
+  }
+
+  /** The era of the shared connection when it was last opened; undefined where it never was, in memory neither. */
   get era(): Connected["era"] | undefined {
     return this.#era;
   }
 
-  /** The facts of the shared connection when it was last opened; undefined until then. */
+  /** Its facts at that time. */
   get facts(): ServerFacts | undefined {
     return this.#facts;
   }

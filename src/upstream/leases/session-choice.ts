@@ -19,6 +19,8 @@ export interface SessionChoiceSettings {
   readonly server: ServerConfig;
   readonly eraCache: EraCache;
   readonly log: Logger;
+  /** The facts of the last session, of an earlier process. */
+  readonly facts: ServerFacts | undefined;
   /** Called when the server turns out to open no sessions: from then on all clients share one connection. */
   readonly onRefused: () => void;
 }
@@ -32,6 +34,7 @@ export class SessionChoice {
 
   constructor(settings: SessionChoiceSettings) {
     this.#settings = settings;
+    this.#facts = settings.facts;
     const { protocol, lease } = settings.server;
     this.#isAutomatic = pinOf(protocol) === undefined && lease !== "shared";
   }

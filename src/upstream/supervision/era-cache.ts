@@ -9,6 +9,12 @@ const FAILURE_TTL_MS = 60_000;
 /** How a channel to a server can be opened. */
 export type TransportKind = "stdio" | "http" | "sse";
 
+/** What an era cache knows for certain; times are in ms since 1970, so that it can outlive the process. */
+export interface EraMemory {
+  readonly legacy?: { readonly transport: TransportKind; readonly learnedAt: number };
+  readonly sessions?: { readonly supported: boolean; readonly learnedAt: number };
+}
+
 /** The cached finding that a server is a legacy one. */
 export interface CachedLegacyEra {
   readonly era: "legacy";
@@ -31,6 +37,32 @@ export class EraCache {
     | undefined;
   /** Failures to open a session in a row, without a reason. */
   #failures = 0;
+
+  /** Begins with what an earlier process knew; a time in the future counts as now. */
+  constructor({ legacy, sessions }: EraMemory = {}) {
+    if (legacy !== undefined) {
+      const learnedAt = monotonic(legacy.learnedAt);
+      this.#legacy = { era: "legacy", transport: legacy.transport, learnedAt, confirmed: true };
+    }
+    if (sessions !== undefined) {
+      const learnedAt = monotonic(sessions.learnedAt);
+      this.#sessions = { supported: sessions.supported, learnedAt, confirmed: true };
+    }
+    this.reconnected();
+  }
+
+  /** What the next process may begin with: what the server confirmed. */
+  get memory(): EraMemory {
+    const [legacy, sessions] = [this.legacy, this.#sessions];
+    return {
+      ...(legacy?.confirmed === true && {
+        legacy: { transport: legacy.transport, learnedAt: wallClock(legacy.learnedAt) },
+      }),
+      ...(sessions?.confirmed === true && {
+        sessions: { supported: sessions.supported, learnedAt: wallClock(sessions.learnedAt) },
+      }),
+    };
+  }
 
   /** The cached finding, while it is valid. */
   get legacy(): CachedLegacyEra | undefined {
@@ -70,6 +102,12 @@ export class EraCache {
       this.#sessions = undefined;
   }
 }
+
+/** The time of `performance.now()` at a time in ms since 1970. */
+const monotonic = (at: number): number => performance.now() - Math.max(0, Date.now() - at);
+
+/** The reverse, in whole milliseconds. */
+const wallClock = (at: number): number => Math.round(Date.now() - (performance.now() - at));
 
 /** The era that the config pins. */
 export type Pin = { readonly era: "modern" } | { readonly era: "legacy"; readonly revision: string };

@@ -5,6 +5,7 @@ import { GatewayError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { RestartReason } from "../../core/upstream.js";
 import type { Envelope } from "../../wire/envelope.js";
+import type { JsonObject } from "../../wire/json.js";
 import type { QuestionSettings } from "../legacy/connection.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
 import { openHttpChannel } from "../transport/http.js";
@@ -14,6 +15,7 @@ import { openSseChannel } from "../transport/sse.js";
 import { openStdioChannel } from "../transport/stdio.js";
 import type { OpenChannel } from "./connect.js";
 import { SpawnLimiter } from "./spawn-limiter.js";
+import { readMemory, type UpstreamMemory } from "./upstream-memory.js";
 
 /** This gateway, as servers and other gateways see it. */
 export interface GatewayIdentity {
@@ -70,6 +72,8 @@ export interface UpstreamOptions {
   readonly log?: Logger;
   /** Removes secrets from what a server writes, before it is cut to length. Default: unchanged. */
   readonly redact?: (text: string) => string;
+  /** `memory()` of an upstream of the same server in an earlier process; ignored where it is none. Default: none. */
+  readonly memory?: JsonObject | undefined;
 }
 
 /** The options with all defaults filled in. */
@@ -79,6 +83,7 @@ export interface UpstreamSettings {
   readonly lifecycle: Required<Omit<LifecycleOptions, "processes" | "openChannel">>;
   readonly observers: Pick<Required<UpstreamObservers>, "onRestart" | "onTaskStatus">;
   readonly log: Logger;
+  readonly memory: UpstreamMemory | undefined;
   readonly openChannel: OpenChannel;
   /** Closes what the upstream's own channels share; those of a given `openChannel` share nothing. */
   readonly closeChannels: () => Promise<void>;
@@ -109,6 +114,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
     },
     observers: { onRestart: () => {}, onTaskStatus: () => {}, ...observers },
     log,
+    memory: readMemory(server, options.memory),
     openChannel: channels.open,
     closeChannels: () => channels.close(),
   };
