@@ -92,7 +92,7 @@ test("the example of the design, with every section in it, is right as it stands
 });
 
 test("a glob with more braces than RE2 nests is refused with its place, in rules and in filters", async () => {
-  const nested = "{a*,x".repeat(1_200) + "b" + "}".repeat(1_200);
+  const nested = `${"{a*,x".repeat(1_200)}b${"}".repeat(1_200)}`;
   const outcome = await read(
     JSON.stringify({
       mcpServers: { a: { command: "true", tools: { deny: [nested] } } },
