@@ -1,0 +1,66 @@
+/** How is the search index of a tool list built without blocking other calls? In steps, each of which takes 1 to 5 ms. */
+import { runSteps, type Steps } from "../../runtime/cooperative-yield.js";
+import { PostingsBuilder } from "./postings.js";
+import type { Stems } from "./terms.js";
+import { ToolIndex } from "./tool-index.js";
+import { FIELDS, fieldTerms, type SearchableTool } from "./tool-text.js";
+
+/** How an index is built. */
+export interface BuildOptions {
+  /** Ends the build: the list that it is for is no longer current. */
+  readonly signal?: AbortSignal;
+}
+
+/** How fast a term stops counting more where it is repeated. */
+const K1 = 1.2;
+/** The work of one step: terms that are indexed, or postings that are sorted. */
+const TERMS_IN_STEP = 4_000;
+const POSTINGS_IN_STEP = 100_000;
+
+/**
+ * Builds the index of a list. The same list gives the same index in every process; `entry` in its results is the index
+ * in `tools`. Rejects with the reason of `signal` when that is aborted.
+ */
+export function buildToolIndex(
+  tools: readonly SearchableTool[],
+  { signal }: BuildOptions = {},
+): Promise<ToolIndex> {
+  return runSteps(building(tools, signal));
+}
+
+function* building(tools: readonly SearchableTool[], signal: AbortSignal | undefined): Steps<ToolIndex> {
+  const stems: Stems = new Map();
+  const postings = new PostingsBuilder();
+  let work = 0;
+  for (const [entry, tool] of tools.entries()) {
+    if (work > TERMS_IN_STEP) {
+      yield;
+      signal?.throwIfAborted();
+      work = 0;
+    }
+    const fields = fieldTerms(tool, stems);
+    for (const [term, frequency] of weightedFrequencies(fields)) {
+      postings.add(term, entry, frequency / (K1 + frequency));
+    }
+    work += 20;
+    for (const terms of fields) work += terms.length;
+  }
+  const steps = postings.sorted(POSTINGS_IN_STEP);
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return new ToolIndex(tools, step.value);
+    yield;
+    signal?.throwIfAborted();
+  }
+}
+
+/** How often each term occurs, by the weights of the fields and the lengths of the texts (BM25F). */
+function weightedFrequencies(fields: readonly (readonly string[])[]): ReadonlyMap<string, number> {
+  const frequencies = new Map<string, number>();
+  for (const [at, terms] of fields.entries()) {
+    const field = FIELDS[at];
+    if (field === undefined) continue;
+    const one = field.weight / (1 - field.b + (field.b * terms.length) / field.length);
+    for (const term of terms) frequencies.set(term, (frequencies.get(term) ?? 0) + one);
+  }
+  return frequencies;
+}

@@ -1,0 +1,104 @@
+/**
+ * Which terms does a text have? The same for tools and for queries: words split at separators and at changes of case,
+ * folded, without stop words, stemmed. Every step is linear in the length of the text, and none throws.
+ */
+import { stemmer } from "stemmer";
+import { STOP_WORDS } from "./stop-words.js";
+
+/** Characters of one text that are read; the rest has no terms. */
+export const MAX_TEXT_LENGTH = 2_048;
+/** Characters of a word that are read; longer ones are identifiers and encoded data. */
+const MAX_WORD_LENGTH = 40;
+
+const NOT_ASCII = /[^\p{ASCII}]/u;
+const DIACRITICS = /[\u0300-\u036f]+/g;
+const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+/** Scripts that are written without spaces: each two neighbouring characters are a word. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]+/gu;
+const LATIN_WORD = /^[a-z]{3,}$/;
+
+/** Stems of words that were met, for a caller with many texts; it belongs to that caller. */
+export type Stems = Map<string, string>;
+
+/**
+ * The words of a text in order, in lower case, without diacritics, stop words included. A word in camel case gives its
+ * parts and the whole: `GitHub` is `git`, `hub`, `github`.
+ */
+export function wordsOf(text: string): readonly string[] {
+  const words: string[] = [];
+  for (const [run] of fold(text).matchAll(WORD)) addWords(run, words);
+  return words;
+}
+
+/** The terms of a text in order: stems of its words without the stop words. */
+export function termsOf(text: string, stems?: Stems): readonly string[] {
+  return wordsOf(text).flatMap((word) => (STOP_WORDS.has(word) ? [] : stemOf(word, stems)));
+}
+
+/** The term of a word in lower case. */
+export function stemOf(word: string, stems?: Stems): string {
+  const known = stems?.get(word);
+  if (known !== undefined) return known;
+  const stem = LATIN_WORD.test(word) ? stemmer(word) : word;
+  stems?.set(word, stem);
+  return stem;
+}
+
+/** Compatible characters become one, and diacritics go: `Ａ`, `é` and `ﬁ` are found as `a`, `e` and `fi`. */
+function fold(text: string): string {
+  const read = text.slice(0, MAX_TEXT_LENGTH);
+  if (!NOT_ASCII.test(read)) return read;
+  return read.normalize("NFKD").replace(DIACRITICS, "").normalize("NFC").slice(0, MAX_TEXT_LENGTH);
+}
+
+function addWords(run: string, words: string[]): void {
+  if (!NOT_ASCII.test(run)) {
+    addCased(run, words);
+    return;
+  }
+  let end = 0;
+  for (const found of run.matchAll(UNSPACED)) {
+    addCased(run.slice(end, found.index), words);
+    addPairs([...found[0]], words);
+    end = found.index + found[0].length;
+  }
+  addCased(run.slice(end), words);
+}
+
+function addPairs(characters: readonly string[], words: string[]): void {
+  if (characters.length === 1) words.push(characters[0] ?? "");
+  for (let at = 1; at < characters.length; at++) words.push(`${characters[at - 1]}${characters[at]}`);
+}
+
+/** Splits at a lower-case letter or digit before an upper-case letter, and before the last of several upper-case letters. */
+function addCased(run: string, words: string[]): void {
+  const lower = run.toLowerCase();
+  if (lower === run || lower.length !== run.length) {
+    addWord(lower, words);
+    return;
+  }
+  let start = 0;
+  for (let at = 1; at < run.length; at++) {
+    if (!isUpper(run, lower, at)) continue;
+    const after = at + 1;
+    const ends =
+      !isUpper(run, lower, at - 1) ||
+      (after < run.length && !isUpper(run, lower, after) && !isDigit(run, after));
+    if (!ends) continue;
+    addWord(lower.slice(start, at), words);
+    start = at;
+  }
+  addWord(lower.slice(start), words);
+  if (start > 0) addWord(lower, words);
+}
+
+const isUpper = (run: string, lower: string, at: number): boolean => run[at] !== lower[at];
+const isDigit = (run: string, at: number): boolean => {
+  const code = run.charCodeAt(at);
+  return code >= 48 && code <= 57;
+};
+
+function addWord(word: string, words: string[]): void {
+  if (word !== "") words.push(word.slice(0, MAX_WORD_LENGTH));
+}

@@ -1,0 +1,156 @@
+/** What a search finds among the tools of a list, and what it never shows. */
+import { describe, expect, test } from "vitest";
+import { buildToolIndex } from "../../../src/catalog/search/build-index.js";
+import type { SearchOptions } from "../../../src/catalog/search/tool-index.js";
+import type { SearchableTool } from "../../../src/catalog/search/tool-text.js";
+import fc from "../../support/fast-check.js";
+import { server, tool } from "./support.js";
+
+const github = server("github");
+const TOOLS: readonly SearchableTool[] = [
+  tool("files__read_file", "Reads the contents of a file", {
+    parameters: { path: "Path of the file to read" },
+  }),
+  tool("files__write_file", "Writes a text to a file", { parameters: { path: "", payload: "" } }),
+  tool("files__move", "Moves or renames a file"),
+  tool("github__create_issue", "Opens a new issue in a repository", {
+    of: github,
+    parameters: { title: "" },
+  }),
+  tool("github__listPullRequests", "Lists the pull requests of a repository", { of: github }),
+  tool("weather__forecast", "日本の天気予報を取得します", { of: server("weather") }),
+];
+
+async function found(
+  query: string,
+  options: Partial<SearchOptions> = {},
+  tools: readonly SearchableTool[] = TOOLS,
+): Promise<readonly (string | undefined)[]> {
+  const index = await buildToolIndex(tools);
+  return index.all.search(query, { limit: 5, ...options }).hits.map(({ entry }) => tools[entry]?.name);
+}
+
+describe("a search finds a tool by", () => {
+  test.each([
+    ["words of its name", "create issue", "github__create_issue"],
+    ["other forms of its words", "creating issues", "github__create_issue"],
+    ["words of its description", "renaming", "files__move"],
+    ["parts of a name in camel case", "list requests", "github__listPullRequests"],
+    ["a name in camel case, in other case", "PULL REQUESTS", "github__listPullRequests"],
+    ["a parameter", "payload", "files__write_file"],
+    ["its description in a script without spaces", "天気予報", "weather__forecast"],
+  ])("%s", async (_, query, name) => {
+    expect((await found(query))[0]).toBe(name);
+  });
+
+  test("the name of its server", async () => {
+    const github = ["github__create_issue", "github__listPullRequests"];
+    expect([...(await found("github"))].sort()).toEqual(github);
+  });
+});
+
+test("a query without a word that any tool has finds nothing", async () => {
+  const index = await buildToolIndex(TOOLS);
+  expect(index.all.search("zebra the of", { limit: 5 })).toEqual({ hits: [], total: 0 });
+  expect(index.all.search("", { limit: 5 })).toEqual({ hits: [], total: 0 });
+});
+
+test("the exact name of a tool puts that tool first, in any case", async () => {
+  const index = await buildToolIndex(TOOLS);
+  for (const query of ["files__move", " FILES__MOVE "]) {
+    const [first, ...others] = index.all.search(query, { limit: 5 }).hits;
+    expect(first).toMatchObject({ entry: 2, isNamed: true });
+    expect(others.some(({ isNamed }) => isNamed)).toBe(false);
+  }
+});
+
+test("of two names that differ in case the exact one is first", async () => {
+  const tools = [tool("Read", "one"), tool("read", "other")];
+  expect(await found("read", {}, tools)).toEqual(["read", "Read"]);
+  expect(await found("Read", {}, tools)).toEqual(["Read", "read"]);
+});
+
+test("with a server only tools of that server are found and counted", async () => {
+  const index = await buildToolIndex(TOOLS);
+  const { hits, total } = index.all.search("file repository", { server: "github", limit: 1 });
+  expect(hits).toHaveLength(1);
+  expect(total).toBe(2);
+  expect(
+    index.all.search("files__move", { server: "github", limit: 5 }).hits.map(({ entry }) => entry),
+  ).not.toContain(2);
+});
+
+test("a name repeated in a description counts hardly more than once", async () => {
+  const honest = tool("a__read_file", "Reads a file");
+  const loud = tool("b__other", "file ".repeat(400));
+  expect((await found("read file", {}, [loud, honest]))[0]).toBe("a__read_file");
+});
+
+test("words after the first 2,048 characters of a description are not found", async () => {
+  const long = tool("a__long", `${"x ".repeat(1_024)}zebra`);
+  expect(await found("zebra", {}, [long])).toEqual([]);
+});
+
+test("a build for a list that is no longer current ends", async () => {
+  const stop = new AbortController();
+  const tools = Array.from({ length: 2_000 }, (_, at) =>
+    tool(`a__tool_${at}`, "Does this and that with a file"),
+  );
+  const built = buildToolIndex(tools, { signal: stop.signal });
+  stop.abort(new Error("a newer list"));
+  await expect(built).rejects.toThrow("a newer list");
+});
+
+const WORDS = ["read", "file", "issue", "pullRequest", "天気", "the", "delete_row", "Émile"];
+const someTools = fc
+  .array(
+    fc.record({
+      name: fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 3 }),
+      of: fc.constantFrom(server("files"), github),
+      description: fc.array(fc.constantFrom(...WORDS), { maxLength: 8 }),
+    }),
+    { maxLength: 12 },
+  )
+  .map((all) =>
+    all.map(({ name, of, description }, at) =>
+      tool(`${name.join("_")}_${at}`, description.join(" "), { of }),
+    ),
+  );
+const someQuery = fc
+  .array(fc.constantFrom(...WORDS, "zebra"), { maxLength: 4 })
+  .map((words) => words.join(" "));
+
+test("a view gives what an index of its visible tools alone gives", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      someTools,
+      fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }),
+      someQuery,
+      async (tools, shown, query) => {
+        const visible = tools.filter((_, at) => shown[at]);
+        const view = (await buildToolIndex(tools)).viewOf((entry) => shown[entry] === true);
+        const alone = (await buildToolIndex(visible)).all;
+        for (const q of [query, ...tools.map(({ name }) => name)]) {
+          const options = { limit: 4 };
+          const seen = view.search(q, options);
+          const expected = alone.search(q, options);
+          expect(seen.total).toBe(expected.total);
+          expect(seen.hits.map(({ entry, ...rest }) => ({ ...rest, tool: tools[entry] }))).toEqual(
+            expected.hits.map(({ entry, ...rest }) => ({ ...rest, tool: visible[entry] })),
+          );
+        }
+      },
+    ),
+  );
+});
+
+test("the first hits are the same whatever the limit is", async () => {
+  await fc.assert(
+    fc.asyncProperty(someTools, someQuery, fc.nat(15), async (tools, query, limit) => {
+      const { all } = await buildToolIndex(tools);
+      const every = all.search(query, { limit: tools.length });
+      expect(all.search(query, { limit })).toEqual({ ...every, hits: every.hits.slice(0, limit) });
+      expect(every.total).toBe(every.hits.length);
+    }),
+  );
+});
