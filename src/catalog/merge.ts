@@ -36,7 +36,7 @@ export function mergeLists(
   const entries = sources.map((source): ExposedItem => {
     const { space, item, target, override } = source;
     const { exposed, unambiguousName } = names?.get(source) ?? { exposed: exposeUri(space, target) };
-    const overriddenItem = override?.apply(item);
+    const overriddenItem = kind === "tools" ? space.shownTool(target, item) : undefined;
     const configuredArguments = override?.configuredArguments;
     const route: Route = {
       ...{ upstream: space.name, target, exposed, kind, item },

@@ -15,6 +15,8 @@ export interface OverriddenTool {
   /** The name in place of its own. */
   readonly name: string;
   readonly configuredArguments: ConfiguredArguments | undefined;
+  /** The description in place of its own. */
+  readonly description: string | undefined;
   /** Its list entry as hosts see it, but for the name. */
   apply(item: JsonObject): JsonObject;
 }
@@ -73,6 +75,7 @@ function overriddenTool(
   return {
     name: name ?? own,
     configuredArguments,
+    description,
     apply(item) {
       let entry = shown.get(item);
       if (entry === undefined) {

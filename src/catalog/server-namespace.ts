@@ -5,6 +5,7 @@ import { type NameFilter, nameMatcher, uriTest } from "../patterns/globs.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { type UriNamespace, uriNamespace } from "./naming.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
+import { type Shortening, shortenTool } from "./shortened-tools.js";
 
 /** Globs over names; those for resources are over URIs, and count for templates and reading too. */
 export interface Filters {
@@ -21,6 +22,8 @@ export interface CatalogServer extends Filters {
   readonly prefix: string;
   /** Tools that are shown or called otherwise than the server lists them, by its own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
+  /** How the definitions of its tools are shortened. Default: they are not. */
+  readonly shortening?: Shortening;
   /** Whether lists wait for its first start up to its connect timeout. Default: up to the limit of all servers. */
   readonly required?: boolean;
   readonly connectTimeoutMs?: number;
@@ -36,18 +39,41 @@ export interface ServerNamespace {
   readonly aggregate?: ServerNamespace;
   /** Undefined where no tool has an override. */
   readonly overrides: ToolOverrides | undefined;
+  /** The entry of a tool as hosts see it, but for the name; undefined where that is the server's own entry. */
+  shownTool(own: string, item: JsonObject): JsonObject | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;
 }
 
 /** The namespace of a configured server. */
 export function serverNamespace(config: CatalogServer): ServerNamespace {
+  const overrides = config.overrides && new ToolOverrides(config.overrides);
   return {
     name: config.name,
     prefix: config.prefix,
     uris: uriNamespace(config.prefix),
-    overrides: config.overrides && new ToolOverrides(config.overrides),
+    overrides,
+    shownTool: shownTools(overrides, config.shortening),
     passes: listFilter(config),
+  };
+}
+
+function shownTools(
+  overrides: ToolOverrides | undefined,
+  shortening: Shortening | undefined,
+): ServerNamespace["shownTool"] {
+  // List entries never change, and are shown again with every list that is merged.
+  const shown = new WeakMap<JsonObject, JsonObject>();
+  return (own, item) => {
+    const override = overrides?.of(own);
+    const entry = override?.apply(item) ?? item;
+    if (shortening === undefined) return entry === item ? undefined : entry;
+    let short = shown.get(entry);
+    if (short === undefined) {
+      short = shortenTool(entry, shortening, override?.description === undefined);
+      shown.set(entry, short);
+    }
+    return short === item ? undefined : short;
   };
 }
 

@@ -46,7 +46,7 @@ const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
 };
 
 function asText(name: string, explained: KnownTarget): string {
-  const { effect, rule, message, server, target, rules, limits, badArguments } = explained;
+  const { effect, rule, message, server, target, rules, limits, badArguments, shortened } = explained;
   const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
   const about = rules.filter(
     ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
@@ -57,6 +57,7 @@ function asText(name: string, explained: KnownTarget): string {
     ...(explained.principal.unknown === undefined ? [] : [`  note: ${explained.principal.unknown}`]),
     ...(badArguments === undefined ? [] : [`  the arguments are refused before any rule: ${badArguments}`]),
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
+    ...(shortened === undefined ? [] : [`  hosts see it shorter: ${shortenedText(shortened)}`]),
     "",
     about.length === 0 ? "rules: none applies" : "rules, in order; the first that matches decides:",
     ...table(
@@ -74,6 +75,19 @@ function asText(name: string, explained: KnownTarget): string {
     limits.length === 0 ? "limits: none applies" : "limits that apply:",
     ...table(limits.map((row) => ["", row.limit, `per ${row.per}`, boundsOf(row)])),
   ].join("\n");
+}
+
+/** Each part that is shorter, with the key of the config that makes it so. */
+function shortenedText(shortened: NonNullable<KnownTarget["shortened"]>): string {
+  const { description, inputSchema, outputSchema, tokens } = shortened;
+  const change = (part: string, size: typeof description, key: string): readonly string[] =>
+    size === undefined ? [] : [`${part} ${size.from} -> ${size.to} characters by ${key}`];
+  return [
+    ...change("description", description, "descriptions.maxLength"),
+    ...change("input schema", inputSchema, "schemas.compact"),
+    ...change("output schema", outputSchema, "schemas.compact"),
+    `about ${tokens.from} -> ${tokens.to} tokens`,
+  ].join(", ");
 }
 
 /** Results of rules that cannot be about the call; not printed. */

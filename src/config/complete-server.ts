@@ -3,7 +3,13 @@ import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { NameFilter, OpenApiTransport, ServerConfig, TransportConfig } from "./config.js";
+import type {
+  NameFilter,
+  OpenApiTransport,
+  ServerConfig,
+  ShorteningConfig,
+  TransportConfig,
+} from "./config.js";
 import { parseEnvFile } from "./env-file.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { parseDuration } from "./units.js";
@@ -23,12 +29,15 @@ export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;
   readonly readFile: (path: string) => string;
+  /** The settings of the top level, for servers without their own. */
+  readonly defaults?: Pick<ServerShape, "descriptions" | "schemas"> | undefined;
 }
 
 /** @throws Contradiction */
 export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   const transport = transportOf(shape, context);
+  const shortening = shorteningOf({ ...context.defaults, ...shape });
   // The gateway itself speaks MCP for an HTTP API, which has neither revisions nor sessions.
   const isApi = transport.kind === "openapi";
   return {
@@ -46,7 +55,17 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     resources: shape.resources,
     ...(shape.checks !== undefined && { checks: shape.checks }),
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
+    ...(shortening !== undefined && { shortening }),
   };
+}
+
+function shorteningOf({
+  descriptions,
+  schemas,
+}: Pick<ServerShape, "descriptions" | "schemas">): ShorteningConfig | undefined {
+  const compactSchemas = schemas?.compact ?? false;
+  if (descriptions === undefined && !compactSchemas) return undefined;
+  return { ...(descriptions !== undefined && { descriptionLength: descriptions.maxLength }), compactSchemas };
 }
 
 function transportOf(shape: ServerShape, context: FileContext): TransportConfig {

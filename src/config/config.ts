@@ -166,6 +166,15 @@ export interface ServerConfig {
   readonly checks?: ChecksConfig;
   /** How single tools are shown and called, by the server's own names for them. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
+  /** How the definitions of its tools are shortened; absent where they are not. */
+  readonly shortening?: ShorteningConfig;
+}
+
+/** Shorter definitions of tools. */
+export interface ShorteningConfig {
+  /** The maximum length of a description, in characters; absent where there is none. */
+  readonly descriptionLength?: number;
+  readonly compactSchemas: boolean;
 }
 
 /** Which calls and results of a server are checked. */

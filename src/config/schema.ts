@@ -3,6 +3,7 @@ import { z } from "zod";
 import { adminToken, authSchema } from "./auth-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { duration, nameFilter, serverSchema, wait } from "./server-schema.js";
+import { shorteningSchemas } from "./tool-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
 export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
@@ -168,6 +169,7 @@ export const fileSchema = z.strictObject({
     })
     .prefault({})
     .describe("How exposed names of tools and prompts are built."),
+  ...shorteningSchemas,
   parkedCalls: parkedCalls
     .prefault({})
     .describe(

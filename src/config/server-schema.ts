@@ -1,6 +1,6 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
-import { checksSchema, overridesSchema } from "./tool-schema.js";
+import { checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 import { MAX_DURATION_MS, parseDuration, parseWait } from "./units.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
@@ -231,6 +231,7 @@ export const serverSchema = z.strictObject({
   overrides: overridesSchema
     .exactOptional()
     .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),
+  ...shorteningSchemas,
 });
 
 /** One server as the file has it. */

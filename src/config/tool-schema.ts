@@ -1,7 +1,33 @@
-/** Which settings can the tools of a server have? Checks of calls, and overrides of how tools are listed. */
+/** Which settings can the tools of a server have? Checks of calls, and how tools are listed: overrides and shorter definitions. */
 import { z } from "zod";
 
 const bytes = z.int().min(1).max(1_073_741_824);
+
+/** The zod schemas of keys that shorten the definitions of tools, at the top level and per server. */
+export const shorteningSchemas = {
+  descriptions: z
+    .strictObject({
+      maxLength: z
+        .int()
+        .min(40)
+        .max(100_000)
+        .describe(
+          "The maximum length of a tool's description, in characters. A longer one is cut at the end of a sentence or word and ends in `…`; one from `overrides` is not cut.",
+        ),
+    })
+    .exactOptional()
+    .describe("Shorter descriptions of tools, for fewer tokens in a model's context. Default: unchanged."),
+  schemas: z
+    .strictObject({
+      compact: z
+        .boolean()
+        .describe(
+          "Leaves `title`, `$comment`, `examples` and descriptions that repeat a name out of input and output schemas, and cuts descriptions in them at 200 characters. The schemas accept the same values.",
+        ),
+    })
+    .exactOptional()
+    .describe("Shorter schemas of tools. Default: unchanged."),
+} as const;
 
 /** The zod schema of `checks`. */
 export const checksSchema = z.strictObject({

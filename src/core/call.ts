@@ -95,7 +95,7 @@ export interface Route {
   readonly namedTargets?: readonly NamedTarget[];
   /** The server's own list entry; absent where a URI was routed by its form alone. */
   readonly item?: JsonObject;
-  /** The entry with the overrides of the config, which hosts see; its name is not changed. */
+  /** The entry with the overrides of the config, shortened as it says, which hosts see; its name is not changed. */
   readonly overriddenItem?: JsonObject;
   /** Arguments that the config adds to every call. */
   readonly configuredArguments?: ConfiguredArguments;

@@ -15,6 +15,7 @@ import { unfilteredCatalog } from "../routing/locate.js";
 import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
+import { type ShortenedDefinition, shortenedDefinition } from "./explain-shortening.js";
 
 /** A supposed caller. */
 export interface PrincipalQuery {
@@ -46,6 +47,8 @@ export interface ExplainResult extends Explanation {
     /** Why no host comes as this principal, as far as the config shows; absent where one may. */
     readonly unknown?: string;
   };
+  /** What hosts see shorter of its definition than the server lists it; absent where nothing is. */
+  readonly shortened?: ShortenedDefinition;
   /** Why the arguments fail their check, which comes before the rules; absent where they pass. */
   readonly badArguments?: string;
 }
@@ -78,6 +81,8 @@ export async function explainCall(
   const call = withConfiguredArguments(hypotheticalCall(requestFor(route, name, args), route));
   const unknown = unknownPrincipal(caller.as, auth);
   const badArguments = await argumentsFault(pipeline, call, route);
+  const config = pipeline.config.servers.find((server) => server.name === route.upstream);
+  const shortened = shortenedDefinition(route, config);
   return {
     server: route.upstream,
     target: route.target,
@@ -88,6 +93,7 @@ export async function explainCall(
       ...(unknown !== undefined && { unknown }),
     },
     ...pipeline.policy.explain(call),
+    ...(shortened !== undefined && { shortened }),
     ...(badArguments !== undefined && { badArguments }),
   };
 }

@@ -109,6 +109,19 @@ limits that apply:
   expect(shell.events).toEqual(["stop at once"]);
 });
 
+test("what hosts see shorter of its definition, and by which key", async () => {
+  const shortened = {
+    description: { from: 2_781, to: 298 },
+    inputSchema: { from: 1_203, to: 811 },
+    tokens: { from: 985, to: 310 },
+  };
+  const { shell } = shellWith({ ...DENIED, shortened });
+  await runCommandLine(["explain", "db__drop"], shell);
+  expect(shell.out()).toContain(
+    "  hosts see it shorter: description 2781 -> 298 characters by descriptions.maxLength, input schema 1203 -> 811 characters by schemas.compact, about 985 -> 310 tokens\n",
+  );
+});
+
 test("what no rule is about", async () => {
   const { shell } = shellWith({
     server: "db",

@@ -23,6 +23,7 @@ test.each([
   "docs/policy.md",
   "docs/containers.md",
   "docs/service.md",
+  "docs/tokens.md",
   ...GUIDES,
 ])("every config in %s is right", (page) => {
   const problems = fencesOf(page)

@@ -1,0 +1,95 @@
+/** What of a tool's JSON Schema can be left out so that it validates the same values? Texts for people, never a constraint. */
+import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import { cutText } from "./cut-text.js";
+
+/** The maximum length of a description in a compact schema, in characters; nine of ten are shorter. */
+export const SCHEMA_DESCRIPTION_LENGTH = 200;
+
+/** Keywords whose value is one schema, those with a list of schemas, and those with schemas by name. */
+const ONE = new Set([
+  ...["additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"],
+  ...["propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"],
+]);
+const LIST = new Set(["allOf", "anyOf", "items", "oneOf", "prefixItems"]);
+const BY_NAME = new Set([
+  ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
+]);
+
+/**
+ * The schema without `title`, `$comment` and `examples`, without descriptions that only repeat a name, and with long
+ * descriptions cut; the same object where nothing changes. All other keywords stay, data (`enum`, `const`, `default`) and
+ * unknown keywords with all that is in them.
+ *
+ * @param known what a description may repeat: the name of the schema, the description of its tool
+ */
+export function compactSchema(schema: JsonObject, known: readonly string[] = []): JsonObject {
+  return new Compaction(!refersIntoExamples(schema)).schema(schema, known);
+}
+
+class Compaction {
+  readonly #dropsExamples: boolean;
+
+  constructor(dropsExamples: boolean) {
+    this.#dropsExamples = dropsExamples;
+  }
+
+  schema(schema: JsonObject, known: readonly string[]): JsonObject {
+    let changed = false;
+    const members = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
+      const kept = this.#member(keyword, value, known);
+      changed ||= kept !== value;
+      return kept === undefined ? [] : [[keyword, kept]];
+    });
+    return changed ? Object.fromEntries(members) : schema;
+  }
+
+  /** Undefined where the member is left out. */
+  #member(keyword: string, value: unknown, known: readonly string[]): unknown {
+    if (keyword === "title" || keyword === "$comment") return typeof value === "string" ? undefined : value;
+    if (keyword === "examples") return this.#dropsExamples && Array.isArray(value) ? undefined : value;
+    if (keyword === "description" && typeof value === "string") {
+      return isRepetition(value, known) ? undefined : cutText(value, SCHEMA_DESCRIPTION_LENGTH);
+    }
+    if (Array.isArray(value) && LIST.has(keyword)) return this.#list(value);
+    if (!isObject(value)) return value;
+    if (BY_NAME.has(keyword)) return this.#byName(value);
+    return ONE.has(keyword) ? this.schema(value, []) : value;
+  }
+
+  #list(schemas: readonly unknown[]): readonly unknown[] {
+    const compact = schemas.map((each) => (isObject(each) ? this.schema(each, []) : each));
+    return compact.some((each, index) => each !== schemas[index]) ? compact : schemas;
+  }
+
+  #byName(schemas: JsonObject): JsonObject {
+    let changed = false;
+    const members = Object.entries(schemas).map(([name, each]): [string, unknown] => {
+      const compact = isObject(each) ? this.schema(each, [name]) : each;
+      changed ||= compact !== each;
+      return [name, compact];
+    });
+    return changed ? Object.fromEntries(members) : schemas;
+  }
+}
+
+/** Whether a description says no more than what is known: `user_id`, "User ID." and "The user id" are one. */
+function isRepetition(description: string, known: readonly string[]): boolean {
+  const words = wordsOf(description);
+  return words === "" || known.some((each) => wordsOf(each) === words);
+}
+
+const wordsOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/^(?:the|an?)\s/, "")
+    .replace(/[^\p{L}\p{N}]/gu, "");
+
+/** A reference can lead to a schema among the examples, which then stay. */
+function refersIntoExamples(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(refersIntoExamples);
+  if (!isObject(value)) return false;
+  const references = [stringAt(value, "$ref"), stringAt(value, "$dynamicRef")];
+  // An escaped letter, as in `%65xamples`, may be part of the name.
+  if (references.some((reference) => reference !== undefined && /examples\/|%/i.test(reference))) return true;
+  return Object.values(value).some(refersIntoExamples);
+}

@@ -1,0 +1,54 @@
+/** What has the config shortened in the definition of a tool? For `cardea explain`. */
+import { DefinitionCosts } from "../catalog/definition-cost.js";
+import { ToolOverrides } from "../catalog/overrides.js";
+import type { ServerConfig } from "../config/config.js";
+import type { Route } from "../core/call.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
+
+/** A size before and after. */
+interface Shortened {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What is shorter, and by which key of the config; members that did not change are absent. */
+export interface ShortenedDefinition {
+  /** In characters, by `descriptions.maxLength`. */
+  readonly description?: Shortened;
+  /** As JSON, in characters, by `schemas.compact`. */
+  readonly inputSchema?: Shortened;
+  readonly outputSchema?: Shortened;
+  /** An o200k estimate of the whole definition. */
+  readonly tokens: Shortened;
+}
+
+/** Undefined where hosts see the definition as long as it is. */
+export function shortenedDefinition(
+  { kind, target, exposed, item, overriddenItem: shown }: Route,
+  server: Pick<ServerConfig, "overrides" | "shortening"> | undefined,
+): ShortenedDefinition | undefined {
+  if (kind !== "tools" || item === undefined || shown === undefined || server?.shortening === undefined)
+    return undefined;
+  const whole = new ToolOverrides(server.overrides ?? {}).of(target)?.apply(item) ?? item;
+  const description = shortened(textLength(whole), textLength(shown));
+  const inputSchema = shortened(schemaLength(whole, "inputSchema"), schemaLength(shown, "inputSchema"));
+  const outputSchema = shortened(schemaLength(whole, "outputSchema"), schemaLength(shown, "outputSchema"));
+  if ([description, inputSchema, outputSchema].every((change) => change === undefined)) return undefined;
+  const costs = new DefinitionCosts();
+  const tokens = (entry: JsonObject): number => costs.of({ ...entry, name: exposed }).tokens;
+  return {
+    ...(description !== undefined && { description }),
+    ...(inputSchema !== undefined && { inputSchema }),
+    ...(outputSchema !== undefined && { outputSchema }),
+    tokens: { from: tokens(whole), to: tokens(shown) },
+  };
+}
+
+const shortened = (from: number, to: number): Shortened | undefined =>
+  from === to ? undefined : { from, to };
+
+const textLength = (item: JsonObject): number => stringAt(item, "description")?.length ?? 0;
+
+const schemaLength = (item: JsonObject, member: string): number =>
+  Object.hasOwn(item, member) ? writeJson(item[member]).length : 0;
