@@ -146,8 +146,7 @@ export class ToolView {
 }
 
 /** How much a term tells (BM25): much where few of the tools have it, and always more than nothing. */
-const rarity = (having: number, all: number): number =>
-  Math.log(1 + (all - having + 0.5) / (having + 0.5));
+const rarity = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
 
 /** Puts a hit where it belongs among the best ones. */
 function insert(best: Hit[], hit: Hit, limit: number): void {
