@@ -23,7 +23,7 @@ export interface ShortenedDefinition {
   readonly tokens: Shortened;
 }
 
-/** Undefined where hosts see the definition as long as it is. */
+/** Undefined where hosts see the whole definition. */
 export function shortenedDefinition(
   { kind, target, exposed, item, overriddenItem: shown }: Route,
   server: Pick<ServerConfig, "overrides" | "shortening"> | undefined,
