@@ -35,6 +35,8 @@ interface ServerRow {
   readonly circuit?: "closed" | "half_open" | "open";
   readonly inFlight?: number;
   readonly waiting?: number;
+  /** An estimate of what the definitions of its tools take of a model's context, in tokens. */
+  readonly tokens?: number;
   /** Entries that the server lists and that are left out, as hosts cannot read them. */
   readonly malformed?: readonly MalformedEntry[];
   readonly [more: string]: unknown;

@@ -2,13 +2,19 @@
 import { estimateTokens } from "../core/token-estimate.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
+import type { Snapshot } from "./view.js";
 
-/** The cost of one list entry or of several. */
-export interface DefinitionCost {
+/** The cost of one definition. */
+interface DefinitionCost {
   /** The list entry as JSON, in bytes of UTF-8. */
   readonly bytes: number;
   /** An o200k estimate of what hosts give a model: name, description and input schema. */
   readonly tokens: number;
+}
+
+/** The cost of several definitions together. */
+export interface ListCost extends DefinitionCost {
+  readonly tools: number;
 }
 
 /** Estimates the cost of list entries, each entry once. */
@@ -29,12 +35,18 @@ export class DefinitionCosts {
     return cost;
   }
 
-  /** The cost of several entries together. */
-  sum(items: readonly JsonObject[]): DefinitionCost {
-    const all = items.map((item) => this.of(item));
-    return {
-      bytes: all.reduce((total, { bytes }) => total + bytes, 0),
-      tokens: all.reduce((total, { tokens }) => total + tokens, 0),
-    };
+  /** The cost of the tools of each server, in the order of the list. */
+  byServer(list: Pick<Snapshot, "entries">): ReadonlyMap<string, ListCost> {
+    const servers = new Map<string, ListCost>();
+    for (const { route, item } of list.entries) {
+      const { tools, bytes, tokens } = servers.get(route.upstream) ?? { tools: 0, bytes: 0, tokens: 0 };
+      const cost = this.of(item);
+      servers.set(route.upstream, {
+        tools: tools + 1,
+        bytes: bytes + cost.bytes,
+        tokens: tokens + cost.tokens,
+      });
+    }
+    return servers;
   }
 }

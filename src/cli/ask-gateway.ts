@@ -12,7 +12,7 @@ import { parseJson, writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
 
 /** What commands ask of a gateway, their own or a running one. */
-export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "missing">;
+export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "tokens" | "missing">;
 
 /** What a running gateway says of itself. */
 export interface RemoteStatus {
@@ -73,6 +73,8 @@ export function remoteGateway(address: Address): RemoteGateway {
         ["wait", "true"],
         ...principalQuery(as),
       ])) as unknown as Awaited<ReturnType<Gateway["explain"]>>,
+    tokens: async (as) =>
+      (await get("tokens", principalQuery(as))) as unknown as Awaited<ReturnType<Gateway["tokens"]>>,
     async missing() {
       const { missing } = await get("lists", [["kind", "prompts"]]);
       return missing as Awaited<ReturnType<Gateway["missing"]>>;

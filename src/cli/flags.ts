@@ -1,6 +1,7 @@
 /** The flags that several commands share, and the environment variables that stand in for them. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { ListenOverrides } from "../config/read.js";
+import { ANONYMOUS } from "../core/client.js";
 import { UsageError } from "./exit.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -119,6 +120,10 @@ export function principalFromFlags(flags: AsFlags, env: Environment) {
     scopes: listOf(flags.scopes ?? env.CARDEA_SCOPES) ?? [],
   };
 }
+
+/** Whether no flag and no variable names another caller than a host without credentials. */
+export const isHost = ({ as, groups = [], scopes }: ReturnType<typeof principalFromFlags>): boolean =>
+  as === ANONYMOUS.id && groups.length + scopes.length === 0;
 
 const listOf = (text: string | undefined): readonly string[] | undefined =>
   text?.split(",").flatMap((word) => nonEmpty(word.trim()) ?? []);

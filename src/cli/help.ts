@@ -15,6 +15,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
   cardea call   NAME [k=v k:=JSON ...]    call a tool
   cardea explain NAME [k=v ...] [--as ID] who may call, and why
+  cardea tokens [--as ID]  what tools cost a model, and how to spend less
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
   cardea completion bash|zsh|fish         completes all this in your shell
@@ -24,8 +25,7 @@ The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.jso
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.
 Each flag has a variable: --admin-port is CARDEA_ADMIN_PORT; the flag wins.
 Data goes to stdout, the log to stderr (CARDEA_LOG_LEVEL: error, warn, info, debug).
-Exit codes: 0 done, 1 failed, 2 wrong usage, 78 the config is wrong,
-69 a server marked required is not there.
+Exit codes: 0 done, 1 failed, 2 usage, 78 config, 69 a required server is missing.
 `;
 
 /** The version of this package. @throws Error when its package.json is missing. */

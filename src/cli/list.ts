@@ -1,6 +1,5 @@
 /** `cardea list`: what a host will see, and from which server. */
 import { closest } from "../config/closest.js";
-import { ANONYMOUS } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
 import type { CliList } from "../operator/cli-calls.js";
 import { unknownPrincipal } from "../operator/explain.js";
@@ -12,6 +11,7 @@ import {
   type AsFlags,
   type AskFlags,
   type ConfigFlags,
+  isHost,
   type JsonFlag,
   principalFromFlags,
   wantsJson,
@@ -68,10 +68,6 @@ export async function list(
     return warnMissing(log, await gateway.missing()) ? EXIT.failed : EXIT.done;
   });
 }
-
-/** Whether no flag and no variable names another caller than a host without credentials. */
-const isHost = ({ as, groups = [], scopes }: ReturnType<typeof principalFromFlags>): boolean =>
-  as === ANONYMOUS.id && groups.length + scopes.length === 0;
 
 /** One list is an array; all of them are an object of arrays. */
 function asJson(lists: ReadonlyMap<string, CliList>, word: string | undefined): string {

@@ -186,6 +186,14 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 
+  withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("tokens")))))
+    .description(
+      "Show what the definitions of tools cost a model, which of them were never called since the gateway started, and how to spend less.",
+    )
+    .action((flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
+      finish(import("./tokens.js").then(({ tokens }) => tokens(flags, shell))),
+    );
+
   withJsonFlag(withAskFlags(withConfigFlag(stateful("call"))))
     .description("Call one tool and print its answer.")
     .argument("<name>", "the tool's name as a host sees it")

@@ -23,6 +23,7 @@ import {
 } from "../operator/cli-calls.js";
 import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
+import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
@@ -60,6 +61,8 @@ export interface Gateway {
   call(name: string, args: JsonObject, onServer?: OnServer): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
   explain(query: ExplainQuery, onServer?: OnServer): ReturnType<typeof cliExplain>;
+  /** What the definitions of tools cost a model, as the principal `as` sees them. Default: a host without credentials. */
+  tokens(as?: PrincipalQuery, onServer?: OnServer): Promise<TokenReport>;
   /** The servers whose first start is over, and that are not connected or could not list. */
   missing(): Promise<readonly ServerOutcome[]>;
   /** Puts a new config into effect as a whole. @throws when that is not possible; the old one stays in effect. */
@@ -93,6 +96,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     legacy: edges.legacy,
     modern: edges.modern,
     status,
+    calls: metrics.calls,
     version: options.version,
   });
   const call = (body: string, signal: AbortSignal): Promise<string> =>
@@ -114,6 +118,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     lists: (kind, as, onServer) => cliLists(pipeline, kind, { as, onServer }),
     call: (name, args, onServer) => cliCall(pipeline, callIds.next(), { name, args, onServer }),
     explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
+    tokens: (as, onServer) => tokenReport(pipeline, { as, onServer }),
     missing: async () => missingServers(liveConfig.pipeline),
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);

@@ -1,15 +1,18 @@
 /** What the admin pages show of the running gateway at the time of the request. */
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
+import { DefinitionCosts } from "../catalog/definition-cost.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ListKind } from "../core/lists.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { ModernEdge } from "../downstream/modern/edge.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { GatewayStatus } from "../gateway/status.js";
+import type { CallMetrics } from "../telemetry/finished-calls.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
 import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
+import { type CallCounts, tokenReport } from "./token-report.js";
 
 /** Where the pages read from. */
 export interface StatusPagesOptions {
@@ -18,6 +21,7 @@ export interface StatusPagesOptions {
   readonly legacy: Pick<LegacyEdge, "sessions">;
   readonly modern: Pick<ModernEdge, "clients">;
   readonly status: GatewayStatus;
+  readonly calls: Pick<CallMetrics, "toolCalls">;
   readonly version: string;
 }
 
@@ -37,8 +41,14 @@ export function createStatusPages({
   legacy,
   modern,
   status,
+  calls,
   version,
 }: StatusPagesOptions): AdminPages {
+  const costs = new DefinitionCosts();
+  const callCounts: CallCounts = {
+    since: new Date(status.startedAt),
+    of: (server) => calls.toolCalls(server),
+  };
   const rows = (kind: ListKind): readonly CatalogRow[] =>
     pipeline()
       .catalog.view(OPERATOR_CLIENT)
@@ -68,6 +78,7 @@ export function createStatusPages({
     servers() {
       const { servers, catalog } = pipeline();
       const lists = new Map(catalog.status().map((status) => [status.name, status]));
+      const tools = costs.byServer(catalog.view(OPERATOR_CLIENT).list("tools"));
       return [...servers.values()].map(({ config, upstream, breaker, semaphore }) => {
         const { lastError, malformed = [] } = lists.get(config.name) ?? {};
         return {
@@ -82,6 +93,7 @@ export function createStatusPages({
           inFlight: semaphore.running,
           waiting: semaphore.queued,
           malformed,
+          tokens: tools.get(config.name)?.tokens ?? 0,
         };
       });
     },
@@ -98,6 +110,8 @@ export function createStatusPages({
       });
       return { entries, missing: missingServers(pipeline()) };
     },
+    tokens: (query, signal) =>
+      tokenReport(pipeline, { as: readPrincipalQuery(query), signal, calls: callCounts, costs }),
     catalog: () => ({
       tools: rows("tools"),
       prompts: rows("prompts"),

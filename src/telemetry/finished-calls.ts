@@ -166,6 +166,15 @@ export class CallMetrics {
     this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds);
   }
 
+  /**
+   * How often each tool of a server was called, by its own name, refused calls included; undefined where more tools were
+   * called than are counted apart.
+   */
+  toolCalls(server: string): ReadonlyMap<string, number> | undefined {
+    const counts = this.#durations.counts("tools/call", server);
+    return counts.has(OTHER_TOOLS) ? undefined : counts;
+  }
+
   /** In the text format of Prometheus. */
   get text(): string {
     const all = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
@@ -231,6 +240,9 @@ const errorType = (code: number): string => (ERROR_TYPES.has(code) ? String(code
 /** Limit (characters) of a label value, which is repeated in every series. */
 const MAX_LABEL_LENGTH = 200;
 
+/** The label of tools that are not counted apart. */
+const OTHER_TOOLS = "__other__";
+
 /** Keeps the first `limit` values per owner; later and overlong ones become `__other__`. */
 class CappedLabel {
   readonly #seen = new Map<string, Set<string>>();
@@ -243,7 +255,7 @@ class CappedLabel {
       this.#seen.set(owner, seen);
     }
     if (seen.has(value)) return value;
-    if (seen.size >= this.limit || value.length > MAX_LABEL_LENGTH) return "__other__";
+    if (seen.size >= this.limit || value.length > MAX_LABEL_LENGTH) return OTHER_TOOLS;
     seen.add(value);
     return value;
   }

@@ -37,6 +37,10 @@ class MetricSeries {
     }
   }
 
+  get count(): number {
+    return this.#count;
+  }
+
   counterLines(name: string): readonly string[] {
     return [`${name}{${this.labels}} ${this.#count}`];
   }
@@ -70,6 +74,12 @@ export class LabeledMetric {
   add(first: string, second: string, third: string, value = 1): void {
     const tally = this.#series.get(first)?.get(second)?.get(third);
     (tally ?? this.#open(first, second, third)).add(value);
+  }
+
+  /** The number of observations by the third label. */
+  counts(first: string, second: string): ReadonlyMap<string, number> {
+    const series = this.#series.get(first)?.get(second) ?? [];
+    return new Map([...series].map(([third, tally]) => [third, tally.count]));
   }
 
   /** In the text format of Prometheus. */

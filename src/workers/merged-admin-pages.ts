@@ -6,6 +6,7 @@ import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { isObject, type JsonObject } from "../wire/json.js";
+import { mergeTokenReports } from "./merged-token-reports.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** The workers, and the primary process that shows them. */
@@ -40,7 +41,10 @@ const PAGE_NAMES = [
   "questions",
   "explain",
   "lists",
+  "tokens",
 ] as const;
+/** Pages that wait for servers in their first start. */
+const WAITING_PAGES: ReadonlySet<string> = new Set(["lists", "tokens"]);
 /** The most rows of a page, the newest first. */
 const MAX_ROWS = 1000;
 
@@ -92,7 +96,7 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
 
   const page = async (name: string, query: URLSearchParams, signal: StopSignal): Promise<unknown> => {
     const words = query.toString();
-    const waits = name === "lists" || query.get("wait") === "true";
+    const waits = WAITING_PAGES.has(name) || query.get("wait") === "true";
     const limit = { ms: waits ? WAITING_TIMEOUT_MS : TIMEOUT_MS, signal };
     const answers = await requestAll(`/api/v1/${name}${words === "" ? "" : `?${words}`}`, limit);
     const refused = answers.find(({ status }) => status === 400);
@@ -101,7 +105,10 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       .filter(({ status }) => status === 200)
       .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as unknown }));
     if (bodies.length === 0) throw unavailable(name, answers);
-    return name === "servers" ? mergeServers(bodies.map(({ body }) => rowsOf(body))) : merge(bodies);
+    if (name === "servers") return mergeServers(bodies.map(({ body }) => rowsOf(body)));
+    return name === "tokens"
+      ? mergeTokenReports(bodies.map(({ body }) => body).filter(isObject))
+      : merge(bodies);
   };
   const pages = Object.fromEntries(
     PAGE_NAMES.map((name) => [

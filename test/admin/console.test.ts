@@ -40,7 +40,7 @@ class FakeElement {
 
 const PAGES: Readonly<Record<string, unknown>> = {
   status: { version: "1", node: "v20", uptimeSeconds: 5, ready: true, reasons: [] },
-  servers: [{ name: "files", transport: "stdio", state: "ready", required: false }],
+  servers: [{ name: "files", transport: "stdio", state: "ready", required: false, tokens: 12_345 }],
   catalog: {
     tools: [{ name: "files__read", server: "files" }],
     prompts: [],
@@ -134,6 +134,12 @@ describe("the console", () => {
       servers: true,
     });
     expect(new Set(sent)).toEqual(new Set([undefined]));
+  });
+
+  test("shows what the tools of each server cost, and of all", async () => {
+    const { at } = await opened(undefined);
+    expect(at("servers").textContent).toContain("12,345");
+    expect(at("numbers").textContent).toContain("Tools, 12,345 tokens");
   });
 
   test.each([

@@ -69,6 +69,24 @@ describe("a command with the config of a running gateway", () => {
     writeFileSync(config.file, before);
   });
 
+  test("says what its tools cost, and which of them were called", async () => {
+    await cardea(["call", "good__echo", "value=hello", "--config", config.file]);
+    const { code, out, said } = await cardea(["tokens", "--json", "--config", config.file]);
+    expect([code, said]).toEqual([0, expect.stringMatching(ASKING)]);
+    const { endpoints, tools } = JSON.parse(out) as {
+      endpoints: { path: string; servers: { server: string; tokens: number }[] }[];
+      tools: { name: string; calls: number }[];
+    };
+    expect(endpoints).toMatchObject([{ path: "/mcp", servers: [{ server: "good" }] }]);
+    expect(endpoints[0]?.servers[0]?.tokens).toBeGreaterThan(100);
+    expect(tools.find(({ name }) => name === "good__echo")?.calls).toBeGreaterThan(0);
+    expect(tools.some(({ calls }) => calls === 0)).toBe(true);
+    const servers = await (
+      await fetch(`${gateway.admin}/api/v1/servers`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } })
+    ).json();
+    expect(servers).toMatchObject([{ name: "good", tokens: endpoints[0]?.servers[0]?.tokens }]);
+  });
+
   test("explains by its rules", async () => {
     const { code, out } = await cardea(["explain", "good__echo", "--as", "alice", "--config", config.file]);
     expect([code, out]).toEqual([0, expect.stringContaining("called by alice")]);

@@ -90,6 +90,20 @@ describe("calls", () => {
     ).toBe(50);
   });
 
+  test("the calls of each tool are known, refused ones too, unless a server has too many tools", async () => {
+    await run(fakeCall(), async () => textResult("x"));
+    await run(fakeCall(), async () => {
+      throw new GatewayError("denied", "gateway", "no");
+    });
+    expect(metrics.calls.toolCalls("files")).toEqual(new Map([["read", 2]]));
+    expect(metrics.calls.toolCalls("other")).toEqual(new Map());
+    for (let i = 0; i <= 200; i++) {
+      const route = { upstream: "big", target: `t${i}`, exposed: `big__t${i}`, kind: "tools" } as const;
+      await run(fakeCall({ route }), async () => textResult("x"));
+    }
+    expect(metrics.calls.toolCalls("big")).toBeUndefined();
+  });
+
   test("a tool whose name is a book is one of the rest", async () => {
     const target = "t".repeat(201);
     const route = { upstream: "big", target, exposed: `big__${target}`, kind: "tools" } as const;

@@ -128,6 +128,23 @@ test("what is the same everywhere is said by the first that answers", async () =
   expect(await page(overview, "catalog")).toEqual({ tools: [] });
 });
 
+test("the calls of a tool are those of all workers, counted since the last of them started", async () => {
+  const report = (calls: readonly (number | undefined)[], seconds: number) => ({
+    endpoints: [{ name: "", tokens: 30 }],
+    tools: calls.map((count, at) => ({
+      name: `t${at}`,
+      tokens: 10,
+      ...(count !== undefined && { calls: count }),
+    })),
+    counted: { since: `${seconds} s ago`, seconds },
+  });
+  const overview = await overviewOf([
+    { answers: { "/api/v1/tokens": report([2, 0, 1], 90) } },
+    { answers: { "/api/v1/tokens": report([3, 0, undefined], 60) } },
+  ]);
+  expect(await page(overview, "tokens")).toEqual(report([5, 0, undefined], 60));
+});
+
 test("the status is that of the first process, with the sums of all", async () => {
   const status = {
     version: "0",

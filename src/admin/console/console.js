@@ -22,6 +22,7 @@ function element(tag, { className, title } = {}, ...children) {
 }
 
 const number = (value) => element("td", { className: "number" }, String(value ?? "–"));
+const grouped = (value) => (value ?? 0).toLocaleString("en-US");
 const text = (value) => element("td", {}, String(value ?? ""));
 const nothing = (columns, words) => {
   const cell = element("td", { className: "nothing" }, words);
@@ -84,9 +85,11 @@ function drawReasons(reasons) {
 
 function drawNumbers(servers, catalog, sessions) {
   const up = servers.filter((server) => server.state === "ready").length;
+  const tokens = servers.reduce((total, server) => total + (server.tokens ?? 0), 0);
+  const tokensLabel = `Tools, ${grouped(tokens)} tokens`;
   const numbers = [
     ["Servers ready", `${up} / ${servers.length}`],
-    ...KINDS.map(([kind, label]) => [label, catalog[kind].length]),
+    ...KINDS.map(([kind, label]) => [kind === "tools" ? tokensLabel : label, catalog[kind].length]),
     ["Sessions", sessions.length],
     ["In flight", servers.reduce((total, server) => total + (server.inFlight ?? 0), 0)],
   ];
@@ -130,6 +133,7 @@ function drawServers(servers, catalog) {
       element("td", {}, state),
       text(server.transport),
       number(count("tools", server)),
+      number(grouped(server.tokens)),
       number(count("prompts", server)),
       number(count("resources", server) + count("resourceTemplates", server)),
       number(flight),
@@ -140,7 +144,7 @@ function drawServers(servers, catalog) {
       ),
     );
   });
-  draw("servers", ...(rows.length > 0 ? rows : [nothing(8, "No server is configured.")]));
+  draw("servers", ...(rows.length > 0 ? rows : [nothing(9, "No server is configured.")]));
 }
 
 function drawSessions(sessions) {

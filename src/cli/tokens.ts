@@ -1,0 +1,128 @@
+/** `cardea tokens`: what the definitions of tools cost in the context of a model, and how to spend less. */
+import type { EndpointTokens, TokenReport } from "../operator/token-report.js";
+import { writeJson } from "../wire/json-text.js";
+import { type CommandContext, write } from "./command-context.js";
+import { EXIT } from "./exit.js";
+import {
+  type AsFlags,
+  type AskFlags,
+  type ConfigFlags,
+  isHost,
+  type JsonFlag,
+  principalFromFlags,
+  wantsJson,
+} from "./flags.js";
+import { terminalSafe } from "./terminal-safe.js";
+import { byServer, DAY_SECONDS, sumOf, tokenAdvice, unusedTools } from "./token-advice.js";
+import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
+
+/** The number of tools that are shown as the most expensive ones. */
+const MOST_EXPENSIVE = 10;
+
+/** Prints the report. Returns the exit code. */
+export async function tokens(
+  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  const principal = principalFromFlags(flags, shell.env);
+  const as = isHost(principal) ? undefined : principal;
+  return withGateway({ flags, shell }, async (gateway, log) => {
+    const report = await gateway.tokens(as, progressTo(log));
+    const text = json ? writeJson({ ...report, savings: tokenAdvice(report) }, 2) : asText(report);
+    await write(shell.stdout, `${text}\n`);
+    return warnMissing(log, await gateway.missing()) ? EXIT.failed : EXIT.done;
+  });
+}
+
+const asText = (report: TokenReport): string =>
+  [
+    ...report.endpoints.map(endpointText),
+    ...expensiveText(report),
+    ...callsText(report),
+    ...adviceText(report),
+  ].join("\n\n");
+
+function endpointText({ path, tools, bytes, tokens, instructions, servers }: EndpointTokens): string {
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  const rest = tokens === 0 ? 0 : instructions / tokens;
+  const rows: readonly Row[] = [
+    ["server", "tools", "bytes", "tokens", "share"],
+    ...servers.map(
+      (row): Row => [
+        row.server,
+        number(row.tools),
+        number(row.bytes),
+        number(row.tokens),
+        percent(row.share),
+      ],
+    ),
+    ...(instructions === 0
+      ? []
+      : [["(instructions)", "", "", number(instructions), percent(rest)] satisfies Row]),
+    ["(all)", number(tools), number(bytes), number(tokens), ""],
+  ];
+  return [`${path}: about ${number(tokens)} tokens (o200k)`, ...table(rows)].join("\n");
+}
+
+function expensiveText({ tools }: TokenReport): readonly string[] {
+  const most = tools.slice(0, MOST_EXPENSIVE);
+  if (most.length === 0) return [];
+  const rows = most.map(({ name, tokens }): Row => [name, number(tokens)]);
+  return [["the most expensive tools:", ...table(rows)].join("\n")];
+}
+
+/** Which tools were never called, where a running gateway counts calls. */
+function callsText({ tools, counted }: TokenReport): readonly string[] {
+  if (counted === undefined)
+    return ["Which tools are called is not known: no gateway runs with this config and counts them."];
+  const unused = unusedTools(tools);
+  const rows = [...byServer(tools)]
+    .map(([server, own]) => ({ server, own, idle: unusedTools(own) }))
+    .toSorted((a, b) => sumOf(b.idle) - sumOf(a.idle))
+    .flatMap(({ server, own, idle }): readonly Row[] => {
+      if (own.some(({ calls }) => calls === undefined)) return [[server, "not known", ""]];
+      if (idle.length === 0) return [];
+      return [[server, `${idle.length} of ${own.length}`, `${number(sumOf(idle))} tokens`]];
+    });
+  const note =
+    counted.seconds < DAY_SECONDS
+      ? ["  (after a day of counted calls, tools.deny is proposed for them)"]
+      : [];
+  const since = `since the gateway started ${age(counted.seconds)} ago`;
+  const title = `never called ${since}: ${unused.length} of ${tools.length} tools, ${number(sumOf(unused))} tokens`;
+  return [[title, ...table(rows), ...(rows.length === 0 ? [] : note)].join("\n")];
+}
+
+function adviceText(report: TokenReport): readonly string[] {
+  const advice = tokenAdvice(report);
+  if (advice.length === 0) return [];
+  const rows = advice.map(
+    ({ key, value, tokens }) =>
+      `  ${number(tokens).padStart(7)} tokens less: ${terminalSafe(`${key}: ${writeJson(value)}`)}`,
+  );
+  return [["to spend less, in the config:", ...rows].join("\n")];
+}
+
+type Row = readonly string[];
+
+/** Columns side by side, the first to the left and numbers to the right. */
+function table(rows: readonly Row[]): readonly string[] {
+  const safe = rows.map((row) => row.map(terminalSafe));
+  const widths = (safe[0] ?? []).map((_, column) => Math.max(...safe.map((row) => row[column]?.length ?? 0)));
+  return safe.map((row) => {
+    const cells = row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+    );
+    return `  ${cells.join("  ")}`.trimEnd();
+  });
+}
+
+const number = (value: number): string => value.toLocaleString("en-US");
+
+/** A time in its largest unit. */
+function age(seconds: number): string {
+  if (seconds < 90) return `${seconds} s`;
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}

@@ -1,0 +1,113 @@
+/** What the definitions of tools cost, at each URL and for each server. */
+import { expect, test } from "vitest";
+import { readConfig } from "../../src/config/read.js";
+import type { Pipeline } from "../../src/gateway/pipeline.js";
+import { tokenReport } from "../../src/operator/token-report.js";
+import type { JsonObject } from "../../src/wire/json.js";
+import { catalogOf, tool } from "../catalog/support.js";
+import { fakeTime } from "../support/fake-time.js";
+import { fakeUpstream } from "../support/fake-upstream.js";
+
+fakeTime();
+
+const LONG = "Finds books by title. ".repeat(60).trim();
+const files = [
+  tool("read", { description: "Reads a file." }),
+  tool("write", { description: "Writes the text into a file." }),
+];
+const books = [tool("find", { description: LONG, annotations: { readOnlyHint: true } })];
+
+/** As much of a pipeline as the report reads, of this config. */
+function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly JsonObject[]>>): Pipeline {
+  const mcpServers = Object.fromEntries(Object.keys(lists).map((name) => [name, { command: "x" }]));
+  const outcome = readConfig(JSON.stringify({ mcpServers, ...config }), "cardea.json");
+  if (!outcome.ok) throw new Error(outcome.problems[0]?.message);
+  const { servers, naming, profiles } = outcome.config;
+  const upstreams = Object.entries(lists).map(([name, tools]) =>
+    fakeUpstream(name, { lists: { tools }, instructions: `Ask for ${name}.` }),
+  );
+  return {
+    config: outcome.config,
+    servers: new Map(
+      upstreams.map((upstream, at) => [upstream.name, { config: servers[at], upstream }] as const),
+    ),
+    catalog: catalogOf(upstreams, { servers, naming, profiles }),
+  } as unknown as Pipeline;
+}
+
+test("the whole gateway and each profile have a row for each server, and all of it is their sum", async () => {
+  const pipeline = pipelineOf(
+    { profiles: { reading: { servers: ["files"], tools: { deny: ["*write"] } } } },
+    {
+      files,
+      books,
+    },
+  );
+  const { endpoints } = await tokenReport(() => pipeline, {});
+  expect(endpoints.map(({ path, tools }) => [path, tools])).toEqual([
+    ["/mcp", 3],
+    ["/mcp/reading", 1],
+  ]);
+  expect(endpoints[0]?.servers.map(({ server, tools }) => [server, tools])).toEqual([
+    ["files", 2],
+    ["books", 1],
+  ]);
+  for (const { tokens, bytes, instructions, servers } of endpoints) {
+    expect(instructions).toBeGreaterThan(0);
+    expect(servers.reduce((sum, row) => sum + row.tokens, instructions)).toBe(tokens);
+    expect(servers.reduce((sum, row) => sum + row.bytes, 0)).toBe(bytes);
+    const shares = servers.reduce((sum, { share }) => sum + share, 0);
+    expect(shares).toBeCloseTo(1 - instructions / tokens, 2);
+  }
+});
+
+test("tokens are those of name, description and input schema; bytes those of the whole entry", async () => {
+  const plain = pipelineOf({}, { files: [tool("read")] });
+  const rich = pipelineOf(
+    {},
+    {
+      files: [
+        tool("read", {
+          title: "Read",
+          annotations: { readOnlyHint: true },
+          outputSchema: { type: "object" },
+        }),
+      ],
+    },
+  );
+  const [one] = (await tokenReport(() => plain, {})).tools;
+  const [other] = (await tokenReport(() => rich, {})).tools;
+  expect(other?.tokens).toBe(one?.tokens);
+  expect(one?.bytes).toBe('{"name":"files__read","inputSchema":{"type":"object"}}'.length);
+  expect(other?.bytes).toBeGreaterThan(one?.bytes ?? 0);
+});
+
+test("tools come with the number of their calls, the most expensive first", async () => {
+  const pipeline = pipelineOf({}, { files, books });
+  const counts: Readonly<Record<string, ReadonlyMap<string, number>>> = { files: new Map([["read", 3]]) };
+  const since = new Date(Date.now() - 90_000);
+  const { tools, counted } = await tokenReport(() => pipeline, {
+    calls: { since, of: (server) => counts[server] },
+  });
+  expect(tools.map(({ name, target, calls }) => [name, target, calls])).toEqual([
+    ["books__find", "find", undefined],
+    ["files__write", "write", 0],
+    ["files__read", "read", 3],
+  ]);
+  expect(counted).toEqual({ since: since.toISOString(), seconds: 90 });
+  expect((await tokenReport(() => pipeline, {})).tools.every(({ calls }) => calls === undefined)).toBe(true);
+});
+
+test("what shorter definitions would save is said where they are not in effect yet", async () => {
+  const lists = { files, books };
+  const keys = async (config: JsonObject) => {
+    const pipeline = pipelineOf(config, lists);
+    return (await tokenReport(() => pipeline, {})).savings.map(({ key }) => key);
+  };
+  expect(await keys({})).toEqual(["descriptions.maxLength"]);
+  expect(await keys({ descriptions: { maxLength: 1_200 } })).toEqual([]);
+  const described = { overrides: { find: { description: LONG } } };
+  expect(
+    await keys({ mcpServers: { files: { command: "x" }, books: { command: "x", ...described } } }),
+  ).toEqual([]);
+});
