@@ -1,5 +1,6 @@
 /** `cardea check`: prints every problem of the config, and advice, without starting anything. */
 import { type Advice, advise, serveObstacles } from "../config/advice.js";
+import { adviseFolders } from "../config/advise-folders.js";
 import { workersConflict } from "../config/check-rules.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
@@ -65,7 +66,7 @@ async function adviceOn(
 ): Promise<readonly Problem[]> {
   const hasRules = config.policy !== undefined || config.limits !== undefined;
   const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
-  return [...advise(config), ...onRules].map(({ server, path, message }) => {
+  return [...advise(config), ...adviseFolders(config), ...onRules].map(({ server, path, message }) => {
     // Advice may name a package, and a variable may have been part of that name.
     const safe = secrets.reduce(
       (text, secret) => (secret === "" ? text : text.replaceAll(secret, "…")),

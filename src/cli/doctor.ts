@@ -21,21 +21,19 @@ interface Report extends Diagnosis {
   readonly stderr: readonly string[];
   /** List entries that are left out, as hosts cannot read them. */
   readonly malformed: readonly MalformedEntry[];
-  /** What the config says of the server and that matches nothing it lists, with its place. */
-  readonly warnings?: readonly Problem[];
 }
 
 /** Servers started at the same time; more would make slow ones time out. */
 const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
-/** Reports come as servers answer, JSON at the end in the order of the config. Returns the exit code. */
+/** Reports come as servers answer; JSON at the end: `{ file, servers, warnings }`, in the order of the config. Returns the exit code. */
 export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
-  const opened = await openConfig(shell, log, flags.config);
+  const json = wantsJson(flags, shell.env);
+  const opened = await openConfig(shell, log, flags.config, { logsWarnings: !json });
   if (opened === undefined) return EXIT.config;
   const { config } = opened.loaded;
-  const json = wantsJson(flags, shell.env);
   // A line break in a server's text must not look like the next line of the report.
   const safe = (text: string): string => log.redact(escapeHidden(text));
   const giveUp = new AbortController();
@@ -61,16 +59,13 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   if (giveUp.signal.aborted) return EXIT.failed;
   const warnings = await ineffective(opened.loaded, probes, shell, safe);
   if (json) {
-    const rows = reports.map((row) => {
-      const own = warnings.filter(({ server }) => server === row.server).map(({ problem }) => problem);
-      return own.length === 0 ? row : { ...row, warnings: own };
-    });
-    await write(shell.stdout, `${JSON.stringify(rows, null, 2)}\n`);
+    const all = [...opened.loaded.warnings, ...warnings];
+    const whole = { file: opened.file, servers: reports, warnings: all };
+    await write(shell.stdout, `${JSON.stringify(whole, null, 2)}\n`);
+  } else {
+    const lines = warnings.map((warning) => `${warningText(warning, paint)}\n`);
+    await writePainted(shell.stdout, lines.join(""));
   }
-  const rest = json ? warnings.filter(({ server }) => server === undefined) : warnings;
-  const lines = rest.map(({ problem }) => warningText(problem, paint));
-  // JSON is one list of servers; what is about the whole config goes beside it.
-  await writePainted(json ? shell.stderr : shell.stdout, lines.map((line) => `${line}\n`).join(""));
   const unhealthy = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
   if (config.servers.some(({ name, required }) => required && unhealthy.has(name))) return EXIT.unavailable;
   return unhealthy.size === 0 ? EXIT.done : EXIT.failed;
@@ -85,7 +80,7 @@ async function ineffective(
   probes: ReadonlyMap<string, ProbeResult>,
   shell: CommandContext,
   safe: (text: string) => string,
-): Promise<readonly { readonly server: string | undefined; readonly problem: Problem }[]> {
+): Promise<readonly Problem[]> {
   const listed = new Map(
     [...probes].flatMap(([name, { connected }]) =>
       connected?.lists === undefined ? [] : [[name, connected.lists] as const],
@@ -98,13 +93,11 @@ async function ineffective(
   // The lists tell more about a glob than the prefixes of servers do.
   const known = new Set(byLists.map(({ path }) => path.join("\0")));
   const others = onRules.filter(({ path }) => !known.has(path.join("\0")));
-  return [...byLists, ...others].map(({ server, path, message }) => ({
-    server,
-    problem:
-      server === undefined
-        ? problemAt(path, safe(message))
-        : problemAt([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe(message)}`),
-  }));
+  return [...byLists, ...others].map(({ server, path, message }) =>
+    server === undefined
+      ? problemAt(path, safe(message))
+      : problemAt([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe(message)}`),
+  );
 }
 
 function report(

@@ -36,7 +36,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "cardea check --config cardea.jsonc --json",
     "cardea check && systemctl reload cardea",
   ],
-  doctor: ["cardea doctor", "cardea doctor --json | jq '.[] | select(.ok | not)'"],
+  doctor: ["cardea doctor", "cardea doctor --json | jq '.servers[] | select(.ok | not)'"],
   list: [
     "cardea list",
     "cardea list tools --json",

@@ -15,12 +15,19 @@ export interface OpenedConfig {
   readonly options: ReadOptions;
 }
 
+/** How a config is opened. */
+export interface OpenConfigOptions {
+  readonly overrides?: ListenOverrides;
+  /** False where the command prints the warnings of a good config itself; default true. */
+  readonly logsWarnings?: boolean;
+}
+
 /** `undefined` when there is no good config; the log has the reasons. */
 export async function openConfig(
   shell: CommandContext,
   log: Log,
   flag: string | undefined,
-  overrides: ListenOverrides = {},
+  { overrides = {}, logsWarnings = true }: OpenConfigOptions = {},
 ): Promise<OpenedConfig | undefined> {
   const found = findConfig({ flag, env: shell.env, cwd: shell.cwd });
   if (found === undefined) {
@@ -32,7 +39,8 @@ export async function openConfig(
   if (loaded.ok) log.addSecrets(secretsOf(loaded));
   const { file, by } = found;
   log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);
-  for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));
+  const logged = logsWarnings || !loaded.ok ? loaded.warnings : [];
+  for (const warning of logged) log.warn({}, formatProblem(warning));
   if (loaded.ok) return { loaded, file, options };
   for (const problem of loaded.problems) log.error({}, formatProblem(problem));
   return undefined;

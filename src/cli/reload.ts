@@ -20,6 +20,12 @@ function withoutRestartKeys({ listen: _, keys: __, ...next }: Config, { listen, 
   return { ...next, listen, ...(keys !== undefined && { keys }) };
 }
 
+/** `in effect: servers: added git`; without the settings that wait for a restart. */
+function inEffect(changes: string, postponed: readonly string[]): string {
+  if (postponed.length === 0) return `in effect: ${changes || "nothing has changed"}`;
+  return `in effect except ${postponed.join(" and ")}: ${changes || "nothing else has changed"}`;
+}
+
 /** Until the returned function is called. SIGHUP reads the file again even when it looks the same. */
 export function watchAndReload(
   gateway: Gateway,
@@ -51,17 +57,14 @@ export function watchAndReload(
       refuse([{ file, line: 1, column: 1, message: obstacle }]);
       return;
     }
-    for (const key of RESTART_KEYS) {
-      if (!isDeepStrictEqual(loaded.config[key], running[key])) {
-        log.warn({ file }, `a change of ${key} takes effect at the next start`);
-      }
-    }
+    const postponed = RESTART_KEYS.filter((key) => !isDeepStrictEqual(loaded.config[key], running[key]));
+    for (const key of postponed) log.warn({ file }, `a change of ${key} takes effect at the next start`);
     const next = withoutRestartKeys(loaded.config, running);
     try {
       await gateway.reload(next);
       const changes = describeChanges(running, next);
       running = next;
-      log.info({ file, servers: next.servers.length }, `${file} is in effect: ${changes}`);
+      log.info({ file, servers: next.servers.length }, `${file} is ${inEffect(changes, postponed)}`);
     } catch (error) {
       log.error({ file, error }, `the config stays as it was: ${file} could not be applied`);
       gateway.reloadFailed([`${file} could not be applied`]);

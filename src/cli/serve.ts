@@ -36,7 +36,7 @@ export async function serve(
   const log = await shell.openLog();
   // The primary process has logged this already.
   const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
-  const found = await openConfig(shell, own, flags.config, overrides);
+  const found = await openConfig(shell, own, flags.config, { overrides });
   if (found === undefined) return EXIT.config;
   const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
   const { config } = opened.loaded;

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config, ServerConfig } from "./config.js";
 
-/** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; `nothing has changed`. */
+/** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty where these are equal. */
 export function describeChanges(before: Config, now: Config): string {
   const servers = serverChanges(before.servers, now.servers);
   const parts = [
@@ -14,7 +14,7 @@ export function describeChanges(before: Config, now: Config): string {
     ...OTHERS.filter((key) => !isDeepStrictEqual(before[key], now[key])).map((key) => key.replace(/Ms$/, "")),
     ...(isDeepStrictEqual(withoutKeys(before), withoutKeys(now)) ? [] : ["auth"]),
   ];
-  return parts.length === 0 ? "nothing has changed" : parts.join("; ");
+  return parts.join("; ");
 }
 
 const OTHERS = [

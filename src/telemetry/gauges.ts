@@ -33,7 +33,11 @@ export const GAUGES: {
   inflightRequests: ["cardea_inflight_requests", "Running calls of the server.", "server"],
   queueDepth: ["cardea_queue_depth", "Calls queued for the server.", "server"],
   circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],
-  sessions: ["cardea_sessions", "Sessions of legacy hosts; modern hosts of the last 30 minutes.", "era"],
+  sessions: [
+    "cardea_sessions",
+    "Sessions of hosts, and hosts without sessions that were seen in the last 30 minutes.",
+    "era",
+  ],
   streamsOpen: ["cardea_streams_open", "Open event streams to hosts.", "kind"],
   orphans: ["cardea_orphaned_processes", "Orphaned server processes of a killed gateway that still run."],
   overloadLevel: [

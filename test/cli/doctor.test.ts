@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import { type ProbeResult, probeServer } from "../../src/operator/probe.js";
 import { fakeShell } from "./fake-shell.js";
@@ -73,7 +73,7 @@ describe("what is really there", () => {
       examine: (server, signal) => probeServer(server, { gateway: { name: "cardea", version: "0" }, signal }),
     });
     code = await runCommandLine(["doctor", "--json"], shell);
-    reports = JSON.parse(shell.out()) as Report[];
+    reports = (JSON.parse(shell.out()) as { servers: Report[] }).servers;
   });
   afterAll(() => web.close());
 
@@ -141,7 +141,7 @@ describe("what is told of it", () => {
     write({ x: { url: "https://mcp.example/mcp" } });
     const shell = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
-    expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+    expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause, sentence }] });
   });
 
   test.each([
@@ -229,7 +229,7 @@ describe("what is told of it", () => {
     };
     const shell = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
-    expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+    expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause, sentence }] });
   });
 
   test.each([
@@ -247,7 +247,7 @@ describe("what is told of it", () => {
       examine: async () => ({ error, stderr: [], nonProtocolOutput: [] }),
     });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
-    expect(JSON.parse(shell.out())).toMatchObject([{ cause, sentence }]);
+    expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause, sentence }] });
   });
 
   test("a process that complains on stdout is not only told that it speaks no MCP", async () => {
@@ -259,7 +259,7 @@ describe("what is told of it", () => {
     };
     const shell = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
-    expect(JSON.parse(shell.out())).toMatchObject([{ cause: "network_failed" }]);
+    expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause: "network_failed" }] });
   });
 
   test("for people, with what to do and what the server said, and nothing that steers the terminal", async () => {
@@ -306,12 +306,14 @@ WRONG b: it exits at once with code 1; see what it says below
 `);
     const asJson = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], asJson)).toBe(0);
-    expect(JSON.parse(asJson.out())).toMatchObject([
-      {
-        ok: true,
-        malformed: [{ list: "tools", name: "odd\\u001b[2J", member: "description" }, { list: "prompts" }],
-      },
-    ]);
+    expect(JSON.parse(asJson.out())).toMatchObject({
+      servers: [
+        {
+          ok: true,
+          malformed: [{ list: "tools", name: "odd\\u001b[2J", member: "description" }, { list: "prompts" }],
+        },
+      ],
+    });
   });
 
   test("says which names a server has that begin like another's", async () => {
@@ -359,7 +361,28 @@ ok    files: all right: 2 tools
     expect(shell.out()).toBe(`ok    files: all right: 2 of 3 tools\ncardea.json:1:56: warning: ${warning}\n`);
     const asJson = fakeShell({ cwd: folder, examine: async () => listing("read_file") });
     expect(await runCommandLine(["doctor", "--json"], asJson)).toBe(0);
-    expect(JSON.parse(asJson.out())).toMatchObject([{ ok: true, warnings: [{ line: 1, message: warning }] }]);
+    expect(JSON.parse(asJson.out())).toMatchObject({
+      file: "cardea.json",
+      servers: [{ server: "files", ok: true }],
+      warnings: [{ line: 1, message: warning }],
+    });
+  });
+
+  test("the JSON has all warnings, and neither stdout nor stderr has one as text", async () => {
+    const rule = { name: "r", principals: ["zoe"], effect: "deny" };
+    const config = { mcpServers: { files: { command: "x" } }, policy: { rules: [rule] } };
+    writeFileSync(join(folder, "cardea.json"), JSON.stringify(config));
+    chmodSync(join(folder, "cardea.json"), 0o666);
+    onTestFinished(() => chmodSync(join(folder, "cardea.json"), 0o644));
+    const shell = fakeShell({ cwd: folder, examine: async () => listing("read_file") });
+    expect(await runCommandLine(["doctor", "--json"], shell)).toBe(0);
+    expect((JSON.parse(shell.out()) as { warnings: unknown }).warnings).toEqual([
+      { file: "cardea.json", line: 1, column: 1, message: expect.stringContaining("world-writable") },
+      expect.objectContaining({
+        message: expect.stringContaining("no host over HTTP comes as this principal"),
+      }),
+    ]);
+    expect(shell.said.filter((line) => line.includes("warn"))).toEqual([]);
   });
 
   test("says of rules what check says, and of a glob only what the lists tell", async () => {

@@ -326,6 +326,23 @@ describe("check", () => {
     },
   );
 
+  test("warns of the cwd of a stdio server that is not a folder, at its place and without what variables hold", async () => {
+    const missing = '{ "command": "x", "cwd": "./no-such-folder/${PLACE}" }';
+    const aFile = '{ "command": "x", "cwd": "bad.json" }';
+    const aFolder = '{ "command": "x", "cwd": "." }';
+    writeFileSync(
+      join(folder, "cwd.json"),
+      `{ "mcpServers": {\n"a": ${missing},\n"b": ${aFile},\n"c": ${aFolder}\n} }`,
+    );
+    const shell = fakeShell({ cwd: folder, env: { PLACE: "s3cret" } });
+    expect(await runCommandLine(["check", "--config", "cwd.json"], shell)).toBe(0);
+    expect(shell.out()).toBe(
+      `cwd.json:2:31: warning: server "a": its cwd does not exist: ${folder}/no-such-folder/…\n` +
+        `cwd.json:3:31: warning: server "b": its cwd is not a folder: ${folder}/bad.json\n` +
+        "cwd.json: all right, 3 servers\n",
+    );
+  });
+
   test("finds rules that will never have a say", async () => {
     const file = join(folder, "shadow.yaml");
     writeFileSync(

@@ -159,6 +159,7 @@ describe("a config that changes while it serves", () => {
 
   test("keeps its listeners, and says that theirs need a restart", async () => {
     const listened: number[] = [];
+    writeFileSync(join(folder, "cardea.json"), "{}");
     const { shell, ended } = serving({
       gateway: { reload: async ({ listen }) => void listened.push(listen.http.port) },
     });
@@ -166,6 +167,8 @@ describe("a config that changes while it serves", () => {
     writeFileSync(join(folder, "cardea.json"), '{ "listen": { "http": { "port": 9 } } }');
     await vi.waitFor(() => expect(listened).toEqual([8080]), { timeout: 60_000 });
     expect(shell.said).toContain("warn: a change of listen takes effect at the next start");
+    const applied = "info: cardea.json is in effect except listen: nothing else has changed";
+    await vi.waitFor(() => expect(shell.said).toContain(applied), { timeout: 60_000 });
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
   });

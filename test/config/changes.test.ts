@@ -14,7 +14,7 @@ const deny = { effect: "deny" };
 const key = (digit: string) => ({ id: "ci", hash: digit.repeat(64) });
 
 test.each([
-  [{ mcpServers: { a } }, { mcpServers: { a } }, "nothing has changed"],
+  [{ mcpServers: { a } }, { mcpServers: { a } }, ""],
   [
     { mcpServers: { a, b: a, c: a, d: a } },
     { mcpServers: { a, b: { command: "y" }, c: { ...a, tools: ["x"] }, e: a, f: a } },

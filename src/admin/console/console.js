@@ -174,7 +174,7 @@ function drawQuestions(questions) {
       number(span(Math.round((Date.now() - Date.parse(since)) / 1000))),
     ),
   );
-  draw("questions", ...(rows.length > 0 ? rows : [nothing(4, "Nobody is being asked.")]));
+  draw("questions", ...(rows.length > 0 ? rows : [nothing(4, "No open questions.")]));
 }
 
 const EFFECT_CLASS = {

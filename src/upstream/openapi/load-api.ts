@@ -8,8 +8,8 @@ import { DocumentError, DocumentFiles, type DocumentPlace } from "./document-fil
 import type { ThreadInput, ThreadMessage } from "./document-thread.js";
 import type { ApiDescription, Operation } from "./operation.js";
 
-/** From this length (characters) on a thread is worth its start; YAML takes about 1 ms for 1 KB. */
-const LARGE_DOCUMENT = 256 * 1024;
+/** From this length (characters) on a document is read in a thread: YAML takes about 1 ms for 1 KB, and other calls would wait. */
+const LARGE_DOCUMENT = 32 * 1024;
 
 /** An API of the config. */
 export interface ApiSource {

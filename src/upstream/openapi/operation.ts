@@ -63,7 +63,7 @@ export interface Operation {
   /** The `Accept` header. */
   readonly accept: string;
   /** True where the tool has an output schema, so that a success must have a JSON object. */
-  readonly promisesObject: boolean;
+  readonly declaresObject: boolean;
   /** Redirects that the document describes, so that they are no failures. */
   readonly redirects: boolean;
 }

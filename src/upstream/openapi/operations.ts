@@ -124,7 +124,7 @@ class OperationReader {
       parameters,
       ...(body !== undefined && { body: body.request }),
       accept: acceptOf(responses, this.#references),
-      promisesObject: tool === whole,
+      declaresObject: tool === whole,
       redirects: Object.keys(responses).some((status) => status.startsWith("3")),
     };
   }

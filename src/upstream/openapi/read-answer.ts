@@ -23,7 +23,7 @@ export async function readAnswer(operation: Operation, answer: ApiAnswer, url: s
   const mediaType = mediaTypeOf(headers);
   if (isRedirect || body.length === 0) return withoutBody(operation, answer);
   if (isTextType(mediaType)) return textResult(operation, answer, mediaType);
-  if (operation.promisesObject) return brokenPromise(operation, answer);
+  if (operation.declaresObject) return schemaViolation(operation, answer);
   const data = body.toString("base64");
   if (mediaType.startsWith("image/")) return result({ type: "image", data, mimeType: mediaType });
   if (mediaType.startsWith("audio/")) return result({ type: "audio", data, mimeType: mediaType });
@@ -49,7 +49,7 @@ async function textResult(operation: Operation, answer: ApiAnswer, mediaType: st
   const words = decoded(answer);
   const value = isJsonType(mediaType) ? await parsed(words) : undefined;
   if (isObject(value)) return { content: [text(words)], structuredContent: value };
-  return operation.promisesObject ? brokenPromise(operation, answer) : { content: [text(words)] };
+  return operation.declaresObject ? schemaViolation(operation, answer) : { content: [text(words)] };
 }
 
 /** The value of a JSON text; undefined where it is none. A long one is parsed in steps. */
@@ -63,7 +63,7 @@ async function parsed(words: string): Promise<unknown> {
 }
 
 function withoutBody(operation: Operation, answer: ApiAnswer): JsonObject {
-  if (operation.promisesObject) return brokenPromise(operation, answer);
+  if (operation.declaresObject) return schemaViolation(operation, answer);
   const { status, headers } = answer;
   const location = headerOf(headers, "location");
   const what = `${statusText(status)}${location === undefined ? "" : `, Location: ${location}`}`;
@@ -71,10 +71,10 @@ function withoutBody(operation: Operation, answer: ApiAnswer): JsonObject {
 }
 
 /** A tool with an output schema must answer by it (server/tools, "Output Schema"), so any other success is an error. */
-function brokenPromise(operation: Operation, answer: ApiAnswer): JsonObject {
+function schemaViolation(operation: Operation, answer: ApiAnswer): JsonObject {
   const { status, headers, body } = answer;
   const what = body.length === 0 ? "without a body" : `with ${mediaTypeOf(headers)} that is no JSON object`;
-  const sentence = `${operation.method} ${operation.path} succeeded (${statusText(status)}), but answered ${what}, where its OpenAPI document promises a JSON object`;
+  const sentence = `${operation.method} ${operation.path} succeeded (${statusText(status)}), but answered ${what}, where its OpenAPI document declares a JSON object`;
   return failed(`${sentence}${excerptOf(answer)}`);
 }
 

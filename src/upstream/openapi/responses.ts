@@ -1,4 +1,4 @@
-/** What does an operation answer with, and is that an object that a tool can promise? */
+/** What does an operation answer with, and is that an object that a tool can declare? */
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { References } from "./references.js";

@@ -272,7 +272,7 @@ describe("an answer", () => {
     };
     const result = await called({ headers: { "content-type": "text/html" }, body: "<p>" }, promising);
     expect(result).toMatchObject({ isError: true });
-    expect(result.content[0]?.text).toContain("promises a JSON object:\n<p>");
+    expect(result.content[0]?.text).toContain("declares a JSON object:\n<p>");
   });
 
   test.each([
