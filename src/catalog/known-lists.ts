@@ -1,0 +1,29 @@
+/** What is known of the lists of a server before it runs? */
+import type { Freshness } from "../core/call.js";
+import type { MalformedEntry } from "../core/list-entries.js";
+import type { ListKind } from "../core/lists.js";
+import type { JsonObject } from "../wire/json.js";
+
+/** One list of a server, as it was last loaded; before the filters of the config. */
+export interface KnownList {
+  readonly items: readonly JsonObject[];
+  readonly malformed: readonly MalformedEntry[];
+  readonly freshness: Freshness;
+  readonly hasTtl: boolean;
+  /** In ms since 1970. */
+  readonly fetchedAt: number;
+}
+
+/** What an earlier process knew of the lists of a server. */
+export interface KnownLists {
+  /** The lists of each capability class, by kind; the most recently used class first. */
+  readonly scopes: ReadonlyMap<string, ReadonlyMap<ListKind, KnownList>>;
+  /** The server failed or hung at its last start, so lists do not wait for it. */
+  readonly startFailed: boolean;
+}
+
+/** What an earlier process knew of a server. */
+export interface KnownServer extends KnownLists {
+  /** What its upstream begins with; not read by the catalog. */
+  readonly memory?: JsonObject | undefined;
+}
