@@ -16,15 +16,17 @@ const sealOf =
 const SEAL = sealOf("mine");
 
 const encode = (server: KnownServer, seal = SEAL): string => {
-  const text = encodeListFile(server, "1.2.3", seal);
-  if (text === undefined) throw new Error("it is not written");
-  return text;
+  const file = encodeListFile(server, "1.2.3", seal);
+  if (file === undefined) throw new Error("it is not written");
+  return file.text;
 };
 const decode = (text: string | Uint8Array, seal = SEAL) =>
   decodeListFile(typeof text === "string" ? Buffer.from(text) : text, seal);
 /** A file with this body, under a seal that is right. */
 const sealed = (body: string, head = "cardea-lists 1 1.2.3"): string =>
   `${head} ${SEAL(head, body)}\n${body}`;
+/** What follows the first line. */
+const bodyOf = (server: KnownServer): string => encode(server).split("\n").slice(1).join("\n");
 const reasonOf = (text: string | Uint8Array, seal = SEAL): string | undefined => {
   const content = decode(text, seal);
   return content.ok ? undefined : content.reason;
@@ -96,7 +98,7 @@ describe("a file of lists", () => {
       fc.property(known(), (server) => {
         const text = encode(server);
         const content = decode(text);
-        expect(content).toEqual({ ok: true, server });
+        expect(content).toMatchObject({ ok: true, server });
         expect(content.ok && encode(content.server)).toBe(text);
       }),
     );
@@ -108,7 +110,7 @@ describe("a file of lists", () => {
     const server = { ...SIMPLE, scopes: new Map([1, 2, 3].map((at) => [`class ${at}`, shared] as const)) };
     const text = encode(server);
     expect(text.split('"add"')).toHaveLength(2);
-    expect(decode(text)).toEqual({ ok: true, server });
+    expect(decode(text)).toMatchObject({ ok: true, server });
   });
 
   test("keeps the scopes of the last fifty kinds of hosts", () => {
@@ -162,8 +164,8 @@ describe("a file of lists", () => {
   });
 
   test("of another version in the same format is read", () => {
-    const body = encode(SIMPLE).split("\n")[1] ?? "";
-    expect(decode(sealed(body, "cardea-lists 1 0.0.1"))).toEqual({ ok: true, server: SIMPLE });
+    const text = sealed(bodyOf(SIMPLE), "cardea-lists 1 0.0.1");
+    expect(decode(text)).toMatchObject({ ok: true, server: SIMPLE });
   });
 
   test("is neither written nor read beyond 16 MiB", () => {
@@ -188,7 +190,7 @@ describe("a file of lists", () => {
     lists: [
       {
         ...{ kind: "tools", items: [entry.tools("add", 1)], malformed: [] },
-        ...{ ttlMs: 1, cacheScope: "private", hasTtl: true, fetchedAt: 1 },
+        ...{ ttlMs: 1, cacheScope: "private", hasTtl: true },
       },
     ],
   };
@@ -209,23 +211,47 @@ describe("a file of lists", () => {
     ["lists[0].ttlMs", withList({ ttlMs: 1e300 })],
     ["lists[0].cacheScope", withList({ cacheScope: "all" })],
     ["lists[0].hasTtl", withList({ hasTtl: null })],
-    ["lists[0].fetchedAt", withList({ fetchedAt: "now" })],
     ["scopes", { ...BODY, scopes: Array.from({ length: 51 }, () => BODY.scopes[0]) }],
     ["scopes[0].scope", { ...BODY, scopes: [{ lists: [0] }] }],
     ["scopes[0].lists", { ...BODY, scopes: [{ scope: "shared", lists: [1] }] }],
   ] as const)("under a right seal is still refused for %s", (where, body) => {
-    expect(decode(sealed(writeJson(BODY))).ok).toBe(true);
-    const reason = reasonOf(sealed(writeJson(body)));
+    expect(decode(sealed(`${writeJson(BODY)}\n[1]`)).ok).toBe(true);
+    const reason = reasonOf(sealed(`${writeJson(body)}\n[1]`));
     expect(reason?.startsWith(`${where} is not what this version writes`)).toBe(true);
+  });
+
+  test.each(["{}", "[]", "[-1]", '["now"]', "[1e300]"])(
+    "under a right seal is still refused with the times %s",
+    (times) => {
+      expect(reasonOf(sealed(`${writeJson(BODY)}\n${times}`))).toBe("times is not what this version writes");
+    },
+  );
+
+  test.each([
+    ["", "it is not JSON"],
+    [writeJson(BODY), "it is not JSON"],
+    [`${writeJson(BODY)}\n[1]\n`, "it has more than three lines"],
+  ])("under a right seal is still refused with other lines than three: %s", (body, reason) => {
+    expect(reasonOf(sealed(body))).toBe(reason);
+  });
+
+  test("has the same content where only the times of its lists differ", () => {
+    const at = (fetchedAt: number) =>
+      encodeListFile(
+        { ...SIMPLE, scopes: new Map([["shared", new Map([["tools", { ...TOOLS, fetchedAt }]])]]) },
+        "1.2.3",
+        SEAL,
+      );
+    expect(at(1)?.content).toBe(at(2)?.content);
+    expect(at(1)?.text).not.toBe(at(2)?.text);
+    const read = decode(encode(SIMPLE));
+    expect(read.ok && read.content).toBe(at(1)?.content);
+    expect(encodeListFile({ ...SIMPLE, startFailed: true }, "1.2.3", SEAL)?.content).not.toBe(at(1)?.content);
   });
 
   test("under a right seal never throws, whatever it holds", () => {
     const bytes = fc.uint8Array({ maxLength: 200 }).map((given) => Buffer.from(given).toString("latin1"));
-    const anything = fc.oneof(
-      bytes,
-      fc.json(),
-      known().map((server) => encode(server).split("\n")[1] ?? ""),
-    );
+    const anything = fc.oneof(bytes, fc.json(), known().map(bodyOf));
     fc.assert(
       fc.property(anything, (body) => {
         const content = decode(sealed(body));

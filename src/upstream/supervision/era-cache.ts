@@ -15,12 +15,17 @@ export interface EraMemory {
   readonly sessions?: { readonly supported: boolean; readonly learnedAt: number };
 }
 
+/** A time by both clocks (ms): the monotonic one for ages, and the one since 1970 for the next process. */
+interface Moment {
+  readonly monotonic: number;
+  readonly sinceEpoch: number;
+}
+
 /** The cached finding that a server is a legacy one. */
 export interface CachedLegacyEra {
   readonly era: "legacy";
   readonly transport: TransportKind;
-  /** `performance.now()` of the moment it was learnt. */
-  readonly learnedAt: number;
+  readonly learnedAt: Moment;
   /** False while it is only assumed, because the server exited when it was probed. */
   readonly confirmed: boolean;
 }
@@ -33,7 +38,7 @@ export interface CachedLegacyEra {
 export class EraCache {
   #legacy: CachedLegacyEra | undefined;
   #sessions:
-    | { readonly supported: boolean; readonly learnedAt: number; readonly confirmed: boolean }
+    | { readonly supported: boolean; readonly learnedAt: Moment; readonly confirmed: boolean }
     | undefined;
   /** Failures to open a session in a row, without a reason. */
   #failures = 0;
@@ -41,12 +46,12 @@ export class EraCache {
   /** Begins with what an earlier process knew; a time in the future counts as now. */
   constructor({ legacy, sessions }: EraMemory = {}) {
     if (legacy !== undefined) {
-      const learnedAt = monotonic(legacy.learnedAt);
-      this.#legacy = { era: "legacy", transport: legacy.transport, learnedAt, confirmed: true };
+      const { transport, learnedAt } = legacy;
+      this.#legacy = { era: "legacy", transport, learnedAt: momentOf(learnedAt), confirmed: true };
     }
     if (sessions !== undefined) {
-      const learnedAt = monotonic(sessions.learnedAt);
-      this.#sessions = { supported: sessions.supported, learnedAt, confirmed: true };
+      const { supported, learnedAt } = sessions;
+      this.#sessions = { supported, learnedAt: momentOf(learnedAt), confirmed: true };
     }
     this.reconnected();
   }
@@ -56,23 +61,23 @@ export class EraCache {
     const [legacy, sessions] = [this.legacy, this.#sessions];
     return {
       ...(legacy?.confirmed === true && {
-        legacy: { transport: legacy.transport, learnedAt: wallClock(legacy.learnedAt) },
+        legacy: { transport: legacy.transport, learnedAt: legacy.learnedAt.sinceEpoch },
       }),
       ...(sessions?.confirmed === true && {
-        sessions: { supported: sessions.supported, learnedAt: wallClock(sessions.learnedAt) },
+        sessions: { supported: sessions.supported, learnedAt: sessions.learnedAt.sinceEpoch },
       }),
     };
   }
 
   /** The cached finding, while it is valid. */
   get legacy(): CachedLegacyEra | undefined {
-    if (this.#legacy !== undefined && performance.now() - this.#legacy.learnedAt > TTL_MS) this.forget();
+    if (this.#legacy !== undefined && ageOf(this.#legacy.learnedAt) > TTL_MS) this.forget();
     return this.#legacy;
   }
 
   learn(transportKind: TransportKind, confirmed = true): void {
     // The first date stays: otherwise a server with frequent reconnects would never be probed again.
-    const learnedAt = this.#legacy?.confirmed === true ? this.#legacy.learnedAt : performance.now();
+    const learnedAt = this.#legacy?.confirmed === true ? this.#legacy.learnedAt : momentOf();
     this.#legacy = { era: "legacy", transport: transportKind, learnedAt, confirmed };
   }
 
@@ -85,29 +90,30 @@ export class EraCache {
     const known = this.#sessions;
     if (known === undefined || known.confirmed) return known?.supported;
     const believed = Math.min(FAILURE_TTL_MS * 2 ** (this.#failures - 1), TTL_MS);
-    if (performance.now() - known.learnedAt > believed) this.#sessions = undefined;
+    if (ageOf(known.learnedAt) > believed) this.#sessions = undefined;
     return this.#sessions?.supported;
   }
 
   /** A session was opened, or not; `confirmed` is false where the server failed without refusing it. */
   learnSessions(supported: boolean, confirmed = true): void {
-    this.#sessions = { supported, learnedAt: performance.now(), confirmed };
+    this.#sessions = { supported, learnedAt: momentOf(), confirmed };
     this.#failures = confirmed ? 0 : this.#failures + 1;
   }
 
   /** The server was connected again: a refusal beyond its time is forgotten, as the server may have been updated. */
   reconnected(): void {
     const known = this.#sessions;
-    if (known?.supported === false && performance.now() - known.learnedAt > TTL_MS)
-      this.#sessions = undefined;
+    if (known?.supported === false && ageOf(known.learnedAt) > TTL_MS) this.#sessions = undefined;
   }
 }
 
-/** The time of `performance.now()` at a time in ms since 1970. */
-const monotonic = (at: number): number => performance.now() - Math.max(0, Date.now() - at);
+/** The moment at this time in ms since 1970; default: now. */
+function momentOf(at = Date.now()): Moment {
+  const sinceEpoch = Math.min(at, Date.now());
+  return { monotonic: performance.now() - (Date.now() - sinceEpoch), sinceEpoch };
+}
 
-/** The reverse, in whole milliseconds. */
-const wallClock = (at: number): number => Math.round(Date.now() - (performance.now() - at));
+const ageOf = ({ monotonic }: Moment): number => performance.now() - monotonic;
 
 /** The era that the config pins. */
 export type Pin = { readonly era: "modern" } | { readonly era: "legacy"; readonly revision: string };

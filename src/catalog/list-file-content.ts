@@ -1,0 +1,134 @@
+/** Which JSON stands for what is known of a server, and is a JSON value of that form? */
+import { entryFlaw, type Flaw, type MalformedEntry } from "../core/list-entries.js";
+import { LIST_KINDS, type ListKind } from "../core/lists.js";
+import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import type { KnownList, KnownServer } from "./known-lists.js";
+
+/** How many scopes are kept; those of the least recent hosts are left out. */
+const MAX_SCOPES = 50;
+
+/** What is known of a server, and apart from it when each of its lists was loaded (ms since 1970), as JSON. */
+export interface ListFileContent {
+  readonly known: JsonObject;
+  readonly times: readonly number[];
+}
+
+/** The content for `server`; a list that several scopes share is in it once. */
+export function contentOf({ scopes, startFailed, memory }: KnownServer): ListFileContent {
+  const lists = new DistinctLists();
+  const places = [...scopes].slice(0, MAX_SCOPES).map(([scope, known]) => ({
+    scope,
+    lists: LIST_KINDS.flatMap((kind) => {
+      const list = known.get(kind);
+      return list === undefined ? [] : [lists.placeOf(kind, list)];
+    }),
+  }));
+  const { all, times } = lists;
+  return { known: { memory, startFailed, scopes: places, lists: all }, times };
+}
+
+class DistinctLists {
+  readonly all: JsonObject[] = [];
+  readonly times: number[] = [];
+  readonly #places = new Map<ListKind, Map<KnownList, number>>();
+
+  placeOf(kind: ListKind, list: KnownList): number {
+    const places = this.#places.get(kind) ?? new Map<KnownList, number>();
+    this.#places.set(kind, places);
+    const known = places.get(list);
+    if (known !== undefined) return known;
+    const { items, malformed, freshness, hasTtl, fetchedAt } = list;
+    const { ttlMs, scope: cacheScope } = freshness;
+    places.set(list, this.all.length);
+    this.times.push(fetchedAt);
+    return this.all.push({ kind, items, malformed, ttlMs, cacheScope, hasTtl }) - 1;
+  }
+}
+
+/** The JSON is not of the form that `contentOf` gives it. */
+export class UnusableContent extends Error {
+  override readonly name = "UnusableContent";
+  /** `at` is the path of the member; `flaw` what is wrong with a list entry. */
+  constructor(at: string, flaw?: Flaw) {
+    const why = flaw === undefined ? "" : ` (${flaw.member} ${flaw.reason})`;
+    super(`${at} is not what this version writes${why}`);
+  }
+}
+
+/** What is known of a server, from the content that stands for it. @throws UnusableContent */
+export function readContent(known: unknown, times: unknown): KnownServer {
+  const whole = objectOf(known, "its content");
+  const { memory, startFailed } = whole;
+  if (typeof startFailed !== "boolean") throw new UnusableContent("startFailed");
+  if (!Array.isArray(times)) throw new UnusableContent("times");
+  const lists = listAt(whole, "lists", "lists").map((one, at) => readList(one, times[at], `lists[${at}]`));
+  const scopes = listAt(whole, "scopes", "scopes").map((one, at) => readScope(one, lists, `scopes[${at}]`));
+  if (scopes.length > MAX_SCOPES) throw new UnusableContent("scopes");
+  return {
+    ...(memory !== undefined && { memory: objectOf(memory, "memory") }),
+    startFailed,
+    scopes: new Map(scopes),
+  };
+}
+
+interface ReadList {
+  readonly kind: ListKind;
+  readonly list: KnownList;
+}
+
+function readList(value: unknown, fetchedAt: unknown, at: string): ReadList {
+  const given = objectOf(value, at);
+  const kind = LIST_KINDS.find((each) => each === given.kind);
+  if (kind === undefined) throw new UnusableContent(`${at}.kind`);
+  const { ttlMs, cacheScope: scope, hasTtl } = given;
+  if (!isMilliseconds(ttlMs)) throw new UnusableContent(`${at}.ttlMs`);
+  if (scope !== "public" && scope !== "private") throw new UnusableContent(`${at}.cacheScope`);
+  if (typeof hasTtl !== "boolean") throw new UnusableContent(`${at}.hasTtl`);
+  if (!isMilliseconds(fetchedAt)) throw new UnusableContent("times");
+  const items = listAt(given, "items", `${at}.items`).map((item, place) => {
+    const flaw = entryFlaw(kind, item);
+    if (flaw !== undefined) throw new UnusableContent(`${at}.items[${place}]`, flaw);
+    return objectOf(item, `${at}.items[${place}]`);
+  });
+  const malformed = listAt(given, "malformed", `${at}.malformed`).map((one, place) =>
+    readMalformed(one, kind, `${at}.malformed[${place}]`),
+  );
+  return { kind, list: { items, malformed, freshness: { ttlMs, scope }, hasTtl, fetchedAt } };
+}
+
+function readMalformed(value: unknown, list: ListKind, at: string): MalformedEntry {
+  const given = objectOf(value, at);
+  const [name, member, reason] = ["name", "member", "reason"].map((key) => stringAt(given, key));
+  if (member === undefined || reason === undefined) throw new UnusableContent(at);
+  return { list, ...(name !== undefined && { name }), member, reason };
+}
+
+function readScope(
+  value: unknown,
+  lists: readonly ReadList[],
+  at: string,
+): readonly [string, ReadonlyMap<ListKind, KnownList>] {
+  const given = objectOf(value, at);
+  const scope = stringAt(given, "scope");
+  if (scope === undefined) throw new UnusableContent(`${at}.scope`);
+  const kinds = listAt(given, "lists", `${at}.lists`).map((place): readonly [ListKind, KnownList] => {
+    const read = typeof place === "number" ? lists[place] : undefined;
+    if (read === undefined) throw new UnusableContent(`${at}.lists`);
+    return [read.kind, read.list];
+  });
+  return [scope, new Map(kinds)];
+}
+
+function objectOf(value: unknown, at: string): JsonObject {
+  if (!isObject(value)) throw new UnusableContent(at);
+  return value;
+}
+
+function listAt(object: JsonObject, key: string, at: string): readonly unknown[] {
+  const value = Object.hasOwn(object, key) ? object[key] : undefined;
+  if (!Array.isArray(value)) throw new UnusableContent(at);
+  return value;
+}
+
+const isMilliseconds = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
