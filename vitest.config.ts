@@ -6,6 +6,7 @@ const order = process.env.CARDEA_ORDER;
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/fresh-state.ts"],
     // These only end what hangs: the machine may be slow, or busy with something else.
     testTimeout: 600_000,
     hookTimeout: 600_000,

@@ -58,7 +58,10 @@ export async function cardea(servers, rest = {}, { flags = [], env = {}, core = 
   const stdio = ["ignore", "ignore", openSync(log, "a")];
   const command = [join(here, "../dist/main.js"), "serve", "--config", join(folder, "cardea.json")];
   const ports = ["--port", "0", "--admin-port", "0"];
-  const child = start(core, [...command, ...ports, ...flags], { stdio, env: { ...process.env, ...env } });
+  const child = start(core, [...command, ...ports, ...flags], {
+    stdio,
+    env: { ...process.env, CARDEA_STATE_DIR: folder, ...env },
+  });
   const [, url, adminUrl] = await readyLine(child, log);
   const page = async (name) => (await fetch(`${adminUrl}/api/v1/${name}`)).json();
   await met(page);

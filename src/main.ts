@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** How the process starts, what it gives to the commands, and how it ends. */
 import "./runtime/v8-flags.js";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
@@ -27,18 +28,24 @@ const shell: CommandContext = {
   ...(worker !== undefined && { worker }),
   openLog,
   createGateway: async (config, log, orphans, ownerToken) => {
-    const [{ createGateway }, { openProcessRegistry, handleOrphans }] = await Promise.all([
-      import("./gateway/gateway.js"),
-      import("./operator/orphans.js"),
-    ]);
+    const [{ createGateway }, { openProcessRegistry, handleOrphans }, { ListFiles }, { stateFolder }] =
+      await Promise.all([
+        import("./gateway/gateway.js"),
+        import("./operator/orphans.js"),
+        import("./state/list-files.js"),
+        import("./operator/state-folder.js"),
+      ]);
     const processRegistry = openProcessRegistry(process.env, log);
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
+    const version = packageVersion();
+    const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
       redact,
-      version: packageVersion(),
+      version,
       processRegistry,
+      listFiles,
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });

@@ -14,6 +14,7 @@ import type { JsonObject } from "../wire/json.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
+import type { KnownListsStore } from "./known-lists.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
@@ -43,6 +44,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly before?: Catalog;
   /** Called once per real change of a server's list, whatever the number of list scopes that see it. */
   readonly onListChanged?: (server: string, list: ListKind) => void;
+  /** Keeps what is known of a server for the next run. Default: nothing is kept. */
+  readonly kept?: (server: string) => KnownListsStore | undefined;
 }
 
 interface ServerStatus extends ServerListsStatus {
@@ -192,6 +195,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         },
         onListChanged: (kind) => onListChanged?.(space.name, kind),
         before: before?.servers.get(space.name),
+        store: options.kept?.(space.name),
         onOpened: () => changes.serverOpened(space.name),
         onResourceUpdated: (uri, audience) => changes.resourceUpdated(space.name, uri, audience),
       }),

@@ -27,3 +27,13 @@ export interface KnownServer extends KnownLists {
   /** What its upstream begins with; not read by the catalog. */
   readonly memory?: JsonObject | undefined;
 }
+
+/** Keeps what is known of the lists of a server between two runs of the gateway. */
+export interface KnownListsStore {
+  /** What is known now; what an earlier run kept until `followLists`. Undefined where that is nothing. */
+  readonly known: KnownLists | undefined;
+  /** From now on `lists` gives what is known. */
+  followLists(lists: () => KnownLists): void;
+  /** That has changed, and is written in a moment. */
+  changed(): void;
+}

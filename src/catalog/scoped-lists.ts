@@ -11,7 +11,7 @@ import { type Client, clientInfoLength } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type ListScope, SHARED_SCOPE } from "../core/upstream.js";
-import type { JsonObject } from "../wire/json.js";
+import { isSame, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
 /** A loaded list; equal lists of one server share one `InternedList` across scopes. */
@@ -93,6 +93,9 @@ export class ScopedLists {
     this.#connections.set(listScope.key, connection);
     // Where one connection serves a whole class, its lists outlive the client that first loaded them.
     if (listScope.key !== listScope.capabilityClass) this.#scopeKeys.set(client.affinity, listScope.key);
+    else
+      for (const [kind, held] of this.#classes.get(listScope.key)?.lists ?? [])
+        connection.lists.set(kind, held);
     return connection;
   }
 
@@ -117,7 +120,10 @@ export class ScopedLists {
     return known !== undefined && !known.stale && this.#hasEveryKind(known.lists);
   }
 
-  /** Stores a list that `connection` loaded. Returns the previous one, if any, and the current one. */
+  /**
+   * Stores a list that `connection` loaded. Returns the previous one, if any, and the current one; `isNew` is false where
+   * the whole answer of the server was known.
+   */
   store(
     connection: ConnectionLists,
     kind: ListKind,
@@ -128,16 +134,41 @@ export class ScopedLists {
       readonly freshness: Freshness;
       readonly hasTtl: boolean;
     },
-  ): { readonly before: InternedList | undefined; readonly now: InternedList } {
-    const before = this.read(connection.listScope, kind)?.list;
+  ): { readonly before: InternedList | undefined; readonly now: InternedList; readonly isNew: boolean } {
+    const known = this.read(connection.listScope, kind);
+    const before = known?.list;
     const fetchedAt = performance.now();
     const { shown, ...rest } = heard;
     const held: CachedList = { list: this.#intern(kind, shown), ...rest, fetchedAt, stale: false };
     connection.lists.set(kind, held);
     if (connection !== this.shared) this.#storeForClass(connection, kind, held);
     // A change of the shared list has most likely changed that of each class too.
-    else if (before !== held.list) for (const known of this.#classes.values()) known.stale = true;
-    return { before, now: held.list };
+    else if (before !== held.list) for (const each of this.#classes.values()) each.stale = true;
+    return { before, now: held.list, isNew: known === undefined || !isSameAnswer(known, held) };
+  }
+
+  /** The lists of each class that are true as far as is known; the most recently used class first. */
+  byClass(): ReadonlyMap<string, ReadonlyMap<ListKind, CachedList>> {
+    const known = new Map<string, ReadonlyMap<ListKind, CachedList>>();
+    if (this.shared.lists.size > 0) known.set(SHARED_SCOPE.capabilityClass, this.shared.lists);
+    for (const [name, { lists, stale }] of this.#classes.entries()) {
+      // Where one connection serves the whole class, its own lists are those of the class.
+      const own = this.#connections.peek(name)?.lists;
+      if (own !== undefined && own.size > 0) known.set(name, own);
+      else if (!stale) known.set(name, lists);
+    }
+    return known;
+  }
+
+  /** Takes over what an earlier run knew of a class; `shown` is what the filters leave. Each is loaded again when it can be. */
+  restore(
+    name: string,
+    kind: ListKind,
+    { shown, ...rest }: Omit<CachedList, "list" | "stale"> & { readonly shown: readonly JsonObject[] },
+  ): void {
+    const held: CachedList = { list: this.#intern(kind, shown), ...rest, stale: true };
+    if (name === SHARED_SCOPE.capabilityClass) this.shared.lists.set(kind, held);
+    else this.#classOf(name).lists.set(kind, held);
   }
 
   /** The lists of a class may have changed, and there is no connection of it to ask on. */
@@ -211,8 +242,7 @@ export class ScopedLists {
 
   #storeForClass(connection: ConnectionLists, kind: ListKind, held: CachedList): void {
     const { capabilityClass: name } = connection.listScope;
-    const known = this.#classes.get(name) ?? { lists: new Map<ListKind, CachedList>(), stale: false };
-    this.#classes.set(name, known);
+    const known = this.#classOf(name);
     const forecast = known.lists.get(kind);
     const opening = held.fetchedAt - connection.openedAt < OPENING_MS;
     if (forecast === undefined || opening || forecast.list === held.list) {
@@ -221,6 +251,12 @@ export class ScopedLists {
     } else {
       known.stale = true;
     }
+  }
+
+  #classOf(name: string): ClassLists {
+    const known = this.#classes.get(name) ?? { lists: new Map<ListKind, CachedList>(), stale: false };
+    this.#classes.set(name, known);
+    return known;
   }
 
   #hasEveryKind(lists: ReadonlyMap<ListKind, CachedList> | undefined): boolean {
@@ -236,6 +272,19 @@ export class ScopedLists {
     this.#interned.set(digest, new WeakRef(list));
     return list;
   }
+}
+
+/** Whether the server gave the same, hidden entries included. */
+function isSameAnswer(a: CachedList, b: CachedList): boolean {
+  const isUnfiltered = [a, b].every(({ list, unfiltered }) => list.items.length === unfiltered.length);
+  return (
+    a.list === b.list &&
+    a.hasTtl === b.hasTtl &&
+    a.freshness.ttlMs === b.freshness.ttlMs &&
+    a.freshness.scope === b.freshness.scope &&
+    isSame(a.malformed, b.malformed) &&
+    (isUnfiltered || isSame(a.unfiltered, b.unfiltered))
+  );
 }
 
 function newConnectionLists(listScope: ListScope, client: Client | undefined): ConnectionLists {

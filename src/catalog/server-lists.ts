@@ -16,6 +16,8 @@ import {
 import type { JsonObject } from "../wire/json.js";
 import { ChangeDeduplicator, MalformedEntries } from "./deduplication.js";
 import { FirstStart } from "./first-start.js";
+import { KeptLists } from "./kept-lists.js";
+import type { KnownListsStore } from "./known-lists.js";
 import { expiredLists, offersList, remainingFreshness } from "./list-capabilities.js";
 import { ListRefresh } from "./list-refresh.js";
 import { type CachedList, type ConnectionLists, type InternedList, ScopedLists } from "./scoped-lists.js";
@@ -51,6 +53,8 @@ export interface ServerListsOptions {
   readonly onResourceUpdated: (uri: string, listScope: ListScope | undefined) => void;
   /** What was known of the same server under an earlier config. */
   readonly before: ServerLists | undefined;
+  /** Keeps what is known for the next run. Default: nothing is kept. */
+  readonly store?: KnownListsStore | undefined;
 }
 
 /** How long a client waits at most, in milliseconds, and what ends its wait before. */
@@ -78,8 +82,9 @@ export interface ServerListsStatus {
 export class ServerLists {
   readonly name: string;
   readonly upstream: Upstream;
-  readonly #options: Omit<ServerListsOptions, "before">;
+  readonly #options: Omit<ServerListsOptions, "before" | "store">;
   readonly #lists = new ScopedLists();
+  readonly #kept: KeptLists;
   readonly #refresh: ListRefresh;
   readonly #loads = new SingleFlightLoads();
   readonly #deduplicator = new ChangeDeduplicator();
@@ -88,6 +93,8 @@ export class ServerLists {
   readonly #listErrors = new Map<ListKind, string>();
   readonly #unwatch: () => void;
   readonly #firstStart: FirstStart;
+  /** Fires when the first start has taken longer than lists wait for it, which the next run should know. */
+  readonly #hanging: NodeJS.Timeout | undefined;
   #facts: ServerFacts | undefined;
   /** Resolves when the lists of the last shared connection are loaded or have failed. */
   #loaded: Promise<void> = Promise.resolve();
@@ -96,7 +103,7 @@ export class ServerLists {
   #grace: NodeJS.Timeout | undefined;
 
   /** What was known before is read once and not held on to, or every config there ever was would stay in memory. */
-  constructor({ before, ...options }: ServerListsOptions) {
+  constructor({ before, store, ...options }: ServerListsOptions) {
     const { upstream, times, logger } = options;
     this.#options = options;
     this.#malformed = before === undefined ? new MalformedEntries() : before.#malformed;
@@ -104,6 +111,7 @@ export class ServerLists {
     this.name = upstream.name;
     // A server that an earlier config started did not start anew.
     this.#firstStart = new FirstStart(before?.upstream === upstream ? before.#firstStart.since : undefined);
+    this.#kept = new KeptLists(this.#lists, store);
     this.#refresh = new ListRefresh({
       upstream,
       logger,
@@ -127,9 +135,17 @@ export class ServerLists {
       resourceUpdated: (uri, audience) => options.onResourceUpdated(uri, audience),
       unavailable: () => this.#onUnavailable(),
     });
-    if (before?.upstream === upstream && before.#firstStart.isOver) this.#inherit(before);
-    else if (upstream.facts !== undefined) this.#onOpened(SHARED_SCOPE);
-    else if (upstream.state !== "starting") this.#firstStart.end();
+    const inherits = before?.upstream === upstream && before.#firstStart.isOver;
+    if (inherits) this.#inherit(before);
+    else this.#begin();
+    this.#kept.follow(inherits);
+    if (store !== undefined && this.isStarting) {
+      const onHanging = (): void => {
+        if (this.isStarting) this.#kept.failed();
+      };
+      this.#hanging = setTimeout(onHanging, this.#firstStart.since + times.startupWaitMs - performance.now());
+      this.#hanging.unref();
+    }
   }
 
   /** What the server last said of itself; kept while it is away. */
@@ -243,13 +259,23 @@ export class ServerLists {
     this.#unwatch();
     this.#refresh.close();
     clearTimeout(this.#grace);
+    clearTimeout(this.#hanging);
     this.#firstStart.end();
+  }
+
+  /** Shows what an earlier run of the gateway knew, until the server is there. */
+  #begin(): void {
+    const isKnown = this.#kept.restore(this.#shown);
+    if (isKnown) this.#warnMissing(this.#lists.shared.lists.get("tools")?.unfiltered ?? []);
+    if (this.upstream.state === "ready") this.#onOpened(SHARED_SCOPE);
+    const isWaitedFor = this.upstream.state === "starting" && !this.#kept.startFailed;
+    if (isKnown || (this.upstream.state !== "ready" && !isWaitedFor)) this.#firstStart.end();
   }
 
   #inherit(before: ServerLists): void {
     this.#facts = before.facts;
     this.#away = before.#away;
-    this.#lists.inherit(before.#lists, (kind, given) => visibleItems(this.#options.space, kind, given));
+    this.#lists.inherit(before.#lists, this.#shown);
     const tools = this.#lists.shared.lists.get("tools");
     if (tools !== undefined) this.#warnMissing(tools.unfiltered);
     this.#firstStart.end();
@@ -282,7 +308,10 @@ export class ServerLists {
       .catch((error: unknown) =>
         this.#options.logger.error({ server: this.name, error }, "lists could not be applied to the catalog"),
       )
-      .then(() => this.#firstStart.end());
+      .then(() => {
+        this.#kept.settled();
+        this.#firstStart.end();
+      });
     this.#options.onOpened();
   }
 
@@ -294,6 +323,7 @@ export class ServerLists {
 
   #onUnavailable(): void {
     this.#firstStart.end();
+    this.#kept.failed();
     this.#lists.makeAllStale();
     if (this.#away || this.#grace !== undefined) return;
     this.#grace = setTimeout(() => {
@@ -310,16 +340,17 @@ export class ServerLists {
   ): void {
     this.#malformed.warn(this.name, malformed, this.#options.logger);
     if (connection === this.#lists.shared) this.#listErrors.delete(kind);
-    const shown = visibleItems(this.#options.space, kind, items);
+    const shown = this.#shown(kind, items);
     if (kind === "tools" && connection === this.#lists.shared) this.#warnMissing(items);
     const own = connection.lists.get(kind)?.list;
-    const { before, now } = this.#lists.store(connection, kind, {
+    const { before, now, isNew } = this.#lists.store(connection, kind, {
       shown,
       unfiltered: items,
       malformed,
       freshness,
       hasTtl,
     });
+    this.#kept.loaded(isNew);
     const wasAway = this.#away;
     this.#away = false;
     // What it was only taken to see before it was asked for is no list that has changed.
@@ -335,6 +366,10 @@ export class ServerLists {
       logger.warn({ server: this.name, tool }, "the config overrides a tool that the server does not list");
     }
   }
+
+  /** What the filters of the config leave of a list. */
+  readonly #shown = (kind: ListKind, items: readonly JsonObject[]): readonly JsonObject[] =>
+    visibleItems(this.#options.space, kind, items);
 
   // ---- what clients need ------------------------------------------------------------------------------------
 

@@ -90,7 +90,9 @@ export class LiveConfig implements ConfigInEffect {
     await this.#replacing.catch(() => {});
     this.#pipeline.catalog.close();
     const servers = [...this.#pipeline.servers.values()].map((server) => server.close());
-    await Promise.all([...servers, this.#parts.processes.draining.close()]);
+    const { draining, listFiles } = this.#parts.processes;
+    await Promise.all([...servers, draining.close()]);
+    await listFiles.close();
   }
 
   async #replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {

@@ -7,6 +7,8 @@ import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
 import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
+import type { ListFiles } from "../state/list-files.js";
+import { NOT_KEPT } from "../state/server-file.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { PendingQuestions } from "../telemetry/pending-questions.js";
 import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
@@ -27,6 +29,8 @@ export interface GatewayOptions {
   readonly processRegistry?: ProcessRegistry;
   /** Which of several workers this is; absent where there is one process. */
   readonly workerIdentity?: WorkerIdentity;
+  /** Keeps what is known of servers for the next run. Default: nothing is kept. */
+  readonly listFiles?: Pick<ListFiles, "open" | "close">;
 }
 
 interface GatewayIdentity {
@@ -54,9 +58,14 @@ interface ServerProcesses {
   readonly requestIds: CallIds;
   /** Servers of earlier configs with calls still running. */
   readonly draining: DrainingServers;
+  /** What is known of servers before they run. */
+  readonly listFiles: Pick<ListFiles, "open" | "close">;
   /** Opens channels to a server. Default: a process or HTTP connections, by its config. */
   readonly openChannel?: (server: ServerConfig) => OpenChannel;
 }
+
+/** Nothing outlives the process. */
+export const NO_FILES: Pick<ListFiles, "open" | "close"> = { open: () => NOT_KEPT, close: async () => {} };
 
 interface SessionParts {
   readonly directory: SessionDirectory;
@@ -107,6 +116,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       spawnLimiter: new SpawnLimiter(),
       requestIds: new CallIds(),
       draining: new DrainingServers(logger),
+      listFiles: options.listFiles ?? NO_FILES,
     },
     sessions: { directory: new SessionDirectory(), parkedCalls },
     sealed: {

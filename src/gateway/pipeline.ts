@@ -66,6 +66,7 @@ export function createPipeline(
     ...(policy.maySubscribe !== undefined && { mayFollow: policy.maySubscribe }),
     ...(before !== undefined && { before: before.catalog }),
     onListChanged: (server, list) => metrics.listChanged(server, list),
+    kept: (server) => servers.get(server)?.kept,
   });
   const schemas = new ToolSchemas(logger);
   const handlers = new Map(

@@ -10,6 +10,7 @@ import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/c
 import { ResponseCache } from "../policy/response-cache.js";
 import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
+import type { KeptServer } from "../state/server-file.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import type { JsonObject } from "../wire/json.js";
@@ -23,6 +24,8 @@ export interface ServerRuntime {
   readonly semaphore: Semaphore;
   readonly retryBudget: RetryBudget;
   readonly cache: ResponseCache;
+  /** What is known of it beyond this process. */
+  readonly kept: KeptServer;
   /** Whether it can keep running under `next`: filters, prefix and timeouts may differ, the transport may not. */
   runsAs(next: ServerConfig): boolean;
   close(): Promise<void>;
@@ -47,7 +50,9 @@ export function startServer(
   const { metrics, pendingQuestions } = telemetry;
   const { directory } = sessions;
   const { name } = config;
+  const kept = processes.listFiles.open(config);
   const upstream = createUpstream(config, {
+    memory: kept.known?.memory,
     gateway: { info: identity.info, instance: identity.instance, isAggregated: () => inEffect.isAggregated },
     questions: {
       directory: withQuestionPolicy(
@@ -75,6 +80,7 @@ export function startServer(
     log: telemetry.logger,
     redact: telemetry.redact,
   });
+  kept.followMemory(() => upstream.memory());
   const breaker = new CircuitBreaker();
   const semaphore = new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT);
   const readings = [
@@ -84,7 +90,11 @@ export function startServer(
     metrics.gauge("circuitState", { server: name }, () => BREAKER_STATE_VALUES[breaker.state]),
   ];
   const cache = new ResponseCache();
-  const unwatch = [upstream.watch(resetBreakerOnRestart(breaker)), upstream.watch(clearCacheOnChange(cache))];
+  const unwatch = [
+    upstream.watch(resetBreakerOnRestart(breaker)),
+    upstream.watch(clearCacheOnChange(cache)),
+    upstream.watch({ ready: () => kept.changed() }),
+  ];
   upstream.start();
   return {
     config,
@@ -93,10 +103,11 @@ export function startServer(
     semaphore,
     retryBudget: new RetryBudget(),
     cache,
+    kept,
     runsAs: (next) => config.name === next.name && !needsRestart(config, next),
     async close() {
       for (const stop of [...readings, ...unwatch]) stop();
-      await upstream.close();
+      await Promise.all([kept.close(), upstream.close()]);
     },
   };
 }

@@ -99,7 +99,7 @@ function requiredServerFailure(
   signal: StopSignal | undefined,
 ): Promise<GatewayError> {
   return new Promise((resolve) => {
-    if (upstream.facts !== undefined || signal?.aborted === true) return;
+    if (upstream.wasConnected || signal?.aborted === true) return;
     let timer = setTimeout(fail, config.connectTimeoutMs + GRACE_MS);
     let failed = false;
     const unwatch = upstream.watch({

@@ -223,9 +223,9 @@ const connectTimeoutOf = ({ connectTimeoutMs }: ServerConfig): number => connect
  * when `signal` aborts.
  */
 function firstAttemptDone({ config, upstream }: ServerRuntime, signal: StopSignal): Promise<void> {
-  const { state, facts } = upstream;
+  const { state, wasConnected } = upstream;
   const failed = state !== "starting" && !config.required;
-  if (facts !== undefined || state === "stopped" || failed || signal.aborted) return Promise.resolve();
+  if (wasConnected || state === "stopped" || failed || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
       unwatch();

@@ -42,6 +42,8 @@ export interface StartableUpstream extends Upstream {
    * `factsFor` and `listScope` answer before the first connection as they do now. Undefined until one was open.
    */
   memory(): JsonObject | undefined;
+  /** Whether the shared connection was open since `start`; `facts` may be those of an earlier process. */
+  readonly wasConnected: boolean;
 }
 
 /** The upstream of `server`, which is kept connected from `start` to `close`. */
@@ -85,6 +87,10 @@ class SupervisedUpstream implements StartableUpstream {
 
   get revisions(): readonly string[] {
     return [...new Set(this.#connections.open.map(({ connection }) => connection.revision))];
+  }
+
+  get wasConnected(): boolean {
+    return this.#connections.wasConnected;
   }
 
   memory(): JsonObject | undefined {

@@ -6,7 +6,7 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
-  ...["workers"],
+  ...["state", "workers"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
 ];
 
@@ -85,6 +85,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
+  // What is kept on the disk; it reads the words of others, and knows no era.
+  state: ["core", "wire", "config", "catalog"],
   admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   gateway: BELOW_GATEWAY,
@@ -98,7 +100,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["cli", "config", "policy", "telemetry", "runtime", "core", "workers"],
+    ...["cli", "config", "policy", "state", "telemetry", "runtime", "core", "workers"],
   ],
 };
 

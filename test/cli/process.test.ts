@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { packageVersion } from "../../src/cli/help.js";
 import { allMet } from "../support/cardea.js";
+import { withFreshState } from "../support/fresh-state.js";
 import { until } from "../support/until.js";
 
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -49,7 +50,7 @@ class Run {
   ) {
     this.child = spawn(process.execPath, [...nodeFlags, main, ...args], {
       cwd: folder,
-      env: { PATH: process.env.PATH, ...env },
+      env: withFreshState({ PATH: process.env.PATH, ...env }),
     });
     running.add(this.child);
     this.child.stdout.on("data", (chunk) => {

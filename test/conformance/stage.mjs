@@ -35,7 +35,7 @@ export async function startGateway(upstream, { others }) {
   const mcpServers = { suite: { type: "http", prefix: "", ...upstream }, ...(others && beside) };
   writeFileSync(file, JSON.stringify({ mcpServers }));
   const flags = ["serve", "--config", file, "--port", "0", "--admin-port", "0"];
-  const gateway = start([cardea, ...flags]);
+  const gateway = start([cardea, ...flags], { CARDEA_STATE_DIR: join(folder, "state") });
   const [url] = await gateway.says(/http:\/\/[^\s"',]+\/mcp\b/);
   const stop = async () => {
     await gateway.stop();
@@ -44,8 +44,11 @@ export async function startGateway(upstream, { others }) {
   return { url, stop, stderr: gateway.stderr };
 }
 
-function start(args) {
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "pipe"] });
+function start(args, env = {}) {
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "ignore", "pipe"],
+  });
   const exited = new Promise((resolve) => child.once("close", resolve));
   let stderr = "";
   const waiting = new Set();

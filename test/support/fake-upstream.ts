@@ -57,6 +57,7 @@ export class FakeUpstream implements Upstream {
   state: UpstreamState;
   lastError: string | undefined;
   facts: ServerFacts | undefined;
+  wasConnected = false;
   closed = false;
   /** How often somebody looked for it while it was away, and what comes of that. */
   sought = 0;
@@ -76,6 +77,7 @@ export class FakeUpstream implements Upstream {
     this.#capabilities = options.capabilities ?? PLAIN_CAPABILITIES;
     this.state = options.state ?? "ready";
     if (this.state === "ready") this.facts = this.#newFacts();
+    this.wasConnected = this.state === "ready";
     for (const [kind, items] of Object.entries(options.lists ?? {})) this.#lists.set(`${kind}@`, items);
   }
 
@@ -120,6 +122,7 @@ export class FakeUpstream implements Upstream {
   becomeReady(audience: ListScope = SHARED_SCOPE): void {
     if (audience.key === SHARED_SCOPE.key) {
       this.state = "ready";
+      this.wasConnected = true;
       this.lastError = undefined;
       this.facts = this.#newFacts();
     }

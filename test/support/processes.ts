@@ -1,6 +1,7 @@
 /** Child processes of tests: started with their output kept, looked for, and ended with the test. */
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { withFreshState } from "./fresh-state.js";
 import { until } from "./until.js";
 
 type Signal = "SIGTERM" | "SIGINT" | "SIGHUP" | "SIGKILL";
@@ -28,7 +29,8 @@ export interface StartOptions {
 }
 
 export function start(command: string, args: readonly string[], options: StartOptions = {}): Started {
-  const child = spawn(command, [...args], { ...options, stdio: "pipe" });
+  const env = withFreshState(options.env ?? process.env);
+  const child = spawn(command, [...args], { ...options, env, stdio: "pipe" });
   let stderr = "";
   let gone: Exit | undefined;
   child.stderr.setEncoding("utf8").on("data", (text: string) => {

@@ -46,6 +46,7 @@ export class Connections {
   readonly #advertisedToModern: (client: Client) => JsonObject;
   #facts: ServerFacts | undefined;
   #era: Connected["era"] | undefined;
+  #wasConnected = false;
 
   /** Opens nothing yet. */
   constructor(server: ServerConfig, settings: UpstreamSettings, events: UpstreamEvents) {
@@ -79,6 +80,11 @@ export class Connections {
     });
     this.exclusive = new ExclusiveConnections(this.leases, server.transport.kind);
     this.#advertisedToModern = advertisedToModern(() => gateway.isAggregated());
+  }
+
+  /** Whether the shared connection was open. */
+  get wasConnected(): boolean {
+    return this.#wasConnected;
   }
 
   /** What an upstream of a later process may begin with; undefined until the shared connection was open. */
@@ -255,6 +261,7 @@ export class Connections {
   ): void {
     const before = this.#era;
     if (leaseKey === undefined) {
+      this.#wasConnected = true;
       this.#era = connected.era;
       this.#facts = connected.connection.facts;
       this.#eraCache.reconnected();

@@ -11,6 +11,7 @@ import {
   LoggingMessageNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { withFreshState } from "../fresh-state.js";
 import type { Json, Place } from "./host.js";
 
 /** What a host answers when it is asked; each gets the parameters of the question. */
@@ -76,10 +77,8 @@ const textOf = (result: unknown): string =>
   (((result as Json).content ?? []) as readonly { readonly text?: string }[])
     .map(({ text }) => text ?? "")
     .join("\n");
-const environment = (): Record<string, string> => ({
-  PATH: process.env.PATH ?? "",
-  HOME: process.env.HOME ?? "",
-});
+const environment = (): Record<string, string> =>
+  withFreshState({ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" });
 
 const ASKABLE_1: AskableKind = {
   name: "SDK 1.32",

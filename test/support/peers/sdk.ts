@@ -4,6 +4,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as StdioClientTransport1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as StreamableHTTPClientTransport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { withFreshState } from "../fresh-state.js";
 import { type Host, type HostKind, type Json, type List, outcomeOf, type Place } from "./host.js";
 
 const INFO = { name: "cardea-test-host", version: "1.0.0" };
@@ -74,11 +75,8 @@ function hostOf(client: SdkClient): Host {
   };
 }
 
-const environment = (place: { readonly env?: Record<string, string> }): Record<string, string> => ({
-  PATH: process.env.PATH ?? "",
-  HOME: process.env.HOME ?? "",
-  ...place.env,
-});
+const environment = (place: { readonly env?: Record<string, string> }): Record<string, string> =>
+  withFreshState({ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...place.env });
 
 async function connectSdk1(place: Place): Promise<Host> {
   const client = new Client1(INFO);

@@ -9,6 +9,7 @@ import { GatewayError, REFUSAL_META } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { Stop } from "../../../src/core/stop.js";
 import { LiveConfig } from "../../../src/gateway/live-config.js";
+import { NO_FILES } from "../../../src/gateway/parts.js";
 import { DrainingServers, SessionDirectory } from "../../../src/gateway/server-runtime.js";
 import { Tasks } from "../../../src/routing/tasks.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
@@ -105,6 +106,7 @@ export class World {
         requestIds: new CallIds(),
         spawnLimiter: new SpawnLimiter(),
         draining: new DrainingServers(SILENT),
+        listFiles: NO_FILES,
         openChannel: ({ transport }) => {
           const which = transport.kind === "stdio" ? transport.command : "";
           return async (way, server, signal) => {

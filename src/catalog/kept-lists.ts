@@ -1,0 +1,103 @@
+/** What of the lists of one server outlives the process: what is restored at the start, and what is kept from then on? */
+import type { ListKind } from "../core/lists.js";
+import { SHARED_SCOPE } from "../core/upstream.js";
+import type { JsonObject } from "../wire/json.js";
+import type { KnownList, KnownLists, KnownListsStore } from "./known-lists.js";
+import type { CachedList, InternedList, ScopedLists } from "./scoped-lists.js";
+
+/** Nothing is kept. */
+const NO_STORE: KnownListsStore = { known: undefined, followLists: () => {}, changed: () => {} };
+
+/** The lists of one server, and the store that outlives them. */
+export class KeptLists {
+  readonly #lists: ScopedLists;
+  readonly #store: KnownListsStore;
+  /** The lists are not known, and the last start failed or hung. */
+  #startFailed: boolean;
+  /** Every list of the shared scope was restored, was loaded, or has failed: half of them would be taken for all. */
+  #isWhole = false;
+
+  constructor(lists: ScopedLists, store: KnownListsStore | undefined) {
+    this.#lists = lists;
+    this.#store = store ?? NO_STORE;
+    this.#startFailed = this.#store.known?.startFailed ?? false;
+  }
+
+  /** Whether the server failed or hung at its last start, of this run or the one before, and nothing of it is known. */
+  get startFailed(): boolean {
+    return this.#startFailed;
+  }
+
+  /** Restores what is kept, as far as `shown` leaves it. Returns whether lists of the shared scope are known now. */
+  restore(shown: (kind: ListKind, items: readonly JsonObject[]) => readonly JsonObject[]): boolean {
+    // From the class that was used least lately, so that the order of use stays.
+    for (const [name, lists] of [...(this.#store.known?.scopes ?? [])].reverse()) {
+      for (const [kind, { items, fetchedAt, ...rest }] of lists) {
+        const fetched = name === SHARED_SCOPE.capabilityClass ? monotonic(fetchedAt) : LONG_AGO;
+        const given = { shown: shown(kind, items), unfiltered: items, fetchedAt: fetched, ...rest };
+        this.#lists.restore(name, kind, given);
+      }
+    }
+    this.#isWhole = this.#lists.shared.lists.size > 0;
+    return this.#isWhole;
+  }
+
+  /** From now on the store keeps what these lists are; `isWhole`: they are those of an earlier config. */
+  follow(isWhole: boolean): void {
+    this.#isWhole ||= isWhole;
+    this.#store.followLists(() => ({
+      startFailed: this.#startFailed,
+      scopes: this.#isWhole ? scopesOf(this.#lists) : new Map(),
+    }));
+  }
+
+  /** The server has listed; `isNew` is false where all of it was known. */
+  loaded(isNew: boolean): void {
+    if (!isNew && !this.#startFailed) return;
+    this.#startFailed = false;
+    this.#store.changed();
+  }
+
+  /** Every list of the shared scope was loaded or has failed. */
+  settled(): void {
+    if (this.#lists.shared.lists.size === 0) this.failed();
+    else if (!this.#isWhole) this.#store.changed();
+    this.#isWhole = true;
+  }
+
+  /** The server could not be started, has taken too long, or could not list. */
+  failed(): void {
+    if (this.#startFailed || this.#lists.shared.lists.size > 0) return;
+    this.#startFailed = true;
+    this.#store.changed();
+  }
+}
+
+/** The age of a restored list that is loaded again as soon as its server runs and a client asks for it. */
+const LONG_AGO = Number.NEGATIVE_INFINITY;
+
+/** The time of `performance.now()` at a time in ms since 1970; one in the future counts as now. */
+const monotonic = (at: number): number => performance.now() - Math.max(0, Date.now() - at);
+
+/** Lists that are equal are one object, so that they are kept once. */
+function scopesOf(lists: ScopedLists): KnownLists["scopes"] {
+  const known = new Map<InternedList, KnownList>();
+  const keptOf = (held: CachedList): KnownList => {
+    // Where filters leave something out, equal lists may come from different answers.
+    if (held.unfiltered.length !== held.list.items.length) return knownList(held);
+    const kept = known.get(held.list) ?? knownList(held);
+    known.set(held.list, kept);
+    return kept;
+  };
+  return new Map(
+    [...lists.byClass()].map(([name, kinds]) => [
+      name,
+      new Map([...kinds].map(([kind, held]) => [kind, keptOf(held)])),
+    ]),
+  );
+}
+
+function knownList({ unfiltered, malformed, freshness, hasTtl, fetchedAt }: CachedList): KnownList {
+  const since = Math.max(0, Math.round(Date.now() - (performance.now() - fetchedAt)));
+  return { items: unfiltered, malformed, freshness, hasTtl, fetchedAt: since };
+}

@@ -1,0 +1,139 @@
+/** Where is what is known of servers kept between two runs of the gateway? In one folder, with a file for each server. */
+import { randomBytes } from "node:crypto";
+import { lstatSync, mkdirSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { ServerConfig } from "../config/config.js";
+import type { Logger } from "../core/logger.js";
+import { canonicalText } from "../wire/json-text.js";
+import { DRAFT_SUFFIX, removeOldFiles } from "./old-files.js";
+import { codeOf } from "./own-file.js";
+import { type KeptServer, NOT_KEPT, ServerFile } from "./server-file.js";
+import { hmac, readStateKey, writeStateKey } from "./state-key.js";
+
+/** Which folder, and who uses it. */
+export interface ListFilesOptions {
+  /** Created with mode 0700 when it is missing. */
+  readonly folder: string;
+  /** The version of the gateway. */
+  readonly version: string;
+  readonly log: Logger;
+  /** Creates a file with this text and waits until the disk has it. @throws the error of the system */
+  readonly createFile?: (file: string, text: string) => Promise<void>;
+}
+
+/** The files of one process. Nothing that happens to them is an error of the gateway: it is logged, and lists are learned anew. */
+export class ListFiles {
+  readonly #options: ListFilesOptions;
+  /** Undefined before the first use, and where the folder cannot be used. */
+  #key: string | undefined;
+  #isOpen = false;
+  #hasWarned = false;
+  /** Writes run one after the other, so that they leave the thread pool to others. */
+  #writes: Promise<void> = Promise.resolve();
+  #cleaning: Promise<void> = Promise.resolve();
+
+  constructor(options: ListFilesOptions) {
+    this.#options = options;
+  }
+
+  /** What is kept of this server; it is read at once. */
+  open(server: ServerConfig): KeptServer {
+    const { folder, version, log } = this.#options;
+    if (!this.#isOpen) this.#openFolder();
+    const key = this.#key;
+    if (key === undefined) return NOT_KEPT;
+    const identity = identityOf(server);
+    return new ServerFile({
+      server: server.name,
+      path: join(folder, `${hmac(key, "name\n", identity).slice(0, NAME_LENGTH)}${SUFFIX}`),
+      version,
+      log,
+      seal: (head, body) => hmac(key, "file\n", identity, "\n", head, "\n", body),
+      write: (path, text) => this.#write(key, path, text),
+    });
+  }
+
+  /** Resolves when nothing is written or removed any more. */
+  async close(): Promise<void> {
+    await Promise.all([this.#writes, this.#cleaning]);
+  }
+
+  #openFolder(): void {
+    const { folder, log } = this.#options;
+    this.#isOpen = true;
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (!lstatSync(folder).isDirectory()) throw new Error("it is a link");
+      const { key, replaced } = readStateKey(folder);
+      this.#key = key;
+      if (replaced !== undefined) {
+        log.warn({ folder }, `the key of kept lists is not used (${replaced}); lists are learned anew`);
+      }
+      this.#cleaning = removeOldFiles(folder, isOwnName).catch((error: unknown) =>
+        log.debug({ folder, error }, "old lists cannot be removed"),
+      );
+    } catch (error) {
+      this.#warnOnce(error);
+    }
+  }
+
+  /** Resolves to whether it was written; never rejects. */
+  #write(key: string, path: string, text: string): Promise<boolean> {
+    const written = this.#writes.then(() => this.#replace(key, path, text));
+    this.#writes = written.then(() => {});
+    return written;
+  }
+
+  async #replace(key: string, path: string, text: string): Promise<boolean> {
+    const { folder, createFile = createDurably } = this.#options;
+    const draft = `${path}.${randomBytes(8).toString("hex")}${DRAFT_SUFFIX}`;
+    const write = async (): Promise<void> => {
+      await createFile(draft, text);
+      // Atomic: a reader finds the whole file, or the one before.
+      await rename(draft, path);
+    };
+    try {
+      await write().catch(async (error: unknown) => {
+        if (codeOf(error) !== "ENOENT") throw error;
+        // The folder was deleted while the gateway runs.
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        writeStateKey(folder, key);
+        await write();
+      });
+      return true;
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => {});
+      this.#warnOnce(error);
+      return false;
+    }
+  }
+
+  #warnOnce(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const { folder, log } = this.#options;
+    const sentence = `lists cannot be kept in ${folder} (${codeOf(error)}): the next start learns them from the servers`;
+    log.warn({ folder, error }, `${sentence}; --state-dir names another folder`);
+  }
+}
+
+const SUFFIX = ".lists";
+const NAME_LENGTH = 32;
+
+const isOwnName = (name: string): boolean =>
+  /^[\da-f]{32}\.lists(?:\.[\da-f]{16}\.tmp)?$|^key\.[\da-f]{16}\.tmp$/.test(name);
+
+/** What a server is started with; a server that is started with something else may list something else. */
+const identityOf = ({ transport, protocol, lease, roots }: ServerConfig): string =>
+  canonicalText({ transport, protocol, lease, roots });
+
+async function createDurably(file: string, text: string): Promise<void> {
+  const handle = await open(file, "wx", 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,148 @@
+/** What is kept of one server between two runs of the gateway, and when is it written? */
+import { createHash } from "node:crypto";
+import { utimesSync } from "node:fs";
+import { utimes } from "node:fs/promises";
+import type { KnownLists, KnownListsStore, KnownServer } from "../catalog/known-lists.js";
+import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "../catalog/list-file.js";
+import type { Logger } from "../core/logger.js";
+import type { JsonObject } from "../wire/json.js";
+import { readOwnFile } from "./own-file.js";
+
+/** What an earlier run of the gateway kept of a server, and what this run keeps of it. */
+export interface KeptServer extends KnownListsStore {
+  readonly known: KnownServer | undefined;
+  /** From now on `memory` gives what its upstream knows. */
+  followMemory(memory: () => JsonObject | undefined): void;
+  /** Writes what has changed. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** Of a server of which nothing is kept. */
+export const NOT_KEPT: KeptServer = {
+  known: undefined,
+  followMemory: () => {},
+  followLists: () => {},
+  changed: () => {},
+  close: async () => {},
+};
+
+/** Where and how it is kept. */
+export interface ServerFileOptions {
+  /** Its key in the config, for messages. */
+  readonly server: string;
+  readonly path: string;
+  /** The version of the gateway. */
+  readonly version: string;
+  readonly log: Logger;
+  readonly seal: Seal;
+  /** Replaces the file. Resolves to whether that succeeded; never rejects. */
+  readonly write: (path: string, text: string) => Promise<boolean>;
+}
+
+/** Changes within this time (ms) are written together. */
+const DELAY_MS = 1_000;
+/** The time of the last use of a file is exact to this (ms): it decides which files are old. */
+const USE_MS = 24 * 3_600_000;
+
+/** The file of one server. */
+export class ServerFile implements KeptServer {
+  readonly #options: ServerFileOptions;
+  /** Undefined from `followLists` on, as lists hold what they took over. */
+  #read: KnownServer | undefined;
+  #memory: () => JsonObject | undefined = () => this.#read?.memory;
+  #lists: (() => KnownLists) | undefined;
+  /** The digest of the content on the disk. */
+  #digest: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The last write; the next one waits for it. */
+  #saving: Promise<void> = Promise.resolve();
+  #isClosed = false;
+  #hasLoggedSize = false;
+
+  /** Reads the file, if there is one. */
+  constructor(options: ServerFileOptions) {
+    this.#options = options;
+    const { path, seal, server, log } = options;
+    const file = readOwnFile(path, MAX_FILE_BYTES);
+    if (file === undefined) return;
+    const decoded = file.ok ? decodeListFile(file.bytes, seal) : file;
+    if (!decoded.ok) {
+      const sentence = `the kept lists of ${server} are not used: ${decoded.reason}; they are learned anew`;
+      log.warn({ server, file: path }, sentence);
+      return;
+    }
+    this.#read = decoded.server;
+    this.#digest = digestOf(decoded.content);
+    if (file.ok && Date.now() - file.modifiedAt > USE_MS) markUsed(path);
+  }
+
+  get known(): KnownServer | undefined {
+    if (this.#lists === undefined) return this.#read;
+    return { ...this.#lists(), memory: this.#memory() };
+  }
+
+  followMemory(memory: () => JsonObject | undefined): void {
+    this.#memory = memory;
+  }
+
+  followLists(lists: () => KnownLists): void {
+    this.#lists = lists;
+    this.#read = undefined;
+  }
+
+  changed(): void {
+    if (this.#isClosed || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#save();
+    }, DELAY_MS);
+    this.#timer.unref();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const hasChanged = this.#timer !== undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (hasChanged) this.#save();
+    await this.#saving;
+    if (this.#digest === undefined) return;
+    const now = new Date();
+    // Without the file, which may have been taken for old, there is nothing to mark.
+    await utimes(this.#options.path, now, now).catch(() => {});
+  }
+
+  #save(): void {
+    const { log } = this.#options;
+    this.#saving = this.#saving
+      .then(() => this.#write())
+      .catch((error: unknown) => log.error({ error }, "lists could not be written down"));
+  }
+
+  async #write(): Promise<void> {
+    const { known } = this;
+    if (known === undefined || this.#lists === undefined) return;
+    const { version, seal, path, write, server, log } = this.#options;
+    const file = encodeListFile(known, version, seal);
+    if (file === undefined) {
+      if (!this.#hasLoggedSize)
+        log.info({ server }, `the lists of ${server} are too large to be kept on disk`);
+      this.#hasLoggedSize = true;
+      return;
+    }
+    const digest = digestOf(file.content);
+    if (digest === this.#digest) return;
+    if (await write(path, file.text)) this.#digest = digest;
+  }
+}
+
+const digestOf = (content: string): string => createHash("sha256").update(content).digest("base64");
+
+function markUsed(path: string): void {
+  const now = new Date();
+  try {
+    utimesSync(path, now, now);
+  } catch {
+    // A folder that cannot be written is reported at the first write.
+  }
+}
