@@ -1,17 +1,11 @@
-/** What the admin listener serves: health, metrics, status as JSON, and the console page. */
-import { hash, timingSafeEqual } from "node:crypto";
-import { readFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
+/** Where does the admin listener bind, and which limits does it have? */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
-import { ERRORS, GatewayError } from "../core/errors.js";
+import { GatewayError } from "../core/errors.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
-import { writeJson } from "../wire/json-text.js";
-import { BadQuery, type Pages } from "./pages.js";
+import type { Pages } from "./pages.js";
 
 /** Where the listener binds, who may use it, and what it shows. */
 export interface AdminListenerOptions {
@@ -55,29 +49,13 @@ const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const CONNECTIONS = 200;
 
-/** Where tools are called. */
-const CALLS_PATH = "/api/v1/calls";
-const MAX_CALL_BYTES = 4 * 1024 * 1024;
-
-const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  "content-security-policy":
-    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "cache-control": "no-store",
-};
-
 /** The listener, not yet bound. */
 export function createAdminListener(settings: AdminListenerOptions): AdminListener {
-  const app = adminApp(settings);
-  const server = createAdaptorServer({
-    fetch: app.fetch,
-    serverOptions: { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
-  });
-  if ("maxConnections" in server) server.maxConnections = CONNECTIONS;
+  const server = createServer(
+    { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
+    lazyRequests(settings),
+  );
+  server.maxConnections = CONNECTIONS;
 
   return {
     start: () =>
@@ -106,160 +84,23 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        if ("closeAllConnections" in server) server.closeAllConnections();
+        server.closeAllConnections();
       }),
   };
 }
 
-/** The routes of the listener; exported for a test that visits each. */
-export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpBindings }> {
-  const isOwner = settings.ownerToken === undefined ? () => false : bearerAuth(settings.ownerToken);
-  const isOperator = bearerAuth(settings.token);
-  const isAuthorized = (authorization: string | undefined): boolean =>
-    isOperator(authorization) || isOwner(authorization);
-  const { redact = (text) => text } = settings;
-  // Pages quote servers, whose texts may contain secrets.
-  const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
-  const files = consoleFiles();
-  // Served without the token: probes have none, and the console page prompts for it.
-  const open = new Set(["/healthz", "/readyz", ...files.keys()]);
-  const hostCheck = rebindingProtection({
-    bind: settings.host,
-    allowedHosts: settings.allowedHosts ?? [],
-    allowedOrigins: [],
-  });
-  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
-
-  app.use(async (c, next) => {
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
-    checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
-    if (!open.has(c.req.path) && !isAuthorized(c.req.header("authorization"))) {
-      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
-      return c.json(
-        { error: "this needs the token of listen.admin: Authorization: Bearer …" },
-        401,
-        challenge,
-      );
-    }
-    const isCall = c.req.method === "POST" && c.req.path === CALLS_PATH && settings.call !== undefined;
-    if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isCall) {
-      return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
-    }
-    return next();
-  });
-
-  app.get("/healthz", (c) => c.json({ status: "ok" }));
-  app.get("/readyz", async (c) => {
-    const readiness = await settings.readiness();
-    return c.json(readiness, readiness.ready ? 200 : 503);
-  });
-  app.get("/metrics", async (c) =>
-    c.body(await settings.metrics.text(), 200, { "content-type": settings.metrics.contentType }),
-  );
-
-  app.post(CALLS_PATH, async (c) => {
-    // Without a configured token every local process may read the pages; calling tools takes a token always.
-    const authorization = c.req.header("authorization");
-    if (!isOwner(authorization) && (settings.token === undefined || !isOperator(authorization))) {
-      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
-      return c.json(
-        { error: "a call needs the token of listen.admin: Authorization: Bearer …" },
-        401,
-        challenge,
-      );
-    }
-    const { origin, host = "", "sec-fetch-site": site = "none" } = c.env.incoming.headers;
-    const isForeign = origin !== undefined && !isOwnOrigin(origin, host);
-    if (isForeign || (site !== "none" && site !== "same-origin")) {
-      return c.json({ error: "pages of other sites may not call tools" }, 403);
-    }
-    if (!/^application\/json(?:\s*;|$)/i.test(c.req.header("content-type") ?? "")) {
-      return c.json({ error: "the content type must be application/json" }, 415);
-    }
-    if (!(Number(c.req.header("content-length")) <= MAX_CALL_BYTES)) {
-      return c.json({ error: `the body needs a content-length of at most ${MAX_CALL_BYTES} bytes` }, 413);
-    }
-    const reply = (await settings.call?.(await c.req.text(), disconnection(c.env))) ?? "null";
-    return c.body(reply, 200, { "content-type": "application/json" });
-  });
-
-  const pages = new Map(Object.entries(settings.pages));
-  app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));
-  app.get("/api/v1/:page", async (c) => {
-    const page = pages.get(c.req.param("page"));
-    if (page === undefined) return c.notFound();
-    const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
-    return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
-  });
-
-  for (const [path, file] of files) {
-    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type }));
-  }
-
-  app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
-  app.onError((error, c) => {
-    if (error instanceof BadQuery) return c.json({ error: error.message }, 400);
-    if (error instanceof GatewayError) {
-      const { http } = ERRORS[error.code];
-      // What a server lacks is a result for a host, and no page for an operator.
-      return c.json({ error: error.message }, (http === 200 ? 503 : http) as 400 | 403 | 503);
-    }
-    settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
-    return c.json({ error: "internal error; see the gateway's log" }, 500);
-  });
-  return app;
-}
-
-/** Aborts when the client has its response or disconnects. */
-function disconnection({ outgoing }: HttpBindings): AbortSignal {
-  const gone = new AbortController();
-  outgoing.once("close", () => gone.abort());
-  return gone.signal;
-}
-
-const HASHED = /^sha256:[0-9a-f]{64}$/i;
-/** RFC 6750, 2.1, with every printable ASCII character: tokens made elsewhere may contain others. */
-const BEARER = /^bearer +([!-~]+) *$/i;
-
-/**
- * A test of `Authorization` headers. `token` is the token, or `sha256:` and its hash; without one every request passes,
- * which the listener allows on loopback only.
- */
-export function bearerAuth(token: string | undefined): (authorization: string | undefined) => boolean {
-  if (token === undefined) return () => true;
-  const expected = HASHED.test(token) ? Buffer.from(token.slice(7), "hex") : digestOf(token);
-  return (authorization = "") => {
-    const [, sent] = BEARER.exec(authorization) ?? [];
-    // `timingSafeEqual` needs equal lengths, which hashes have.
-    return sent !== undefined && timingSafeEqual(digestOf(sent), expected);
+/** Loads the routes, and Hono with them, at the first request: many gateways are never asked anything here. */
+function lazyRequests(
+  settings: AdminListenerOptions,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  let loaded: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> | undefined;
+  return (request, response) => {
+    loaded ??= import("./app.js").then(({ adminRequests }) => adminRequests(settings));
+    loaded
+      .then((serve) => serve(request, response))
+      .catch((error: unknown) => {
+        settings.logger.error({ error }, "an admin request failed");
+        response.writeHead(500).end();
+      });
   };
-}
-
-const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");
-
-/** One file and its content type. */
-interface ConsoleFile {
-  readonly type: string;
-  readonly text: string;
-}
-
-const FILES: readonly (readonly [path: string, file: string, type: string])[] = [
-  ["/", "index.html", "text/html; charset=utf-8"],
-  ["/console.css", "console.css", "text/css; charset=utf-8"],
-  ["/console.js", "console.js", "text/javascript; charset=utf-8"],
-  ["/icon.svg", "icon.svg", "image/svg+xml"],
-];
-
-/**
- * The files by URL path. File paths are never derived from a request.
- *
- * @throws Error when a file is missing from the package.
- */
-function consoleFiles(): ReadonlyMap<string, ConsoleFile> {
-  return new Map(
-    FILES.map(([path, file, type]) => {
-      const text = readFileSync(new URL(`./console/${file}`, import.meta.url), "utf8");
-      return [path, { type, text }];
-    }),
-  );
 }

@@ -1,8 +1,5 @@
-/** Which path leads where. Hono finds the route and does nothing else; bodies, checks and answers are ours. */
+/** Which path leads where, and what is answered there. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { Hono } from "hono";
 import type { ListenConfig } from "../config/config.js";
 import type { Principal } from "../core/client.js";
 import type { Readiness } from "../core/gateway-api.js";
@@ -42,7 +39,8 @@ type RouteHandler = (
   name: string,
 ) => void | Promise<void>;
 
-interface HttpRoute {
+/** One path, and what serves it; `name` is the part of the path that matched `:name`, else empty. */
+export interface HttpRoute {
   /** As Hono writes paths. */
   readonly path: string;
   readonly handle: RouteHandler;
@@ -137,43 +135,35 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   }
 }
 
+/** Serves a request; settles when its answer is under way. */
+export type RouteRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
 /** Serves any HTTP request; never throws, and answers whatever fails. */
 export function httpRoutes(
   settings: HttpRouteSettings,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
   const table = routeTable(settings);
-  for (const { path, handle } of table) {
-    app.all(path, ({ env, req }) => {
-      dispatch(env.incoming as IncomingMessage, env.outgoing as ServerResponse, (request, response) =>
-        handle(request, response, req.param("name") ?? ""),
-      );
-      return RESPONSE_ALREADY_SENT;
-    });
-  }
-  const find = app.fetch;
-  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
-  const route = getRequestListener(answer, { overrideGlobalObjects: false, autoCleanupIncoming: false });
+  // Hono takes a twentieth of a cold start, and few gateways are asked for another path.
+  let others: Promise<RouteRequest> | undefined;
+  const otherRoutes = (): Promise<RouteRequest> => {
+    others ??= import("./route-by-path.js").then(({ routeByPath }) => routeByPath(table, dispatch));
+    return others;
+  };
   // Nearly every request is for this very path, and to be sent there by Hono costs 2 µs.
   const mcp = table.find(({ path }) => path === settings.listen.path);
   const serveMcp = (request: IncomingMessage, response: ServerResponse) => mcp?.handle(request, response, "");
   return (request, response) => {
     if (mcp !== undefined && request.url === mcp.path) dispatch(request, response, serveMcp);
-    else route(request, response).catch((error: unknown) => fail(response, error));
+    else
+      otherRoutes()
+        .then((route) => route(request, response))
+        .catch((error: unknown) => fail(response, error));
   };
 
   /** Where Hono itself fails, which no request should make it. */
   function fail(response: ServerResponse, error: unknown): void {
     settings.logger.error({ error }, "a request failed on the way to its route");
     sendFailure(response, httpFailure(error));
-  }
-
-  /** To HEAD, Hono makes an answer of its own out of that to GET, which would be a second one here. */
-  function answer(...asked: Parameters<typeof find>): Response | Promise<Response> {
-    const answered = find(...asked);
-    return asked[0].method === "HEAD"
-      ? Promise.resolve(answered).then(() => RESPONSE_ALREADY_SENT)
-      : answered;
   }
 
   function dispatch(

@@ -1,18 +1,11 @@
 /** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { ListKind } from "../core/lists.js";
 import type { QuestionKind } from "../core/methods.js";
 import type { LoadShedKind } from "../core/pressure.js";
 import type { RestartReason } from "../core/upstream.js";
 import { BUCKETS, CallMetrics } from "./finished-calls.js";
 import { GAUGES, type GaugeLabels } from "./gauges.js";
-
-/** Gauges of prom-client with the ending of a counter, which `promtool check metrics` refuses; each is a sum of another. */
-const MISNAMED_GAUGES = [
-  "nodejs_active_handles_total",
-  "nodejs_active_requests_total",
-  "nodejs_active_resources_total",
-];
+import { Counter, collectProcessMetrics, Gauge, Histogram, Registry } from "./prometheus.js";
 
 /** The kind of input a call waits for; `approval` is requested by the gateway itself. */
 export type InputKind = QuestionKind | "approval";
@@ -24,7 +17,7 @@ export type Decision = "allow" | "deny" | "approve" | "decline" | "redact" | "hi
 export interface MetricsOptions {
   /** The gateway's own version. */
   readonly version: string;
-  /** Whether CPU, memory, event loop and collector of the process are measured too; default true. */
+  /** Whether CPU, memory, event loop and collector of the process are measured too, from the first scrape on; default true. */
   readonly process?: boolean;
 }
 
@@ -94,11 +87,11 @@ export class Metrics {
     help: "Whether the last read of the config was applied (1) or refused (0).",
     registers: [this.#registry],
   });
+  /** Whether the metrics of the process are still to be registered. */
+  #processMetricsDue: boolean;
+
   constructor(options: MetricsOptions) {
-    if (options.process ?? true) {
-      collectDefaultMetrics({ register: this.#registry });
-      for (const name of MISNAMED_GAUGES) this.#registry.removeSingleMetric(name);
-    }
+    this.#processMetricsDue = options.process ?? true;
     new Gauge({
       name: "cardea_build_info",
       help: "Always 1; version of the gateway and of Node.",
@@ -201,6 +194,8 @@ export class Metrics {
 
   /** The Prometheus text of all metrics. */
   async text(): Promise<string> {
+    if (this.#processMetricsDue) collectProcessMetrics(this.#registry);
+    this.#processMetricsDue = false;
     return [await this.#registry.metrics(), this.calls.text].join("\n");
   }
 

@@ -1,12 +1,8 @@
 /** Who may look at the admin pages, and who may not. */
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  type AdminListenerOptions,
-  adminApp,
-  bearerAuth,
-  createAdminListener,
-} from "../../src/admin/server.js";
+import { adminApp, bearerAuth } from "../../src/admin/app.js";
+import { type AdminListenerOptions, createAdminListener } from "../../src/admin/server.js";
 import { SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 

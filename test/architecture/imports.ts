@@ -15,6 +15,8 @@ export interface Import {
   readonly target: string;
   /** A statement that the compiler erases. */
   readonly typeOnly: boolean;
+  /** `import()`, which loads the file when it runs. */
+  readonly dynamic: boolean;
 }
 
 /** Every TypeScript file below `folder`, by its path in it. */
@@ -37,7 +39,10 @@ export function readImports(file: string, text: string): readonly Import[] {
     if (typeof statement.specifier !== "string") return [];
     const { specifier } = statement;
     const typeOnly = statement.type === "static" && statement.typeOnly;
-    if (!specifier.startsWith(".")) return [{ file, target: specifier, typeOnly }];
-    return [{ file, target: posix.join(posix.dirname(file), specifier).replace(/\.js$/, ".ts"), typeOnly }];
+    const dynamic = statement.type !== "static";
+    const target = specifier.startsWith(".")
+      ? posix.join(posix.dirname(file), specifier).replace(/\.js$/, ".ts")
+      : specifier;
+    return [{ file, target, typeOnly, dynamic }];
   });
 }

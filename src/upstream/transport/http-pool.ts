@@ -1,7 +1,8 @@
 /** Which connection to one HTTP server carries a request, and when does DNS make it a new set of connections? */
 import { lookup } from "node:dns";
 import { isIP, type OnReadOpts, type Socket } from "node:net";
-import { buildConnector, Client, type Dispatcher } from "undici";
+import type { Client, Dispatcher } from "undici";
+import { undici } from "../../runtime/undici.js";
 
 /** Where the server is, and the limits of its connections. */
 interface HttpPoolOptions {
@@ -70,7 +71,7 @@ export class HttpPool {
     connections = MAX_CONNECTIONS,
   }: HttpPoolOptions) {
     const { origin, hostname } = new URL(url);
-    const connect = buildConnector({
+    const connect = undici().buildConnector({
       timeout: connectTimeoutMs,
       // TCP keep-alive detects a peer that is gone, on silent streams too; in ms.
       keepAliveInitialDelay: 15_000,
@@ -229,6 +230,7 @@ class HttpConnections {
 
   /** @param max connections at once; further requests are queued */
   constructor(origin: string, max: number, options: Client.Options) {
+    const { Client } = undici();
     this.#open = () => new Client(origin, options);
     this.#max = max;
   }
