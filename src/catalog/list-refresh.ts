@@ -80,6 +80,8 @@ export class ListRefresh {
     if (job.timer !== undefined) return;
     const timer = setTimeout(() => {
       this.#disarm(job);
+      // Nothing is started for it: the next start loads all lists.
+      if (this.#options.upstream.isOpenFor?.(connection.client) === false) return;
       const now = performance.now();
       job.rapidRefreshes = now - job.ranAt < 2 * MIN_INTERVAL_MS ? job.rapidRefreshes + 1 : 0;
       job.ranAt = now;

@@ -134,6 +134,7 @@ export class ServerLists {
       listChanged: (kind, audience) => this.#onListChanged(kind, audience),
       resourceUpdated: (uri, audience) => options.onResourceUpdated(uri, audience),
       unavailable: () => this.#onUnavailable(),
+      rested: () => this.#refresh.cancel(this.#lists.shared),
     });
     const inherits = before?.upstream === upstream && before.#firstStart.isOver;
     if (inherits) this.#inherit(before);
@@ -173,7 +174,7 @@ export class ServerLists {
   freshness(client: Client, kind: ListKind): Freshness | undefined {
     if (!offersList(this.factsFor(client), kind)) return undefined;
     const held = this.#cached(client, kind);
-    if (held === undefined || this.upstream.state !== "ready") return NOT_CACHEABLE;
+    if (held === undefined || !this.#isUsable) return NOT_CACHEABLE;
     const freshness = remainingFreshness(held, performance.now());
     // A list that depends on client capabilities is not shared.
     const forAll = this.upstream.listScope(client).capabilityClass === SHARED_SCOPE.capabilityClass;
@@ -225,7 +226,7 @@ export class ServerLists {
    * how long the server may take to connect and to list.
    */
   async whenLoaded(client: Client): Promise<void> {
-    await this.upstream.connectNow?.();
+    if (this.upstream.state !== "idle") await this.upstream.connectNow?.();
     if (this.upstream.state === "starting") await this.#firstStart.ended;
     await this.#loaded;
     await this.prepare(client);
@@ -247,7 +248,7 @@ export class ServerLists {
     const heard = lists.flatMap(([, held]) => (held === undefined ? [] : [held.fetchedAt]));
     return {
       counts: Object.fromEntries(lists.map(([kind, held]) => [kind, held?.list.items.length ?? 0])),
-      stale: this.upstream.state !== "ready" || lists.some(([, held]) => held?.stale !== false),
+      stale: !this.#isUsable || lists.some(([, held]) => held?.stale !== false),
       shown: !this.#away,
       ageMs: heard.length === 0 ? undefined : Math.round(performance.now() - Math.min(...heard)),
       audiences: 1 + this.#lists.size,
@@ -279,12 +280,17 @@ export class ServerLists {
     const tools = this.#lists.shared.lists.get("tools");
     if (tools !== undefined) this.#warnMissing(tools.unfiltered);
     this.#firstStart.end();
-    if (this.upstream.state !== "ready") this.#onUnavailable();
+    if (!this.#isUsable) this.#onUnavailable();
     for (const connection of this.#lists.all()) {
       const met = before.#lists.find(connection.listScope);
       const pending = met === undefined ? [] : before.#refresh.pending(met);
       if (pending.length > 0) this.#refresh.schedule(connection, pending);
     }
+  }
+
+  /** Connected, or started by its next use. */
+  get #isUsable(): boolean {
+    return this.upstream.state === "ready" || this.upstream.state === "idle";
   }
 
   // ---- what the server says ---------------------------------------------------------------------------------
@@ -325,6 +331,8 @@ export class ServerLists {
     this.#firstStart.end();
     this.#kept.failed();
     this.#lists.makeAllStale();
+    // A server on demand is not missed while nothing uses it; what it lists starts it again.
+    if (this.upstream.startsOnDemand === true && this.#facts !== undefined) return;
     if (this.#away || this.#grace !== undefined) return;
     this.#grace = setTimeout(() => {
       this.#grace = undefined;
@@ -389,7 +397,7 @@ export class ServerLists {
     await this.#firstStart.wait(ms, signal);
     if (signal?.aborted === true) return;
     const listScope = this.upstream.listScope(client);
-    if (this.upstream.state !== "ready" || this.#lists.isComplete(listScope)) return;
+    if (!this.#isUsable || this.#lists.isComplete(listScope)) return;
     // The first client of a class opens its connection and asks for all others of its kind.
     const load = this.#loads.join(listScope, async () => {
       const connection = this.#lists.register(listScope, client);
@@ -404,8 +412,10 @@ export class ServerLists {
   /** Refreshes in the background what a client is about to be shown and what is older than it should be. */
   #refreshExpired(listScope: ListScope): void {
     const connection = this.#lists.find(listScope) ?? this.#lists.shared;
-    if (this.upstream.state !== "ready" || this.#refresh.isBusy(connection)) return;
     const { client, lists } = connection;
+    // Nothing is started for a refresh: the next start loads all lists.
+    const isOpen = this.upstream.isOpenFor?.(client) ?? this.upstream.state === "ready";
+    if (!isOpen || this.#refresh.isBusy(connection)) return;
     const facts = client === undefined ? this.facts : this.factsFor(client);
     const old = expiredLists(lists, facts, performance.now());
     if (old.length > 0) this.#refresh.schedule(connection, old);

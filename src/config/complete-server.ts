@@ -30,7 +30,7 @@ export interface FileContext {
   readonly folder: string;
   readonly readFile: (path: string) => string;
   /** The settings of the top level, for servers without their own. */
-  readonly defaults?: Pick<ServerShape, "descriptions" | "schemas"> | undefined;
+  readonly defaults?: Pick<ServerShape, "descriptions" | "schemas" | "lease"> | undefined;
 }
 
 /** @throws Contradiction */
@@ -45,7 +45,9 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     transport,
     prefix: shape.prefix ?? name,
     protocol: isApi ? "modern" : shape.protocol,
-    lease: isApi ? "shared" : shape.lease,
+    lease: isApi ? "shared" : (shape.lease ?? context.defaults?.lease ?? "auto"),
+    start: startOf(shape, transport),
+    idleTimeoutMs: milliseconds(shape.idleTimeout),
     required: shape.required,
     timeoutMs: milliseconds(shape.timeout),
     connectTimeoutMs: milliseconds(shape.connectTimeout),
@@ -57,6 +59,15 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
     ...(shortening !== undefined && { shortening }),
   };
+}
+
+function startOf({ start, required }: ServerShape, { kind }: TransportConfig): ServerConfig["start"] {
+  if (required && start === "demand")
+    throw new ServerConfigError(
+      'has "start": "demand" and is "required"; a required server is started with the gateway',
+      "start",
+    );
+  return start ?? (kind === "stdio" && !required ? "demand" : "eager");
 }
 
 function shorteningOf({

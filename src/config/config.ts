@@ -152,6 +152,10 @@ export interface ServerConfig {
   /** `auto`, `legacy`, `modern`, or one revision such as `2025-06-18`. */
   readonly protocol: string;
   readonly lease: "auto" | "shared" | "principal" | "session";
+  /** When its shared connection is opened: when a call needs it, or with the gateway. */
+  readonly start: "demand" | "eager";
+  /** How long a connection is kept after its last use. */
+  readonly idleTimeoutMs: number;
   readonly required: boolean;
   /** Without a sign of life; progress starts it anew. */
   readonly timeoutMs: number;

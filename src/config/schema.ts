@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { adminToken, authSchema } from "./auth-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
-import { duration, nameFilter, serverSchema, wait } from "./server-schema.js";
+import { duration, leaseSchema, nameFilter, serverSchema, wait } from "./server-schema.js";
 import { shorteningSchemas } from "./tool-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
@@ -151,6 +151,7 @@ export const fileSchema = z.strictObject({
   startupWait: wait(
     "How long the first list of a host waits for servers that are still starting and whose lists were never known, all at once; for a `required` server up to its `connectTimeout`. Many hosts keep the first list that they get. A server that failed, or has not started within this time, is not waited for again; with `0s` no list waits.",
   ).default("10s"),
+  lease: leaseSchema.default("auto").describe("`lease` of the servers that have none of their own."),
   naming: z
     .strictObject({
       separator: z

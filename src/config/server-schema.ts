@@ -125,6 +125,9 @@ const operationFilter = (sentence: string) =>
     .exactOptional()
     .describe(sentence);
 
+/** Which calls share a connection to a server. */
+export const leaseSchema = z.enum(["auto", "shared", "principal", "session"]);
+
 /** The zod schema of one server. */
 export const serverSchema = z.strictObject({
   type: z
@@ -190,16 +193,26 @@ export const serverSchema = z.strictObject({
     .describe(
       "The protocol revision: `auto` detects it and serves each host in its own era where the server supports both, `legacy` opens with `initialize`, `modern` sends metadata with each request (2026-07-28), or one revision.",
     ),
-  lease: z
-    .enum(["auto", "shared", "principal", "session"])
-    .default("auto")
+  lease: leaseSchema
+    .optional()
     .describe(
-      "Which calls share a connection: all (`shared`), those of one principal, or those of one session. `auto` gives each host that can be asked questions its own connection; the others share one.",
+      "Which calls share a connection: all (`shared`), those of one principal, or those of one session. `auto` gives each host that can be asked questions its own connection from its first call on; the others share one. Default: `lease` of the top level.",
     ),
+  start: z
+    .enum(["demand", "eager"])
+    .optional()
+    .describe(
+      "When the server is started: with the gateway (`eager`), or when a call or a subscription needs it (`demand`). Default: `demand` for stdio, `eager` for others and where the server is `required`.",
+    ),
+  idleTimeout: duration(
+    "How long a connection, with its process, is kept after its last use, where no host with a session is there that used it. Never ended: one with a running call, an open question, task or subscription; the shared one of an `eager` server.",
+  ).default("10m"),
   required: z
     .boolean()
     .default(false)
-    .describe("Whether the gateway is not ready while this server is not connected."),
+    .describe(
+      "Whether the gateway is not ready while this server is not connected; it is started with the gateway.",
+    ),
   disabled: z.boolean().default(false).describe("Disables the server."),
   enabled: z.boolean().default(true).describe("`false` disables the server, as Zed writes it."),
   timeout: duration("Idle timeout of a call. Progress restarts it, up to 1h in total.").default("5m"),

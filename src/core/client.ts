@@ -62,6 +62,8 @@ export interface ClientDirectory {
 export interface ClientChannel {
   /** The client with its current capabilities. */
   readonly client: Client;
+  /** Since when (`performance.now()`) its host is away; undefined while it has a stream or a call open. */
+  readonly idleSince?: number | undefined;
   /** Sends the client a request (`{ method, params }`) and resolves to the bare result; rejects with a GatewayError. */
   request(request: JsonObject, signal: StopSignal): Promise<JsonObject>;
   /** Sends a notification that belongs to no request; dropped when the client has no stream open. */

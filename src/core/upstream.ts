@@ -45,8 +45,8 @@ export const SHARED_SCOPE: ListScope = { key: "shared", capabilityClass: "shared
 /** Why a connection was reopened; a label of the metric `cardea_upstream_restarts_total`. */
 export type RestartReason = "lost" | "failed_start" | "unresponsive";
 
-/** State of the shared connection. */
-export type UpstreamState = "starting" | "ready" | "backoff" | "stopped";
+/** State of the shared connection; `idle`: it was ended because nothing uses it, or not started yet, and the next use opens it. */
+export type UpstreamState = "starting" | "ready" | "idle" | "backoff" | "stopped";
 
 /** One server: calls, lists, subscriptions, tasks, events. */
 export interface Upstream {
@@ -54,6 +54,10 @@ export interface Upstream {
   /** Runs a call whose `params` already carry the server's own names. */
   readonly call: Handler;
   readonly state: UpstreamState;
+  /** Whether it is started when something needs it. Absent: it is kept running. */
+  readonly startsOnDemand?: boolean;
+  /** Whether a list for `client` (undefined: the shared one) needs no new connection. Absent: while it is ready. */
+  isOpenFor?(client: Client | undefined): boolean;
   /** Why it is not ready, as a sentence. */
   readonly lastError: string | undefined;
   /** Facts of the shared connection; undefined until its first handshake. */
@@ -106,6 +110,8 @@ export interface UpstreamObserver {
   listChanged?(kind: ListKind, listScope: ListScope): void;
   /** `listScope`: the connection it came from; only its clients are notified. Without it, all of the shared scope. */
   resourceUpdated?(uri: string, listScope?: ListScope): void;
-  /** The shared connection is lost; the supervisor reconnects. */
+  /** The shared connection is lost; the supervisor reconnects, unless the server starts on demand. */
   unavailable?(cause: GatewayError): void;
+  /** The shared connection was ended because nothing uses it; the next use opens another one. */
+  rested?(): void;
 }

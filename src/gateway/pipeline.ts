@@ -125,6 +125,7 @@ function serverRuntimes(
     config.servers.map((server): [string, ServerRuntime] => {
       const known = before?.servers.get(server.name);
       const kept = known?.runsAs(server) === true ? known : parts.processes.draining.reclaim(server);
+      kept?.upstream.setLifetime(server);
       return [
         server.name,
         kept === undefined ? startServer(server, parts, inEffect) : { ...kept, config: server },

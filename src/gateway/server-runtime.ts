@@ -71,6 +71,7 @@ export function startServer(
       spawnLimiter: processes.spawnLimiter,
       requestIds: processes.requestIds,
       after: processes.draining.whenEnded(config),
+      hasOpenTask: (affinity) => tasks.hasOpen(name, affinity),
     },
     observers: {
       onRestart: (reason) => metrics.restarted(name, reason),
@@ -128,10 +129,10 @@ function resetBreakerOnRestart(breaker: CircuitBreaker): UpstreamObserver {
   };
 }
 
-/** Any change that a server announces may concern a cached response. */
+/** Any change that a server announces may concern a cached response, and a new process has a new state. */
 function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
   const forget = (): void => cache.clear();
-  return { unavailable: forget, listChanged: forget, resourceUpdated: forget };
+  return { unavailable: forget, rested: forget, listChanged: forget, resourceUpdated: forget };
 }
 
 /**

@@ -2,6 +2,7 @@
 import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
+import type { UpstreamState } from "../core/upstream.js";
 import type { ServerRuntime } from "./server-runtime.js";
 
 type Servers = ReadonlyMap<string, Pick<ServerRuntime, "config" | "upstream" | "breaker">>;
@@ -44,7 +45,7 @@ export class GatewayStatus {
    */
   readiness(): Readiness {
     const servers = [...this.#servers().values()];
-    const missing = servers.filter(({ config, upstream }) => config.required && upstream.state !== "ready");
+    const missing = servers.filter(({ config, upstream }) => config.required && !isUsable(upstream.state));
     const open = servers.filter(({ breaker }) => breaker.state === "open");
     const reasons = [
       ...(this.isDraining ? [DRAINING_REASON] : []),
@@ -78,6 +79,9 @@ export class GatewayStatus {
     return performance.now() - this.#lastProbeAt < PROBE_WINDOW_MS;
   }
 }
+
+/** An idle server is started by its next call. */
+const isUsable = (state: UpstreamState): boolean => state === "ready" || state === "idle";
 
 /** A required server whose first attempt fails has this long for further attempts, in ms. */
 const GRACE_MS = 5_000;

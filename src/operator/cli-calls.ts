@@ -145,7 +145,7 @@ export function missingServers({ servers, catalog }: Pipeline): readonly ServerO
 function outcomeOf(catalog: Pipeline["catalog"], server: string): ServerOutcome {
   const row = catalog.status().find(({ name }) => name === server);
   const error = row?.lastError ?? "it has not listed";
-  const ok = row?.state === "ready" && row.lastError === undefined;
+  const ok = (row?.state === "ready" || row?.state === "idle") && row.lastError === undefined;
   return { server, ok, tools: row?.counts.tools ?? 0, ...(!ok && { error }) };
 }
 

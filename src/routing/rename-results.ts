@@ -152,8 +152,8 @@ function mapObject(object: JsonObject, key: string, map: (inner: JsonObject) => 
   return mapped === inner ? object : { ...object, [key]: mapped };
 }
 
-/** The handle of the server's task `id`; undefined for an unknown task. */
-export type TaskMap = (id: string) => string | undefined;
+/** The handle of the server's task `id`; undefined for an unknown task. `state`: what the server says of the task. */
+export type TaskMap = (id: string, state?: JsonObject) => string | undefined;
 
 /** `reply` to `call` with its tasks renamed; the very same object where there are none. */
 export function renameTasks(call: Pick<Call, "method" | "params">, reply: Reply, task: TaskMap): Reply {
@@ -214,4 +214,5 @@ function renameInResult(
   return method === "tasks/result" ? renamed : renameTaskId(renamed, task);
 }
 
-const renameTaskId = (object: JsonObject, task: TaskMap): JsonObject => mapKey(object, "taskId", task);
+const renameTaskId = (object: JsonObject, task: TaskMap): JsonObject =>
+  mapKey(object, "taskId", (id) => task(id, object));

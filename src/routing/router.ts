@@ -51,7 +51,7 @@ export interface RouterOptions {
   >;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
-  readonly tasks: Pick<Tasks, "find" | "expose" | "handleInList" | "serversOf">;
+  readonly tasks: Pick<Tasks, "find" | "expose" | "handleInList" | "report" | "serversOf">;
   readonly methods: Pick<MethodRoutes, "find" | "ownParams">;
   /** Rules and limits that the request to each server of a merged list passes. Default: none. */
   readonly listPolicy?: Middleware;
@@ -215,7 +215,7 @@ function sender({ catalog, handlers, tasks }: SenderOptions): Send {
   };
 
   function taskMap({ client, route }: Call, server: string): TaskMap {
-    return (id) => tasks.expose(client, { server, id, tool: route?.target ?? "" });
+    return (id, state) => tasks.expose(client, { server, id, tool: route?.target ?? "" }, state);
   }
 }
 

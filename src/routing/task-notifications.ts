@@ -16,11 +16,12 @@ export function forwardTaskNotification(
   server: string,
   notice: Notice,
   directory: ClientDirectory,
-  tasks: Pick<Tasks, "ownerOf">,
+  tasks: Pick<Tasks, "ownerOf" | "report">,
 ): void {
   const id = stringAt(notice.params, "taskId");
   const owner = id === undefined ? undefined : tasks.ownerOf(server, id);
-  if (owner === undefined) return;
+  if (id === undefined || owner === undefined) return;
+  tasks.report(server, id, notice.params ?? {});
   const params = { ...notice.params, taskId: owner.handle };
   directory.find(owner.client.affinity)?.notify?.({ ...notice, params });
 }
@@ -44,6 +45,7 @@ export function directoryWithHandles(
         params === undefined ? {} : { params: renameRelatedTask(params, handleOf) };
       return {
         client: clientChannel.client,
+        idleSince: clientChannel.idleSince,
         request: (request, signal) =>
           clientChannel.request({ ...request, ...named(objectAt(request, "params")) }, signal),
         ...(clientChannel.notify !== undefined && {

@@ -25,7 +25,7 @@ import type { Send } from "./router.js";
 
 interface TaskCallsOptions {
   readonly catalog: Pick<Catalog, "prepare" | "capabilities" | "reachable">;
-  readonly tasks: Pick<Tasks, "find" | "handleInList" | "serversOf">;
+  readonly tasks: Pick<Tasks, "find" | "handleInList" | "serversOf" | "report">;
   readonly send: Send;
   /** Sends the request for one server's part of a list. */
   readonly sendEach: Send;
@@ -50,7 +50,11 @@ export function taskCalls({ catalog, tasks, send, sendEach }: TaskCallsOptions):
   async function ask(call: Call): Promise<Reply> {
     const task = tasks.find(call.client, stringAt(call.params, "taskId") ?? "");
     if (task !== undefined && call.route !== undefined) {
-      return send(task.server, call, { ...call.params, taskId: task.id });
+      const reply = await send(task.server, call, { ...call.params, taskId: task.id });
+      // The result is given when the task has ended, and does not say so itself.
+      if (call.method === "tasks/result" && reply.kind === "result")
+        tasks.report(task.server, task.id, { status: "completed" });
+      return reply;
     }
     serversWith(call, supportsTasks);
     // A task of another client and one that never existed get the same error.
@@ -80,7 +84,14 @@ interface KnownTask {
   readonly task: Task;
   /** The client of the last report. */
   readonly client: Client;
+  /** Until when (`performance.now()`) it counts as open; 0 once it has ended. */
+  readonly openUntil: number;
 }
+
+/** A task without a time-to-live, or with a longer one, counts as open for this time (ms) after each report. */
+const MAX_OPEN_MS = 24 * 60 * 60_000;
+/** The statuses after which a task does not change (2025-11-25: basic/utilities/tasks; SEP-2663). */
+const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
 
 /** The limits: tasks, and the characters of their ids together. */
 const LIMITS = entryAndKeyLimit(10_000, 16 * 1024 * 1024);
@@ -99,10 +110,29 @@ export class Tasks {
     this.#handles = new TaskHandles(key, worker);
   }
 
-  /** Assigns `task` to `client` and returns its handle. */
-  expose(client: Client, task: Task): string {
-    this.#known.set(keyOf(task.server, task.id), { task, client: withoutClientInfo(client) });
+  /** Assigns `task` to `client` and returns its handle. `state`: what the server says of it, where it says something. */
+  expose(client: Client, task: Task, state?: JsonObject): string {
+    const key = keyOf(task.server, task.id);
+    const openUntil = state === undefined ? (this.#known.peek(key)?.openUntil ?? 0) : openUntilOf(state);
+    this.#known.set(key, { task, client: withoutClientInfo(client), openUntil });
     return this.#handles.seal(task, client);
+  }
+
+  /** Records what the server says of its task `id` between calls. */
+  report(server: string, id: string, state: JsonObject): void {
+    const key = keyOf(server, id);
+    const known = this.#known.peek(key);
+    if (known !== undefined) this.#known.set(key, { ...known, openUntil: openUntilOf(state) });
+  }
+
+  /** Whether a task of `server` is open that a client with this affinity (undefined: any client) created. */
+  hasOpen(server: string, affinity: string | undefined): boolean {
+    const now = performance.now();
+    for (const { task, client, openUntil } of this.#known.values()) {
+      if (openUntil <= now || task.server !== server) continue;
+      if (affinity === undefined || client.affinity === affinity) return true;
+    }
+    return false;
   }
 
   /** The task of `handle`; undefined for a forged handle, and for one of another client. */
@@ -142,6 +172,12 @@ const withoutClientInfo = ({ principal, affinity, session, endpoint }: Client): 
   ...{ principal, affinity, session, endpoint },
   capabilities: {},
 });
+
+function openUntilOf({ status, ttl, ttlMs }: JsonObject): number {
+  if (ENDED.has(status)) return 0;
+  const given = [ttlMs, ttl].find((value) => typeof value === "number");
+  return performance.now() + Math.min(typeof given === "number" ? given : MAX_OPEN_MS, MAX_OPEN_MS);
+}
 
 const keyOf = (server: string, id: string): string => `${server}\0${id}`;
 

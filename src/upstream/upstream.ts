@@ -20,7 +20,7 @@ import type {
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { OWN_META } from "../wire/names.js";
-import { Connections } from "./leases/connections.js";
+import { Connections, type ServerLifetime } from "./leases/connections.js";
 import type { Lease } from "./leases/lease.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
 import { parkedIdentity } from "./legacy/parked-calls.js";
@@ -33,8 +33,10 @@ import { HttpStatusError } from "./transport/channel.js";
 
 /** An upstream that opens no connection before `start`. */
 export interface StartableUpstream extends Upstream {
-  /** Begins to connect, and returns at once. */
+  /** Begins to connect, and returns at once. On demand a server whose lists are known stays idle until its first use. */
   start(): void;
+  /** Takes over when connections begin and end, of a new config. */
+  setLifetime(lifetime: ServerLifetime): void;
   /** Forwards what a client sends outside its calls, over the connection that is kept for its session. */
   forwardNotification(client: Client, notice: Notice): void;
   /**
@@ -97,8 +99,20 @@ class SupervisedUpstream implements StartableUpstream {
     return this.#connections.memory;
   }
 
+  get startsOnDemand(): boolean {
+    return this.#connections.startsOnDemand;
+  }
+
+  isOpenFor(client: Client | undefined): boolean {
+    return this.#connections.supervisorOf(client)?.current !== undefined;
+  }
+
   start(): void {
-    this.#shared.start();
+    this.#connections.start();
+  }
+
+  setLifetime(lifetime: ServerLifetime): void {
+    this.#connections.setLifetime(lifetime);
   }
 
   readonly call = (incoming: Call): Promise<Reply> => {
@@ -108,11 +122,13 @@ class SupervisedUpstream implements StartableUpstream {
     const isParked = incoming.inputResponses?.state?.parked !== undefined;
     if (connected?.era !== "modern" || connections.facts?.instance !== undefined || isParked)
       return this.#callSlowPath(incoming);
-    if (!connections.isInSession(incoming.client))
+    if (!connections.isInSession(incoming.client)) {
+      connections.sharedUse.add(incoming.client);
       return this.#callConnected(this.#shared, connected, incoming);
+    }
     const lease = incoming.inputResponses === undefined ? this.#plainLeases.get(incoming.client) : undefined;
     const own = lease?.supervisor.current;
-    return lease !== undefined && own !== undefined && connections.leases.renew(lease)
+    return lease !== undefined && own !== undefined && connections.leases.renew(lease, incoming.client)
       ? this.#callConnected(lease.supervisor, own, incoming)
       : this.#callSlowPath(incoming);
   };
@@ -129,6 +145,7 @@ class SupervisedUpstream implements StartableUpstream {
     const isGateway = connections.facts?.instance !== undefined;
     const call = isGateway ? addOwnHop(incoming, this.#settings.gateway.instance) : incoming;
     const lease = connections.leaseFor(call.client);
+    (lease?.use ?? connections.sharedUse).add(call.client);
     const state = call.inputResponses?.state;
     if (state?.parked !== undefined) return this.#resume(call, state.parked);
     if (lease === undefined && connections.era === "modern") return await this.#callOver(this.#shared, call);
@@ -137,15 +154,16 @@ class SupervisedUpstream implements StartableUpstream {
     if (lease === undefined) return await this.#callOver(this.#shared, call);
     if (connections.era === "modern" && lease.supervisor.current === undefined) {
       const { supervisor } = await connections.connectionFor(call.client, call.signal);
-      if (supervisor === this.#shared) return await this.#callOver(supervisor, call);
+      if (supervisor === this.#shared) {
+        connections.sharedUse.add(call.client);
+        return await this.#callOver(supervisor, call);
+      }
     }
     const isPlain = lease.session !== undefined || !includesClientFeatures(lease.advertised);
     if (isPlain) this.#plainLeases.set(call.client, lease);
     if (isPlain || !INTERACTIVE_METHODS.has(call.method) || isOfTask(call))
       return this.#callOver(lease.supervisor, call);
-    return connections.exclusive.run(lease, call.signal, ({ supervisor }) =>
-      this.#callOver(supervisor, call),
-    );
+    return connections.exclusive.run(lease, call, ({ supervisor }) => this.#callOver(supervisor, call));
   }
 
   listScope(client: Client): ListScope {
@@ -205,7 +223,7 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   releaseClient(affinity: string): void {
-    this.#connections.leases.release(affinity);
+    this.#connections.release(affinity);
   }
 
   async close(): Promise<void> {

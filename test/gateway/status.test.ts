@@ -14,6 +14,8 @@ const CONFIG: ServerConfig = {
   prefix: "",
   protocol: "auto",
   lease: "auto",
+  start: "eager",
+  idleTimeoutMs: 1,
   required: false,
   timeoutMs: 1,
   connectTimeoutMs: 1,
@@ -23,6 +25,7 @@ const CONFIG: ServerConfig = {
 };
 const NEVER_STARTED = {
   start: () => undefined,
+  setLifetime: () => undefined,
   forwardNotification: () => undefined,
   memory: () => undefined,
 };

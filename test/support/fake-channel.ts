@@ -377,6 +377,8 @@ export function serverConfig(changes: Partial<ServerConfig> = {}): ServerConfig 
     prefix: "files",
     protocol: "auto",
     lease: "auto",
+    start: "eager",
+    idleTimeoutMs: 600_000,
     required: false,
     timeoutMs: 300_000,
     connectTimeoutMs: 30_000,

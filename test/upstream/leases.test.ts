@@ -153,7 +153,7 @@ describe("with a legacy server", () => {
 
   test("an idle connection is closed, but not one with calls or subscriptions", async () => {
     const server = echoing().on("resources/subscribe", {});
-    const { upstream } = await meet(server, {}, { leaseIdleMs: 60_000 });
+    const { upstream } = await meet(server, { idleTimeoutMs: 60_000 });
     const [idle, follower] = [session(), session()];
     await channelOf(upstream, idle);
     upstream.subscribe("x:a", follower);

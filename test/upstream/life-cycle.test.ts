@@ -71,8 +71,8 @@ test.each([
         vi.clearAllTimers();
         const world = server(era);
         world.server.endsAfterMs = 700;
-        const config = way === "http" ? { transport: HTTP } : {};
-        const { upstream } = upstreamFor(world.server, config, { leaseIdleMs: 10_000, maxLeases: 3 });
+        const config = { idleTimeoutMs: 10_000, ...(way === "http" && { transport: HTTP }) };
+        const { upstream } = upstreamFor(world.server, config, { maxLeases: 3 });
         const hosts = Array.from({ length: HOSTS }, (_, index) =>
           client({
             affinity: `host-${index}`,

@@ -8,7 +8,7 @@ const KINDS = [
   ["resources", "Resources"],
   ["resourceTemplates", "Resource templates"],
 ];
-const STATE_CLASS = { ready: "good", starting: "warn", backoff: "bad", stopped: "bad" };
+const STATE_CLASS = { ready: "good", idle: "good", starting: "warn", backoff: "bad", stopped: "bad" };
 
 const at = (id) => document.getElementById(id);
 

@@ -118,6 +118,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         if (session === undefined) return undefined;
         return {
           client: session.client,
+          idleSince: session.isBusy ? undefined : session.usedAt,
           request: (request, signal) => sendSessionQuestion(session, request, STREAM_WAIT_MS, signal),
           notify: (notice) => notifySession(session, notice),
         };

@@ -13,7 +13,9 @@ import { EraCache } from "../supervision/era-cache.js";
 import type { UpstreamSettings } from "../supervision/options.js";
 import { Supervisor } from "../supervision/supervisor.js";
 import { writeMemory } from "../supervision/upstream-memory.js";
+import { ConnectionUse } from "./connection-use.js";
 import { EVICT_AFTER_MS, ExclusiveConnections, MAX_PER_PRINCIPAL } from "./exclusive-connections.js";
+import { IdleTimer } from "./idle-timer.js";
 import {
   type Lease,
   type LeaseKey,
@@ -24,6 +26,9 @@ import {
 } from "./lease.js";
 import { SessionChoice } from "./session-choice.js";
 import { ClientSubscriptions, ConnectionSubscriptions, type UpstreamEvents } from "./upstream-events.js";
+
+/** When the connections of a server begin and end. */
+export type ServerLifetime = Pick<ServerConfig, "start" | "idleTimeoutMs">;
 
 /** An open connection and the supervisor that keeps it. */
 export interface SupervisedConnection {
@@ -36,6 +41,10 @@ export class Connections {
   readonly shared: Supervisor;
   readonly leases: Leases;
   readonly exclusive: ExclusiveConnections;
+  /** The calls and subscriptions over the shared connection. */
+  readonly sharedUse: ConnectionUse;
+  readonly #sharedIdleTimer: IdleTimer;
+  #lifetime: ServerLifetime;
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
   readonly #events: UpstreamEvents;
@@ -53,7 +62,7 @@ export class Connections {
     this.#server = server;
     this.#settings = settings;
     this.#events = events;
-    const { log, lifecycle, gateway, memory } = settings;
+    const { log, lifecycle, gateway, memory, questions } = settings;
     this.#eraCache = new EraCache(memory?.eraCache);
     this.#era = memory?.era;
     this.#facts = memory?.facts;
@@ -68,14 +77,26 @@ export class Connections {
         this.#resubscribeAll();
       },
     });
+    this.#lifetime = server;
+    const use = { hosts: questions.directory, idleTimeoutMs: () => this.#lifetime.idleTimeoutMs };
+    const { hasOpenTask } = lifecycle;
     this.shared = this.#supervise(undefined, lifecycle.after);
+    this.sharedUse = new ConnectionUse(use);
+    this.#sharedIdleTimer = new IdleTimer({
+      supervisor: this.shared,
+      use: this.sharedUse,
+      isHeld: () => !this.startsOnDemand || this.#sharedSubscriptions.size > 0 || hasOpenTask(undefined),
+      idleTimeoutMs: use.idleTimeoutMs,
+      end: () => this.#restShared(),
+    });
     this.leases = new Leases({
       server,
       log,
       max: lifecycle.maxLeases,
       perPrincipal: MAX_PER_PRINCIPAL[server.transport.kind],
       evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
-      idleMs: lifecycle.leaseIdleMs,
+      use,
+      hasOpenTask,
       supervise: (leaseKey, after) => this.#supervise(leaseKey, after),
     });
     this.exclusive = new ExclusiveConnections(this.leases, server.transport.kind);
@@ -106,6 +127,39 @@ export class Connections {
   /** The facts of the last session that was opened, where `client` is served in one; undefined otherwise. */
   sessionFacts(client: Client): ServerFacts | undefined {
     return this.isInSession(client) ? this.#sessions.facts : undefined;
+  }
+
+  /** Whether the shared connection is opened by its first use, and ended when nothing uses it. */
+  get startsOnDemand(): boolean {
+    return this.#lifetime.start === "demand";
+  }
+
+  /** Opens the shared connection now, or, on demand, where nothing is known of the server yet. */
+  start(): void {
+    if (this.startsOnDemand && this.#facts !== undefined) this.shared.startIdle();
+    else this.shared.start();
+  }
+
+  /** Takes over what a new config says of the times at which connections begin and end. */
+  setLifetime(lifetime: ServerLifetime): void {
+    this.#lifetime = lifetime;
+    if (!this.startsOnDemand) this.shared.start();
+    this.#sharedIdleTimer.check();
+  }
+
+  /** The connection of a lease, or the shared one, that `client` uses now; it may not be open. */
+  supervisorOf(client: Client | undefined): Supervisor | undefined {
+    if (client === undefined) return this.shared;
+    const { key } = this.listScope(client);
+    const lease = this.leases.get(key)?.supervisor;
+    return lease ?? (key === SHARED_SCOPE.key || this.#era === "modern" ? this.shared : undefined);
+  }
+
+  /** The session of that affinity has ended. */
+  release(affinity: string): void {
+    this.leases.release(affinity);
+    this.sharedUse.release(affinity);
+    this.#sharedIdleTimer.check();
   }
 
   /** All open connections. */
@@ -164,7 +218,10 @@ export class Connections {
    * @throws GatewayError as `waitFor`.
    */
   async connectionFor(client: Client | undefined, signal: StopSignal): Promise<SupervisedConnection> {
-    const supervisor = (client && this.leaseFor(client)?.supervisor) ?? this.shared;
+    const lease = client && this.leaseFor(client);
+    // A remote session costs little, and brings the client the server's list changes. A process costs more.
+    if (client !== undefined && this.#server.transport.kind !== "stdio") lease?.use.add(client);
+    const supervisor = lease?.supervisor ?? this.shared;
     try {
       return { supervisor, connected: supervisor.current ?? (await this.waitFor(supervisor, signal)) };
     } catch (error) {
@@ -204,20 +261,37 @@ export class Connections {
 
   /** Ends all connections; resolves when they have ended. */
   async close(): Promise<void> {
+    this.#sharedIdleTimer.stop();
     await Promise.all([this.leases.close(), this.shared.close()]);
   }
 
   /** The subscriptions of the connection that `client` uses; a lease is connected. */
   #subscriptionsOf(client: Client | undefined): ConnectionSubscriptions {
     const lease = client === undefined ? undefined : this.leaseFor(client);
-    if (lease === undefined) return this.#sharedSubscriptions;
-    lease.supervisor.connection().catch((error: unknown) => {
+    const { supervisor, use, subscriptions } = lease ?? {
+      supervisor: this.shared,
+      use: this.sharedUse,
+      subscriptions: this.#sharedSubscriptions,
+    };
+    if (client === undefined) use.touch();
+    else use.add(client);
+    // An eager server is connected without it.
+    if (lease === undefined && !this.startsOnDemand) return subscriptions;
+    supervisor.connection().catch((error: unknown) => {
       this.#settings.log.debug(
         { server: this.#server.name, error },
         "not connected: the resource subscription is sent after the reconnect",
       );
     });
-    return lease.subscriptions;
+    return subscriptions;
+  }
+
+  #restShared(): void {
+    const why = this.sharedUse.wasUsed
+      ? `nothing has used it for ${Math.round(this.#lifetime.idleTimeoutMs / 1_000)} s`
+      : "its lists are known, and nothing uses it";
+    if (this.shared.rest(why)) this.#events.rested();
+    else this.#sharedIdleTimer.start();
   }
 
   #resubscribeAll(): void {
@@ -228,6 +302,11 @@ export class Connections {
 
   #advertisedFor(client: Client): JsonObject {
     return relayable(client, this.#settings.gateway.isAggregated());
+  }
+
+  /** On demand only until the server was met: without its lists nothing would ever use it. */
+  #keepsSharedOpen(): boolean {
+    return !this.startsOnDemand || this.#facts === undefined;
   }
 
   #endLeases(): void {
@@ -244,7 +323,7 @@ export class Connections {
         log,
         random: lifecycle.random,
         allowsEarlyRetry: this.#server.transport.kind !== "stdio",
-        keepOpen: () => leaseKey === undefined || subscriptions.size > 0,
+        keepOpen: () => subscriptions.size > 0 || (leaseKey === undefined && this.#keepsSharedOpen()),
         open: (signal) => this.#connect(leaseKey, signal),
         onOpen: (connected) => this.#opened(leaseKey, subscriptions, connected),
         onUnavailable: (cause) => this.#events.unavailable(leaseKey, cause),
@@ -267,6 +346,10 @@ export class Connections {
       this.#eraCache.reconnected();
       // The modern server may have replaced a legacy one; whether it opens sessions is not known yet.
       if (connected.era === "modern" && before !== "modern") this.#endLeases();
+      this.#sharedIdleTimer.start();
+    } else if (this.#era === "legacy" && connected.era === "modern") {
+      // The server was replaced while the shared connection was idle; that one decides how all are served.
+      this.shared.start();
     }
     this.#events.opened(leaseKey, connected, subscriptions.moveTo(connected.connection));
     if (before !== undefined && before !== this.#era) this.#resubscribeAll();

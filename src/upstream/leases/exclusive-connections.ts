@@ -1,6 +1,6 @@
 /** Which connection of its own does a call get whose principal may be asked questions? One that no other call is on. */
 import type { ServerConfig } from "../../config/config.js";
-import type { Reply } from "../../core/call.js";
+import type { Call, Reply } from "../../core/call.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { isBusy, type Lease, type Leases } from "./lease.js";
 
@@ -31,7 +31,7 @@ export class ExclusiveConnections {
   /** Runs `call` over `lease`, or over a spare one with the same key, that no other call is on. */
   async run(
     { listScope, advertised, session, principal }: Lease,
-    signal: StopSignal,
+    { client, signal }: Pick<Call, "client" | "signal">,
     call: (lease: Lease) => Promise<Reply>,
   ): Promise<Reply> {
     const { key } = listScope;
@@ -43,7 +43,9 @@ export class ExclusiveConnections {
     try {
       const spare = slot !== key;
       const leaseKey = { listScope, advertised, session, principal, spare };
-      return await call(this.#leases.acquire(slot, leaseKey, spare ? SPARE_IDLE_TIMEOUT_MS : undefined));
+      const acquired = this.#leases.acquire(slot, leaseKey, spare ? () => SPARE_IDLE_TIMEOUT_MS : undefined);
+      acquired.use.add(client);
+      return await call(acquired);
     } finally {
       if (free !== undefined) {
         this.#taken.delete(free);

@@ -9,6 +9,8 @@ import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { capabilityClass, includesClientFeatures } from "../protocol/advertised-capabilities.js";
 import type { Supervisor } from "../supervision/supervisor.js";
+import { ConnectionUse, type UseSettings } from "./connection-use.js";
+import { IdleTimer } from "./idle-timer.js";
 import { ConnectionSubscriptions } from "./upstream-events.js";
 
 /** The clients that a connection is kept for. */
@@ -27,6 +29,8 @@ export interface LeaseKey {
 /** A supervised connection that is kept for some clients. */
 export interface Lease extends LeaseKey {
   readonly supervisor: Supervisor;
+  /** Where calls and subscriptions over it are recorded; without any it ends soon. */
+  readonly use: ConnectionUse;
 }
 
 /** The limits of the leases of one server, and how their connections are opened. */
@@ -41,8 +45,10 @@ export interface LeaseSettings {
   readonly perPrincipal: number;
   /** The time (ms) without use before such a lease is evicted for another one: starting a process is expensive. */
   readonly evictAfterMs: number;
-  /** The idle timeout (ms) of a lease. */
-  readonly idleMs: number;
+  /** The hosts that keep leases open, and the idle timeout of others. */
+  readonly use: UseSettings;
+  /** Whether a task is open of the clients with this affinity; undefined: of any client. */
+  readonly hasOpenTask: (affinity: string | undefined) => boolean;
 }
 
 /**
@@ -88,10 +94,11 @@ export function requestListScope(advertised: JsonObject): ListScope {
 }
 
 interface LeaseEntry extends Lease {
+  /** When it was last acquired, be it for a list. */
   usedAt: number;
   /** A sequence number of the last use; two uses may have the same time. */
   lastUse: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
+  readonly idleTimer: IdleTimer;
 }
 
 type Owned = readonly [key: string, kept: LeaseEntry];
@@ -125,16 +132,21 @@ export class Leases {
    * @throws GatewayError `overloaded` when the principal has reached its limit and all of its leases are in use;
    * `upstream_unavailable` after `close`.
    */
-  acquire(key: string, leaseKey: Omit<LeaseKey, "subscriptions">, idleMs = this.#settings.idleMs): Lease {
-    const entry = this.#entries.get(key) ?? this.#make(key, leaseKey, idleMs);
+  acquire(
+    key: string,
+    leaseKey: Omit<LeaseKey, "subscriptions">,
+    idleTimeoutMs = this.#settings.use.idleTimeoutMs,
+  ): Lease {
+    const entry = this.#entries.get(key) ?? this.#make(key, leaseKey, idleTimeoutMs);
     this.#touch(entry);
     return entry;
   }
 
-  /** Counts a use of `lease`; false where it has ended. */
-  renew(lease: Lease): boolean {
+  /** Counts a use of `lease` by a call of `client`; false where it has ended. */
+  renew(lease: Lease, client: Client): boolean {
     const entry = this.#entries.get(lease.listScope.key);
     if (entry === undefined || entry !== lease) return false;
+    entry.use.add(client);
     this.#touch(entry);
     return true;
   }
@@ -163,21 +175,22 @@ export class Leases {
     return this.endAll();
   }
 
-  #make(key: string, leaseKey: Omit<LeaseKey, "subscriptions">, idleMs: number): LeaseEntry {
+  #make(key: string, leaseKey: Omit<LeaseKey, "subscriptions">, idleTimeoutMs: () => number): LeaseEntry {
     if (this.#closed) throw stopped(this.#settings.server);
     const own = this.#evictionCandidates(leaseKey);
     if (own !== undefined) this.#evict(own, leaseKey.session === undefined ? this.#settings.evictAfterMs : 0);
     const whole = { ...leaseKey, subscriptions: new ConnectionSubscriptions() };
     const supervisor = this.#settings.supervise(whole, this.#closing.get(key) ?? Promise.resolve());
-    const entry: LeaseEntry = {
-      ...whole,
-      supervisor,
-      usedAt: performance.now(),
-      lastUse: 0,
-      timer: undefined,
-    };
+    const use = new ConnectionUse({ hosts: this.#settings.use.hosts, idleTimeoutMs });
+    const isHeld = (): boolean =>
+      whole.subscriptions.size > 0 || this.#settings.hasOpenTask(leaseKey.session?.affinity);
+    const idleTimer = new IdleTimer({
+      ...{ supervisor, use, isHeld, idleTimeoutMs },
+      end: () => this.#end(key, entry),
+    });
+    const entry: LeaseEntry = { ...whole, supervisor, use, usedAt: performance.now(), lastUse: 0, idleTimer };
     this.#entries.set(key, entry);
-    this.#startIdleTimer(key, entry, idleMs);
+    idleTimer.start();
     return entry;
   }
 
@@ -223,23 +236,9 @@ export class Leases {
     });
   }
 
-  #startIdleTimer(key: string, entry: LeaseEntry, idleMs: number): void {
-    const left = entry.usedAt + idleMs - performance.now();
-    entry.timer = setTimeout(
-      () => {
-        const idle = !inUse(entry) && performance.now() - entry.usedAt >= idleMs;
-        if (idle) this.#end(key, entry);
-        else this.#startIdleTimer(key, entry, idleMs);
-      },
-      // A lease that is in use beyond its time is checked again after a tenth of it.
-      Math.max(left, idleMs / 10),
-    );
-    entry.timer.unref();
-  }
-
   #end(key: string, entry: LeaseEntry): void {
     const { server, log } = this.#settings;
-    clearTimeout(entry.timer);
+    entry.idleTimer.stop();
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
     const ending = entry.supervisor
       .close()

@@ -59,6 +59,11 @@ export class UpstreamEvents {
     if (leaseKey === undefined) this.#notify((observer) => observer.unavailable?.(cause));
   }
 
+  /** The shared connection was ended because nothing uses it. */
+  rested(): void {
+    this.#notify((observer) => observer.rested?.());
+  }
+
   /** The observer of a connection of `leaseKey`. List changes of a spare one are dropped: the first reports them too. */
   observerFor(leaseKey: LeaseKey | undefined, era: () => Connected["era"] | undefined): ConnectionObserver {
     return {

@@ -45,8 +45,11 @@ export interface LifecycleOptions {
   readonly after?: Promise<void>;
   /** The maximum number of connections for single clients. Default: 100. */
   readonly maxLeases?: number;
-  /** The idle timeout (ms) of such a connection. Default: 30 min. */
-  readonly leaseIdleMs?: number;
+  /**
+   * Whether a task is open of the clients with this affinity (undefined: of any client); their connection is kept open
+   * then. Default: no.
+   */
+  readonly hasOpenTask?: (affinity: string | undefined) => boolean;
   /** Numbers from 0 up to 1, for the jitter of the backoff. Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -108,7 +111,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
       requestIds: new CallIds(),
       after: Promise.resolve(),
       maxLeases: 100,
-      leaseIdleMs: 30 * 60_000,
+      hasOpenTask: () => false,
       random: Math.random,
       ...lifecycle,
     },

@@ -16,7 +16,7 @@ interface SupervisorSettings {
   readonly onOpen: (connected: Connected) => void;
   readonly onUnavailable: (cause: GatewayError) => void;
   readonly onRestart: (reason: RestartReason) => void;
-  /** Whether a lost connection is opened again without a call; if not, the next call opens it. */
+  /** Whether a lost connection is opened again without a call; if not, it is idle after the backoff. */
   readonly keepOpen: () => boolean;
   /** True where a call may bring the next attempt forward: no process would be started over and over. */
   readonly allowsEarlyRetry: boolean;
@@ -81,9 +81,33 @@ export class Supervisor {
     return this.#open;
   }
 
-  /** Begins the first attempt, and returns at once. */
+  /** Begins the first attempt, or one from `idle`, and returns at once. */
   start(): void {
-    if (this.#state === "starting" && this.#attempt === undefined) this.#connect().catch(ignore);
+    const isDue = this.#state === "starting" || this.#state === "idle";
+    if (isDue && this.#attempt === undefined) this.#connect().catch(ignore);
+  }
+
+  /** Leaves the first attempt to the first use. */
+  startIdle(): void {
+    if (this.#state === "starting" && this.#attempt === undefined) this.#state = "idle";
+  }
+
+  /**
+   * Ends the open connection until the next use, which waits for that end; `why` is for the log. False where none is
+   * open, or a call is running on it.
+   */
+  rest(why: string): boolean {
+    const open = this.#open;
+    if (open === undefined || open.connection.idleSince === undefined) return false;
+    const { server, log } = this.#settings;
+    this.#open = undefined;
+    open.health.stop();
+    this.#failures = 0;
+    this.#reason = undefined;
+    this.#state = "idle";
+    this.#discard(open);
+    log.info({ server }, `stopped: ${why}`);
+    return true;
   }
 
   /**
@@ -97,7 +121,8 @@ export class Supervisor {
     if (this.#state === "stopped") throw this.#unavailable("was stopped");
     const now = performance.now();
     const earlyRetry = this.#settings.allowsEarlyRetry && now - this.#attemptedAt >= this.#earlyRetryMs;
-    if (this.#state === "starting" || earlyRetry || now >= this.#retryAt) return this.#connect();
+    if (this.#state === "starting" || this.#state === "idle" || earlyRetry || now >= this.#retryAt)
+      return this.#connect();
     throw this.#unavailable(`is not available: ${this.#lastError ?? "the reason is not known"}`);
   }
 
@@ -187,7 +212,11 @@ export class Supervisor {
     this.#lastError = cause.message;
     this.#retryAt = performance.now() + wait;
     this.#earlyRetryMs = Math.max(EARLY_RETRY_MS, wait * EARLY_RETRY_SHARE);
-    const sentence = `${cause.message}; the next attempt is in ${Math.ceil(wait / 1_000)} s`;
+    const seconds = Math.ceil(wait / 1_000);
+    const next = keepOpen()
+      ? `the next attempt is in ${seconds} s`
+      : `the next use starts it again, in ${seconds} s at the earliest`;
+    const sentence = `${cause.message}; ${next}`;
     const facts = { server, retryInMs: Math.round(wait) };
     // The same cause again is logged at info: a server that is away for days would fill the log with warnings.
     if (cause.message === this.#lastWarning) log.info(facts, sentence);
@@ -195,6 +224,7 @@ export class Supervisor {
     this.#lastWarning = cause.message;
     this.#timer = setTimeout(() => {
       if (keepOpen()) this.#connect().catch(ignore);
+      else this.#state = "idle";
     }, wait);
     onUnavailable(cause);
   }

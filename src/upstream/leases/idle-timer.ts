@@ -1,0 +1,71 @@
+/** When does a connection end that nothing needs any more? */
+import type { Supervisor } from "../supervision/supervisor.js";
+import type { ConnectionUse } from "./connection-use.js";
+
+/** The longest time (ms) between two looks at a connection that is in use. */
+const MAX_INTERVAL_MS = 30_000;
+/** The share of the idle timeout after which it is looked at again. */
+const INTERVAL_SHARE = 0.1;
+
+/** One connection, and what keeps it open. */
+export interface IdleTimerSettings {
+  readonly supervisor: Pick<Supervisor, "current" | "isConnecting">;
+  readonly use: ConnectionUse;
+  /** Whether a subscription or a task keeps it open. */
+  readonly isHeld: () => boolean;
+  readonly idleTimeoutMs: () => number;
+  /** Ends it; called once for each `start`. */
+  readonly end: () => void;
+}
+
+/** Looks at a connection from `start` to `stop`, and ends it when it is due. A running call keeps it open. */
+export class IdleTimer {
+  readonly #settings: IdleTimerSettings;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt = 0;
+
+  constructor(settings: IdleTimerSettings) {
+    this.#settings = settings;
+  }
+
+  /** Begins, also anew where it has begun. */
+  start(): void {
+    this.stop();
+    this.#startedAt = performance.now();
+    this.#schedule();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Looks now: something that kept it open may be over. */
+  check(): void {
+    if (this.#timer === undefined) return;
+    this.stop();
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    const { idleTimeoutMs, end } = this.#settings;
+    const endsAt = this.#endsAt();
+    const wait = endsAt === undefined ? Number.POSITIVE_INFINITY : endsAt - performance.now();
+    if (wait <= 0) {
+      end();
+      return;
+    }
+    const interval = Math.min(idleTimeoutMs() * INTERVAL_SHARE, MAX_INTERVAL_MS);
+    this.#timer = setTimeout(() => this.#schedule(), endsAt === undefined ? interval : Math.ceil(wait));
+    this.#timer.unref();
+  }
+
+  /** Undefined while it is needed. */
+  #endsAt(): number | undefined {
+    const { supervisor, use, isHeld } = this.#settings;
+    if (supervisor.isConnecting || isHeld()) return undefined;
+    const { current } = supervisor;
+    const idleSince = current === undefined ? this.#startedAt : current.connection.idleSince;
+    return idleSince === undefined ? undefined : use.endsAt(Math.max(idleSince, this.#startedAt));
+  }
+}
