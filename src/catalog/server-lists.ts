@@ -96,6 +96,8 @@ export class ServerLists {
   /** Fires when the first start has taken longer than lists wait for it, which the next run should know. */
   readonly #hanging: NodeJS.Timeout | undefined;
   #facts: ServerFacts | undefined;
+  /** When the shared connection was last opened for lists, by `performance.now()`. */
+  #openedAt = Number.NEGATIVE_INFINITY;
   /** Resolves when the lists of the last shared connection are loaded or have failed. */
   #loaded: Promise<void> = Promise.resolve();
   /** Its entries have left the lists until they are loaded again. */
@@ -305,6 +307,7 @@ export class ServerLists {
       return;
     }
     this.#facts = this.upstream.facts;
+    this.#openedAt = performance.now();
     this.#listErrors.clear();
     clearTimeout(this.#grace);
     this.#grace = undefined;
@@ -409,9 +412,20 @@ export class ServerLists {
     await awaitWithin(Math.min(until, load.since + ms) - performance.now(), load.done, signal);
   }
 
+  /** Starts an idle server once more that could not list at its last start. */
+  #learnAgain(): void {
+    const now = performance.now();
+    const isDue = now - this.#openedAt >= RELEARN_AFTER_MS;
+    if (this.upstream.state !== "idle" || this.#listErrors.size === 0 || !isDue) return;
+    this.#openedAt = now;
+    // The state and the log have the error of a failed attempt.
+    void this.upstream.connectNow?.();
+  }
+
   /** Refreshes in the background what a client is about to be shown and what is older than it should be. */
   #refreshExpired(listScope: ListScope): void {
     const connection = this.#lists.find(listScope) ?? this.#lists.shared;
+    this.#learnAgain();
     const { client, lists } = connection;
     // Nothing is started for a refresh: the next start loads all lists.
     const isOpen = this.upstream.isOpenFor?.(client) ?? this.upstream.state === "ready";
@@ -421,6 +435,9 @@ export class ServerLists {
     if (old.length > 0) this.#refresh.schedule(connection, old);
   }
 }
+
+/** How long (ms) a server on demand whose lists could not be read is left alone before the next list starts it again. */
+const RELEARN_AFTER_MS = 60_000;
 
 const listErrorText = (kind: ListKind, cause: unknown): string =>
   `its ${LISTS[kind].noun}s could not be listed: ${cause instanceof Error ? cause.message : "it failed"}`;

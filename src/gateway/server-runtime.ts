@@ -4,7 +4,7 @@ import type { ServerConfig } from "../config/config.js";
 import type { Handler } from "../core/call.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import type { UpstreamObserver } from "../core/upstream.js";
+import { SHARED_SCOPE, type UpstreamObserver } from "../core/upstream.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/concurrency.js";
 import { ResponseCache } from "../policy/response-cache.js";
@@ -96,7 +96,7 @@ export function startServer(
     upstream.watch(clearCacheOnChange(cache)),
     upstream.watch({ ready: () => kept.changed() }),
   ];
-  upstream.start();
+  upstream.start(kept.known?.scopes.has(SHARED_SCOPE.capabilityClass));
   return {
     config,
     upstream,

@@ -33,8 +33,11 @@ import { HttpStatusError } from "./transport/channel.js";
 
 /** An upstream that opens no connection before `start`. */
 export interface StartableUpstream extends Upstream {
-  /** Begins to connect, and returns at once. On demand a server whose lists are known stays idle until its first use. */
-  start(): void;
+  /**
+   * Begins to connect, and returns at once. On demand a server that `memory` knows stays idle until its first use, unless
+   * `listsAreKnown` is false. Default: true.
+   */
+  start(listsAreKnown?: boolean): void;
   /** Takes over when connections begin and end, of a new config. */
   setLifetime(lifetime: ServerLifetime): void;
   /** Forwards what a client sends outside its calls, over the connection that is kept for its session. */
@@ -107,8 +110,8 @@ class SupervisedUpstream implements StartableUpstream {
     return this.#connections.supervisorOf(client)?.current !== undefined;
   }
 
-  start(): void {
-    this.#connections.start();
+  start(listsAreKnown = true): void {
+    this.#connections.start(listsAreKnown);
   }
 
   setLifetime(lifetime: ServerLifetime): void {

@@ -29,6 +29,8 @@ export interface FakeUpstreamOptions {
   readonly freshness?: Freshness;
   /** Whose list and connection a client gets. Default: everybody shares one. */
   readonly audience?: (client: Client) => ListScope;
+  /** Default: it is kept running. */
+  readonly startsOnDemand?: boolean;
 }
 
 /** How the server takes the next question for a list. */
@@ -143,6 +145,12 @@ export class FakeUpstream implements Upstream {
     for (const observer of this.#observers) observer.unavailable?.(cause);
   }
 
+  /** Ends the shared connection because nothing uses it. */
+  rest(): void {
+    this.state = "idle";
+    for (const observer of this.#observers) observer.rested?.();
+  }
+
   listChanged(kind: ListKind, audience: ListScope = SHARED_SCOPE): void {
     for (const observer of this.#observers) observer.listChanged?.(kind, audience);
   }
@@ -158,6 +166,14 @@ export class FakeUpstream implements Upstream {
   }
 
   // ---- Upstream ---------------------------------------------------------------------------------------------
+
+  get startsOnDemand(): boolean {
+    return this.#options.startsOnDemand ?? false;
+  }
+
+  isOpenFor(client: Client | undefined): boolean {
+    return this.state === "ready" || (client !== undefined && this.listScope(client) !== SHARED_SCOPE);
+  }
 
   readonly call: Handler = (call) => {
     this.calls.push(call);

@@ -109,7 +109,7 @@ describe.each([
   });
 
   test("does not end while a call is running", async () => {
-    const server = make().on("tools/call", SILENCE);
+    const server = make().on("tools/call", () => SILENCE);
     const upstream = await known(server, {}, { idleTimeoutMs: 60_000 });
     const { call, giveUp } = calling();
     const failed = failure(upstream.call(call));

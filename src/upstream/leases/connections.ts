@@ -134,9 +134,9 @@ export class Connections {
     return this.#lifetime.start === "demand";
   }
 
-  /** Opens the shared connection now, or, on demand, where nothing is known of the server yet. */
-  start(): void {
-    if (this.startsOnDemand && this.#facts !== undefined) this.shared.startIdle();
+  /** Opens the shared connection now; on demand only where the server or its lists are not known yet. */
+  start(listsAreKnown: boolean): void {
+    if (this.startsOnDemand && this.#facts !== undefined && listsAreKnown) this.shared.startIdle();
     else this.shared.start();
   }
 
