@@ -40,6 +40,8 @@ export interface Connection {
   checkHealth(signal: StopSignal): Promise<void>;
   /** The time (`performance.now()`) of the last message; undefined while a call is running. */
   readonly idleSince: number | undefined;
+  /** The time (`performance.now()`) at which the last call of a client ended; -Infinity before the first. */
+  readonly lastCallEndedAt: number;
   /** Resolves with the reason when the connection can carry no more calls; never rejects. */
   readonly closed: Promise<GatewayError>;
   close(): Promise<void>;

@@ -3,7 +3,13 @@ import { expect, test } from "vitest";
 import { importsOf } from "./imports.js";
 
 /** What `cardea serve` loads, by `import()` as well. */
-const LOADED = ["main.ts", "cli/serve.ts", "telemetry/logger.ts", "gateway/gateway.ts", "operator/orphans.ts"];
+const LOADED = [
+  "main.ts",
+  "cli/serve.ts",
+  "telemetry/logger.ts",
+  "gateway/gateway.ts",
+  "operator/orphans.ts",
+];
 
 test("a gateway of stdio servers loads no HTTP client, no router and no metrics of the process before it serves", () => {
   const imports = importsOf("src").filter(({ typeOnly, dynamic }) => !typeOnly && !dynamic);

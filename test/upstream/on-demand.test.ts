@@ -4,6 +4,7 @@ import type { ServerConfig } from "../../src/config/config.js";
 import type { Client, ClientChannel, ClientDirectory } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { StartableUpstream } from "../../src/upstream/upstream.js";
+import type { JsonObject } from "../../src/wire/json.js";
 import { type FakeServer, legacyServer, modernServer, SILENCE } from "../support/fake-channel.js";
 import { fakeTime } from "../support/fake-time.js";
 import {
@@ -118,6 +119,22 @@ describe.each([
     giveUp();
     await failed;
     await vi.advanceTimersByTimeAsync(120_000);
+    expect(open(server)).toEqual([]);
+    await upstream.close();
+  });
+
+  test("ends the idle timeout after the end of a long call, whatever health checks come in between", async () => {
+    const server = make();
+    let answer: (result: JsonObject) => void = () => {};
+    server.on("tools/call", () => new Promise((resolve) => (answer = resolve)));
+    const upstream = await known(server);
+    const reply = upstream.call(calling().call);
+    await vi.advanceTimersByTimeAsync(IDLE_MS - 1_000);
+    answer({ resultType: "complete", content: [] });
+    await reply;
+    await vi.advanceTimersByTimeAsync(IDLE_MS - 1_000);
+    expect(open(server)).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(1_000);
     expect(open(server)).toEqual([]);
     await upstream.close();
   });
@@ -279,6 +296,18 @@ describe("hosts that can be asked, at a known legacy server on demand", () => {
     await settled();
     expect(open(server)).toEqual([]);
     await upstream.close();
+  });
+
+  test("take the place of the process that was started for the lists", async () => {
+    const { server, upstream } = await meet(echoing(), { start: "demand" }, { directory: new Hosts() });
+    server.endsAfterMs = 1_000;
+    const call = channelOf(upstream, session());
+    await settled();
+    expect(server.channels).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await call).toBe(1);
+    expect(open(server)).toEqual([1]);
+    server.endsAfterMs = 0;
   });
 
   test("a session that becomes a caller keeps the connection of its list", async () => {

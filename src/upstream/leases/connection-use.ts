@@ -41,7 +41,7 @@ export class ConnectionUse {
     return this.#usedAt !== undefined || this.#releasedAt !== undefined || this.#sessions.size > 0;
   }
 
-  /** A use that belongs to no client. */
+  /** A use that no session keeps open. */
   touch(): void {
     this.#usedAt = performance.now();
   }
@@ -52,13 +52,15 @@ export class ConnectionUse {
   }
 
   /**
-   * When (`performance.now()`) nothing keeps it open any more, where it has been silent since `idleSince`; undefined
-   * while a host is there that used it.
+   * When (`performance.now()`) nothing keeps it open any more, where nothing has run on it since `idleSince` and the last
+   * call has ended at `callEndedAt`; undefined while a host is there that used it.
    */
-  endsAt(idleSince: number): number | undefined {
+  endsAt(idleSince: number, callEndedAt: number): number | undefined {
     const { hosts, idleTimeoutMs } = this.#settings;
-    let end = Math.max(idleSince, this.#releasedAt ?? idleSince) + LINGER_MS;
-    if (this.#usedAt !== undefined) end = Math.max(end, this.#usedAt + idleTimeoutMs());
+    const since = this.wasUsed ? Math.max(callEndedAt, this.#releasedAt ?? callEndedAt) : idleSince;
+    let end = since + LINGER_MS;
+    if (this.#usedAt !== undefined)
+      end = Math.max(end, Math.max(this.#usedAt, callEndedAt) + idleTimeoutMs());
     for (const affinity of this.#sessions) {
       const host = hosts.find(affinity);
       if (host === undefined) continue;

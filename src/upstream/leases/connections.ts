@@ -97,7 +97,14 @@ export class Connections {
       evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
       use,
       hasOpenTask,
-      supervise: (leaseKey, after) => this.#supervise(leaseKey, after),
+      supervise: (leaseKey, after) => {
+        this.#endUnusedProcess();
+        const { lastClosed } = this.shared;
+        return this.#supervise(
+          leaseKey,
+          server.transport.kind === "stdio" ? after.then(() => lastClosed) : after,
+        );
+      },
     });
     this.exclusive = new ExclusiveConnections(this.leases, server.transport.kind);
     this.#advertisedToModern = advertisedToModern(() => gateway.isAggregated());
@@ -292,6 +299,14 @@ export class Connections {
       : "its lists are known, and nothing uses it";
     if (this.shared.rest(why)) this.#events.rested();
     else this.#sharedIdleTimer.start();
+  }
+
+  /** Ends the shared process where it was only listed over, as a host gets one of its own: one host needs one process. */
+  #endUnusedProcess(): void {
+    if (this.#server.transport.kind !== "stdio" || !this.startsOnDemand || this.sharedUse.wasUsed) return;
+    const isHeld = this.#sharedSubscriptions.size > 0 || this.#settings.lifecycle.hasOpenTask(undefined);
+    if (!isHeld && this.shared.rest("its lists are known, and a host gets a process of its own"))
+      this.#events.rested();
   }
 
   #resubscribeAll(): void {

@@ -44,7 +44,9 @@ export class ExclusiveConnections {
       const spare = slot !== key;
       const leaseKey = { listScope, advertised, session, principal, spare };
       const acquired = this.#leases.acquire(slot, leaseKey, spare ? () => SPARE_IDLE_TIMEOUT_MS : undefined);
-      acquired.use.add(client);
+      // A host keeps its first connection open, not those that it needed for calls side by side.
+      if (spare) acquired.use.touch();
+      else acquired.use.add(client);
       return await call(acquired);
     } finally {
       if (free !== undefined) {

@@ -66,6 +66,8 @@ export class IdleTimer {
     if (supervisor.isConnecting || isHeld()) return undefined;
     const { current } = supervisor;
     const idleSince = current === undefined ? this.#startedAt : current.connection.idleSince;
-    return idleSince === undefined ? undefined : use.endsAt(Math.max(idleSince, this.#startedAt));
+    if (idleSince === undefined) return undefined;
+    const callEndedAt = current?.connection.lastCallEndedAt ?? this.#startedAt;
+    return use.endsAt(Math.max(idleSince, this.#startedAt), Math.max(callEndedAt, this.#startedAt));
   }
 }

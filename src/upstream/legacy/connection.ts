@@ -198,6 +198,10 @@ export class LegacyConnection implements Connection {
     return size > 0 ? undefined : Math.max(this.#lastReceivedAt, lastEndedAt);
   }
 
+  get lastCallEndedAt(): number {
+    return this.#calls.open.lastEndedAt;
+  }
+
   readonly call = (call: Call): Promise<Reply> => {
     if (call.inputResponses !== undefined) return this.#callWith(call.inputResponses, call);
     const raised = this.#raiseLogLevel(call);

@@ -121,6 +121,10 @@ export class ModernConnection implements Connection {
     return this.#calls.size > 0 ? undefined : this.#lastReceivedAt;
   }
 
+  get lastCallEndedAt(): number {
+    return this.#calls.lastEndedAt;
+  }
+
   readonly call = (call: Call): Promise<Reply> => this.#send(call, call.route?.item, true);
 
   async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {

@@ -126,6 +126,11 @@ export class Supervisor {
     throw this.#unavailable(`is not available: ${this.#lastError ?? "the reason is not known"}`);
   }
 
+  /** Resolves when the last connection that was given up has ended. */
+  get lastClosed(): Promise<void> {
+    return this.#closing;
+  }
+
   /** A call could not reach the server over `connected`: the health check runs now. */
   checkNow(connected: Connected): void {
     if (connected.connection === this.#open?.connection) this.#open.health.checkNow();
