@@ -4,7 +4,7 @@ import { type Freshness, NOT_CACHEABLE } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import { awaitWithin, type StopSignal } from "../core/stop.js";
 import {
   type ListScope,
@@ -418,8 +418,8 @@ export class ServerLists {
     const isDue = now - this.#openedAt >= RELEARN_AFTER_MS;
     if (this.upstream.state !== "idle" || this.#listErrors.size === 0 || !isDue) return;
     this.#openedAt = now;
-    // The state and the log have the error of a failed attempt.
-    void this.upstream.connectNow?.();
+    const connected = this.upstream.connectNow?.() ?? Promise.resolve();
+    inBackground(connected, this.#options.logger, "starting a server for its lists");
   }
 
   /** Refreshes in the background what a client is about to be shown and what is older than it should be. */

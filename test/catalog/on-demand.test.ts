@@ -74,10 +74,10 @@ describe("a server on demand", () => {
     files.rest();
     files.well();
     files.whenSought = () => files.becomeReady();
-    catalog.prepareLists(fakeClient(), never());
+    await catalog.prepareLists(fakeClient(), never());
     expect(files.sought).toBe(0);
     await pass(60_000);
-    catalog.prepareLists(fakeClient(), never());
+    await catalog.prepareLists(fakeClient(), never());
     await settle();
     expect(files.sought).toBe(1);
     expect(names(catalog)).toEqual(["files__read"]);

@@ -2,7 +2,7 @@
 import type { Client, ClientDirectory } from "../../core/client.js";
 
 /** How long (ms) a connection stays open that was only listed over, or whose last host has left: a call often follows. */
-export const LINGER_MS = 5_000;
+const LINGER_MS = 5_000;
 
 /** What else decides about the end of a connection. */
 export interface UseSettings {
