@@ -151,8 +151,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./stdio.js").then(({ stdio }) => stdio(flags, shell))),
     );
 
-  program
-    .command("connect")
+  stateful("connect")
     .description("Serve one HTTP server on stdin and stdout, its names as they are.")
     .argument("<url>", "the address of the server")
     .option(

@@ -160,6 +160,14 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return () => budget.count();
     },
   },
+  "state/list-files.ts": {
+    file: "state/list-files.test.ts",
+    title: "are the least recently used ones of more than a thousand",
+  },
+  "state/server-file.ts": {
+    file: "state/list-files.test.ts",
+    title: "is not written where it is larger than 16 MiB, which is said once",
+  },
   "policy/schema-checks.ts": {
     file: "policy/json-schema/pattern.test.ts",
     title: "never has more instructions than estimated",

@@ -1,9 +1,10 @@
 /** Servers that start slowly are in the first list of a host; those that hang hold up nobody else. */
 import { once } from "node:events";
-import { createServer, type Socket } from "node:net";
+import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { inRepository, MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
+import { MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { fixtureCommand } from "../support/fixture.js";
+import { gatedServer } from "../support/gated-server.js";
 import { whenListed } from "../support/peers/host.js";
 import { openLegacy, openModern, processWire, type RawHost } from "../support/peers/raw.js";
 
@@ -41,39 +42,6 @@ const HOSTS = [
 ] as const;
 /** Whoever waited for one that hangs would wait longer than any test may take. How soon it is, F4 of `faults` measures. */
 const PATIENCE = { connectTimeout: "10m" };
-
-const GATED = inRepository("test/support/fixture/gated.mjs");
-
-/** A server whose processes start when `open` is called; `reached` resolves once the first waits for that. */
-async function gatedServer() {
-  const gate = createServer().listen(0, "127.0.0.1");
-  const waiting: Socket[] = [];
-  let isOpen = false;
-  const reached = new Promise<void>((resolve) => {
-    gate.on("connection", (socket) => {
-      socket.on("error", () => {});
-      waiting.push(socket);
-      socket.once("data", () => resolve());
-      if (isOpen) socket.write("go");
-    });
-  });
-  await once(gate, "listening");
-  const address = gate.address();
-  if (address === null || typeof address === "string") throw new Error("not listening on a port");
-  return {
-    entry: {
-      command: process.execPath,
-      args: [GATED, String(address.port), "--era", "legacy", "--transport", "stdio"],
-    },
-    reached,
-    async open() {
-      await reached;
-      isOpen = true;
-      for (const socket of waiting) socket.write("go");
-    },
-    close: () => gate.close(),
-  };
-}
 
 describe("a server that is still starting", () => {
   const config = (late: object) => ({
