@@ -1,51 +1,66 @@
 /** Which JSON stands for what is known of a server, and is a JSON value of that form? */
 import { entryFlaw, type Flaw, type MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
+import { exceedsDepth } from "../wire/depth.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import type { KnownList, KnownServer } from "./known-lists.js";
 
 /** How many scopes are kept; those of the least recent hosts are left out. */
 const MAX_SCOPES = 50;
+/** Far above what servers nest, and far below a stack overflow. */
+export const MAX_DEPTH = 512;
+/** The brackets of the content around a list entry. */
+const DEPTH_OF_ENTRIES = 4;
 
-/** What is known of a server, and apart from it when each of its lists was loaded (ms since 1970), as JSON. */
-export interface ListFileContent {
-  readonly known: JsonObject;
-  readonly times: readonly number[];
-}
+/** What is known of a server, as JSON in pieces; a list that several scopes share is in it once. */
+export class ListFileContent {
+  readonly #server: KnownServer;
+  readonly #lists: { readonly kind: ListKind; readonly list: KnownList }[] = [];
 
-/** The content for `server`; a list that several scopes share is in it once. */
-export function contentOf({ scopes, startFailed, memory }: KnownServer): ListFileContent {
-  const lists = new DistinctLists();
-  const places = [...scopes].slice(0, MAX_SCOPES).map(([scope, known]) => ({
-    scope,
-    lists: LIST_KINDS.flatMap((kind) => {
-      const list = known.get(kind);
-      return list === undefined ? [] : [lists.placeOf(kind, list)];
-    }),
-  }));
-  const { all, times } = lists;
-  return { known: { memory, startFailed, scopes: places, lists: all }, times };
-}
+  constructor(server: KnownServer) {
+    this.#server = server;
+  }
 
-class DistinctLists {
-  readonly all: JsonObject[] = [];
-  readonly times: number[] = [];
-  readonly #places = new Map<ListKind, Map<KnownList, number>>();
+  /** @throws RangeError where something is nested more deeply than MAX_DEPTH */
+  *pieces(): Generator<string, void> {
+    const { memory, startFailed, scopes } = this.#server;
+    const places = [...scopes].slice(0, MAX_SCOPES).map(([scope, known]) => ({
+      scope,
+      lists: LIST_KINDS.flatMap((kind) => {
+        const list = known.get(kind);
+        return list === undefined ? [] : [this.#placeOf(kind, list)];
+      }),
+    }));
+    yield `${boundedText({ memory, startFailed, scopes: places }).slice(0, -1)},"lists":[`;
+    for (const [place, { kind, list }] of this.#lists.entries()) {
+      yield `${place === 0 ? "" : ","}{"kind":"${kind}","items":[`;
+      for (const [at, item] of list.items.entries()) yield `${at === 0 ? "" : ","}${boundedText(item)}`;
+      const { malformed, freshness, hasTtl } = list;
+      const { ttlMs, scope: cacheScope } = freshness;
+      yield `],${writeJson({ malformed, ttlMs, cacheScope, hasTtl }).slice(1)}`;
+    }
+    yield "]}";
+  }
 
-  placeOf(kind: ListKind, list: KnownList): number {
-    const places = this.#places.get(kind) ?? new Map<KnownList, number>();
-    this.#places.set(kind, places);
-    const known = places.get(list);
-    if (known !== undefined) return known;
-    const { items, malformed, freshness, hasTtl, fetchedAt } = list;
-    const { ttlMs, scope: cacheScope } = freshness;
-    places.set(list, this.all.length);
-    this.times.push(fetchedAt);
-    return this.all.push({ kind, items, malformed, ttlMs, cacheScope, hasTtl }) - 1;
+  /** When each of the lists was loaded, in ms since 1970; complete after all pieces. */
+  get times(): readonly number[] {
+    return this.#lists.map(({ list }) => list.fetchedAt);
+  }
+
+  #placeOf(kind: ListKind, list: KnownList): number {
+    const place = this.#lists.findIndex((one) => one.kind === kind && one.list === list);
+    return place >= 0 ? place : this.#lists.push({ kind, list }) - 1;
   }
 }
 
-/** The JSON is not of the form that `contentOf` gives it. */
+function boundedText(value: JsonObject): string {
+  const text = writeJson(value);
+  if (exceedsDepth(text, MAX_DEPTH - DEPTH_OF_ENTRIES)) throw new RangeError("nested too deeply");
+  return text;
+}
+
+/** The JSON is not of the form that `ListFileContent` gives it. */
 export class UnusableContent extends Error {
   override readonly name = "UnusableContent";
   /** `at` is the path of the member; `flaw` what is wrong with a list entry. */

@@ -1,18 +1,26 @@
 /** How is what is known of a server written into a file, and when is such a file trusted? */
+import { createHash } from "node:crypto";
+import type { Steps } from "../runtime/cooperative-yield.js";
 import { exceedsDepth } from "../wire/depth.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { KnownServer } from "./known-lists.js";
-import { contentOf, readContent, UnusableContent } from "./list-file-content.js";
+import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
 
-/** Authenticates a file: 64 hexadecimal digits that depend on every byte of both parts, and on the server. */
-export type Seal = (head: string, body: string | Uint8Array) => string;
+/** Takes the parts of a text, and gives a digest of them all. */
+export interface Digest {
+  update(part: string | Uint8Array): unknown;
+  digest(encoding: "hex"): string;
+}
+
+/** Authenticates the file of one server with this head: 64 hexadecimal digits that depend on every byte of head and parts. */
+export type Seal = (head: string) => Digest;
 
 /** A change that other versions could misread changes the number; they ignore the file then. */
 const FORMAT = 1;
 /** Larger files are neither written nor read: reading them would delay the start. */
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Far above what servers nest, and far below a stack overflow. */
-const MAX_DEPTH = 512;
+/** Text is written in pieces of this length (characters), between which calls are served. */
+const PIECE_LENGTH = 64 * 1024;
 
 /**
  * The first of three lines: name, format, version of the writer, and the seal of everything else. The second is the
@@ -24,8 +32,9 @@ const NEWLINE = 10;
 
 /** A file to be written. */
 export interface EncodedListFile {
-  readonly text: string;
-  /** Equal where nothing but times has changed. */
+  /** Its text, in pieces. */
+  readonly text: readonly string[];
+  /** The digest of the content: equal where nothing but times has changed. */
   readonly content: string;
 }
 
@@ -35,32 +44,47 @@ export type DecodedListFile =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The file of `server`; `version` is that of the gateway. Undefined where it would be too large or nested too deeply to
- * be read again.
+ * The file of `server`, in steps; `version` is that of the gateway. Undefined where it would be too large or nested too
+ * deeply to be read again.
  */
-export function encodeListFile(
+export function* encodeListFile(
   server: KnownServer,
   version: string,
   seal: Seal,
-): EncodedListFile | undefined {
-  const { known, times } = contentOf(server);
-  const content = textFor(known);
-  if (content === undefined || exceedsDepth(content, MAX_DEPTH)) return undefined;
-  const body = `${content}\n${writeJson(times)}`;
+): Steps<EncodedListFile | undefined> {
   const head = `cardea-lists ${FORMAT} ${version}`;
-  const text = `${head} ${seal(head, body)}\n${body}`;
-  return Buffer.byteLength(text) > MAX_FILE_BYTES ? undefined : { text, content };
-}
-
-/** Undefined where it is nested too deeply for the stack. */
-function textFor(value: unknown): string | undefined {
+  const [sealing, digesting] = [seal(head), contentDigest()];
+  const content = new ListFileContent(server);
+  const text: string[] = [];
+  let length = MAX_HEAD_BYTES;
+  const add = (piece: string): void => {
+    sealing.update(piece);
+    length += Buffer.byteLength(piece);
+    text.push(piece);
+  };
   try {
-    return writeJson(value);
+    let piece = "";
+    for (const part of content.pieces()) {
+      piece += part;
+      if (piece.length < PIECE_LENGTH) continue;
+      digesting.update(piece);
+      add(piece);
+      piece = "";
+      if (length > MAX_FILE_BYTES) return undefined;
+      yield;
+    }
+    digesting.update(piece);
+    add(`${piece}\n${writeJson(content.times)}`);
   } catch (error) {
+    // Nested too deeply, also for the stack.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+  if (length > MAX_FILE_BYTES) return undefined;
+  return { text: [`${head} ${sealing.digest("hex")}\n`, ...text], content: digesting.digest("hex") };
 }
+
+const contentDigest = (): Digest => createHash("sha256");
 
 /**
  * Reads what `encodeListFile` wrote with the same seal. Entries are checked as when a server lists them. Never throws:
@@ -70,7 +94,8 @@ export function decodeListFile(bytes: Uint8Array, seal: Seal): DecodedListFile {
   try {
     const [content = "", times = "", ...more] = openBody(bytes, seal).split("\n");
     if (more.length > 0) throw new RefusedFile("it has more than three lines");
-    return { ok: true, server: readContent(parseJson(content), parseJson(times)), content };
+    const server = readContent(parseJson(content), parseJson(times));
+    return { ok: true, server, content: digestOf(contentDigest(), content) };
   } catch (error) {
     if (error instanceof RefusedFile) return { ok: false, reason: error.message };
     if (error instanceof UnusableContent) return { ok: false, reason: error.message };
@@ -96,12 +121,17 @@ function openBody(bytes: Uint8Array, seal: Seal): string {
     throw new RefusedFile(`Cardea ${version} wrote it in format ${format}; this version reads ${FORMAT}`);
   }
   const body = bytes.subarray(end + 1);
-  if (seal(head, body) !== sealed) {
+  if (digestOf(seal(head), body) !== sealed) {
     throw new RefusedFile("it was cut, damaged or edited: its checksum is wrong");
   }
   const text = textOf(body);
   if (exceedsDepth(text, MAX_DEPTH)) throw new RefusedFile("it is nested too deeply");
   return text;
+}
+
+function digestOf(digest: Digest, text: string | Uint8Array): string {
+  digest.update(text);
+  return digest.digest("hex");
 }
 
 const textOf = (bytes: Uint8Array): string =>

@@ -1,7 +1,7 @@
 /** Where is what is known of servers kept between two runs of the gateway? In one folder, with a file for each server. */
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ServerConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
@@ -19,7 +19,7 @@ export interface ListFilesOptions {
   readonly version: string;
   readonly log: Logger;
   /** Creates a file with this text and waits until the disk has it. @throws the error of the system */
-  readonly createFile?: (file: string, text: string) => Promise<void>;
+  readonly createFile?: (file: string, text: readonly string[]) => Promise<void>;
 }
 
 /** The files of one process. Nothing that happens to them is an error of the gateway: it is logged, and lists are learned anew. */
@@ -46,10 +46,10 @@ export class ListFiles {
     const identity = identityOf(server);
     return new ServerFile({
       server: server.name,
-      path: join(folder, `${hmac(key, "name\n", identity).slice(0, NAME_LENGTH)}${SUFFIX}`),
+      path: join(folder, `${hmac(key, "name\n", identity).digest("hex").slice(0, NAME_LENGTH)}${SUFFIX}`),
       version,
       log,
-      seal: (head, body) => hmac(key, "file\n", identity, "\n", head, "\n", body),
+      seal: (head) => hmac(key, "file\n", identity, "\n", head, "\n"),
       write: (path, text) => this.#write(key, path, text),
     });
   }
@@ -79,13 +79,13 @@ export class ListFiles {
   }
 
   /** Resolves to whether it was written; never rejects. */
-  #write(key: string, path: string, text: string): Promise<boolean> {
+  #write(key: string, path: string, text: readonly string[]): Promise<boolean> {
     const written = this.#writes.then(() => this.#replace(key, path, text));
     this.#writes = written.then(() => {});
     return written;
   }
 
-  async #replace(key: string, path: string, text: string): Promise<boolean> {
+  async #replace(key: string, path: string, text: readonly string[]): Promise<boolean> {
     const { folder, createFile = createDurably } = this.#options;
     const draft = `${path}.${randomBytes(8).toString("hex")}${DRAFT_SUFFIX}`;
     const write = async (): Promise<void> => {
@@ -128,10 +128,10 @@ const isOwnName = (name: string): boolean =>
 const identityOf = ({ transport, protocol, lease, roots }: ServerConfig): string =>
   canonicalText({ transport, protocol, lease, roots });
 
-async function createDurably(file: string, text: string): Promise<void> {
+async function createDurably(file: string, text: readonly string[]): Promise<void> {
   const handle = await open(file, "wx", 0o600);
   try {
-    await handle.writeFile(text);
+    await writeFile(handle, text);
     await handle.sync();
   } finally {
     await handle.close();

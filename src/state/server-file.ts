@@ -1,10 +1,11 @@
 /** What is kept of one server between two runs of the gateway, and when is it written? */
-import { createHash } from "node:crypto";
 import { utimesSync } from "node:fs";
 import { utimes } from "node:fs/promises";
 import type { KnownLists, KnownListsStore, KnownServer } from "../catalog/known-lists.js";
 import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "../catalog/list-file.js";
 import type { Logger } from "../core/logger.js";
+import { withTimeout } from "../core/stop.js";
+import { runSteps } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
 import { readOwnFile } from "./own-file.js";
 
@@ -36,11 +37,13 @@ export interface ServerFileOptions {
   readonly log: Logger;
   readonly seal: Seal;
   /** Replaces the file. Resolves to whether that succeeded; never rejects. */
-  readonly write: (path: string, text: string) => Promise<boolean>;
+  readonly write: (path: string, text: readonly string[]) => Promise<boolean>;
 }
 
 /** Changes within this time (ms) are written together. */
 const DELAY_MS = 1_000;
+/** How long (ms) the end of a server waits for a disk that does not answer. */
+const CLOSE_MS = 5_000;
 /** The time of the last use of a file is exact to this (ms): it decides which files are old. */
 const USE_MS = 24 * 3_600_000;
 
@@ -72,7 +75,7 @@ export class ServerFile implements KeptServer {
       return;
     }
     this.#read = decoded.server;
-    this.#digest = digestOf(decoded.content);
+    this.#digest = decoded.content;
     if (file.ok && Date.now() - file.modifiedAt > USE_MS) markUsed(path);
   }
 
@@ -105,7 +108,13 @@ export class ServerFile implements KeptServer {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (hasChanged) this.#save();
-    await this.#saving;
+    await withTimeout(
+      CLOSE_MS,
+      this.#saving.then(() => this.#markUsed()),
+    );
+  }
+
+  async #markUsed(): Promise<void> {
     if (this.#digest === undefined) return;
     const now = new Date();
     // Without the file, which may have been taken for old, there is nothing to mark.
@@ -123,20 +132,17 @@ export class ServerFile implements KeptServer {
     const { known } = this;
     if (known === undefined || this.#lists === undefined) return;
     const { version, seal, path, write, server, log } = this.#options;
-    const file = encodeListFile(known, version, seal);
+    const file = await runSteps(encodeListFile(known, version, seal));
     if (file === undefined) {
       if (!this.#hasLoggedSize)
         log.info({ server }, `the lists of ${server} are too large to be kept on disk`);
       this.#hasLoggedSize = true;
       return;
     }
-    const digest = digestOf(file.content);
-    if (digest === this.#digest) return;
-    if (await write(path, file.text)) this.#digest = digest;
+    if (file.content === this.#digest) return;
+    if (await write(path, file.text)) this.#digest = file.content;
   }
 }
-
-const digestOf = (content: string): string => createHash("sha256").update(content).digest("base64");
 
 function markUsed(path: string): void {
   const now = new Date();

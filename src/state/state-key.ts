@@ -1,5 +1,5 @@
 /** The random key of a folder, from which the names and seals of its files are made. */
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, type Hmac, randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf, OTHERS_MAY_NOT, readOwnFile } from "./own-file.js";
@@ -67,9 +67,9 @@ function linkOrRename(draft: string, file: string): void {
   }
 }
 
-/** The HMAC-SHA256 of `parts` under `key`, one after the other, in hexadecimal digits. */
-export function hmac(key: string, ...parts: readonly (string | Uint8Array)[]): string {
+/** The HMAC-SHA256 under `key`, which begins with `parts`. */
+export function hmac(key: string, ...parts: readonly string[]): Hmac {
   const mac = createHmac("sha256", key);
   for (const part of parts) mac.update(part);
-  return mac.digest("hex");
+  return mac;
 }

@@ -86,7 +86,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/leases",
   ],
   // What is kept on the disk; it reads the words of others, and knows no era.
-  state: ["core", "wire", "config", "catalog"],
+  state: ["core", "wire", "runtime", "config", "catalog"],
   admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   gateway: BELOW_GATEWAY,

@@ -2,21 +2,22 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { KnownList, KnownServer } from "../../src/catalog/known-lists.js";
-import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "../../src/catalog/list-file.js";
+import { decodeListFile, MAX_FILE_BYTES, type Seal } from "../../src/catalog/list-file.js";
 import { LIST_KINDS, type ListKind } from "../../src/core/lists.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { parseJson, writeJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
+import { encodedAtOnce } from "../support/list-file.js";
 import { numberText } from "../support/number-texts.js";
 
 const sealOf =
   (key: string): Seal =>
-  (head, body) =>
-    createHmac("sha256", key).update(head).update(body).digest("hex");
+  (head) =>
+    createHmac("sha256", key).update(head);
 const SEAL = sealOf("mine");
 
 const encode = (server: KnownServer, seal = SEAL): string => {
-  const file = encodeListFile(server, "1.2.3", seal);
+  const file = encodedAtOnce(server, seal);
   if (file === undefined) throw new Error("it is not written");
   return file.text;
 };
@@ -24,7 +25,7 @@ const decode = (text: string | Uint8Array, seal = SEAL) =>
   decodeListFile(typeof text === "string" ? Buffer.from(text) : text, seal);
 /** A file with this body, under a seal that is right. */
 const sealed = (body: string, head = "cardea-lists 1 1.2.3"): string =>
-  `${head} ${SEAL(head, body)}\n${body}`;
+  `${head} ${createHmac("sha256", "mine").update(head).update(body).digest("hex")}\n${body}`;
 /** What follows the first line. */
 const bodyOf = (server: KnownServer): string => encode(server).split("\n").slice(1).join("\n");
 const reasonOf = (text: string | Uint8Array, seal = SEAL): string | undefined => {
@@ -168,18 +169,29 @@ describe("a file of lists", () => {
     expect(decode(text)).toMatchObject({ ok: true, server: SIMPLE });
   });
 
+  test("is written in steps of some 64 KiB, between which calls are served", () => {
+    const items = Array.from({ length: 1_000 }, (_, at) => entry.tools(`tool ${at}`, "x".repeat(1_000)));
+    const server = {
+      ...SIMPLE,
+      scopes: new Map([["shared", new Map([["tools" as const, { ...TOOLS, items }]])]]),
+    };
+    const file = encodedAtOnce(server, SEAL);
+    expect(file?.steps).toBeGreaterThan(15);
+    expect(decode(file?.text ?? "")).toMatchObject({ ok: true, server });
+  });
+
   test("is neither written nor read beyond 16 MiB", () => {
     const large = { ...SIMPLE, memory: { text: "x".repeat(MAX_FILE_BYTES) } };
-    expect(encodeListFile(large, "1.2.3", SEAL)).toBeUndefined();
+    expect(encodedAtOnce(large, SEAL)).toBeUndefined();
     expect(reasonOf(Buffer.alloc(MAX_FILE_BYTES + 1))).toBe("it is larger than 16 MiB");
     const umlauts = { ...SIMPLE, memory: { text: "ü".repeat(MAX_FILE_BYTES / 2) } };
-    expect(encodeListFile(umlauts, "1.2.3", SEAL)).toBeUndefined();
+    expect(encodedAtOnce(umlauts, SEAL)).toBeUndefined();
   });
 
   test.each([600, 50_000])("is neither written nor read where it nests %i levels", (depth) => {
     const nested = "[".repeat(depth) + "]".repeat(depth);
     const memory = parseJson(`{"a":${nested}}`) as JsonObject;
-    expect(encodeListFile({ ...SIMPLE, memory }, "1.2.3", SEAL)).toBeUndefined();
+    expect(encodedAtOnce({ ...SIMPLE, memory }, SEAL)).toBeUndefined();
     expect(reasonOf(sealed(nested))).toBe("it is nested too deeply");
   });
 
@@ -237,16 +249,15 @@ describe("a file of lists", () => {
 
   test("has the same content where only the times of its lists differ", () => {
     const at = (fetchedAt: number) =>
-      encodeListFile(
+      encodedAtOnce(
         { ...SIMPLE, scopes: new Map([["shared", new Map([["tools", { ...TOOLS, fetchedAt }]])]]) },
-        "1.2.3",
         SEAL,
       );
     expect(at(1)?.content).toBe(at(2)?.content);
     expect(at(1)?.text).not.toBe(at(2)?.text);
     const read = decode(encode(SIMPLE));
     expect(read.ok && read.content).toBe(at(1)?.content);
-    expect(encodeListFile({ ...SIMPLE, startFailed: true }, "1.2.3", SEAL)?.content).not.toBe(at(1)?.content);
+    expect(encodedAtOnce({ ...SIMPLE, startFailed: true }, SEAL)?.content).not.toBe(at(1)?.content);
   });
 
   test("under a right seal never throws, whatever it holds", () => {

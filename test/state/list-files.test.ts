@@ -169,8 +169,8 @@ describe("what one run keeps of a server", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const written: string[] = [];
-      const createFile = async (path: string, text: string): Promise<void> => {
-        written.push(text);
+      const createFile = async (path: string, text: readonly string[]): Promise<void> => {
+        written.push(text.join(""));
         await writeFile(path, text, { mode: 0o600 });
       };
       const { files } = run({ createFile });
@@ -209,8 +209,8 @@ describe("what one run keeps of a server", () => {
     try {
       const begun: string[] = [];
       const proceed: (() => void)[] = [];
-      const createFile = async (path: string, text: string): Promise<void> => {
-        begun.push(text);
+      const createFile = async (path: string, text: readonly string[]): Promise<void> => {
+        begun.push(text.join(""));
         await new Promise<void>((resolve) => proceed.push(resolve));
         await writeFile(path, text, { mode: 0o600 });
       };
@@ -365,8 +365,8 @@ describe("a folder that cannot be used", () => {
     "any more (%s) is named once, and keeps what it has",
     async (code) => {
       await keep(run(), knowing("add"));
-      const createFile = async (path: string, text: string): Promise<void> => {
-        if (code !== "EROFS") await writeFile(path, text.slice(0, 100));
+      const createFile = async (path: string, text: readonly string[]): Promise<void> => {
+        if (code !== "EROFS") await writeFile(path, text.join("").slice(0, 100));
         throw Object.assign(new Error("it failed"), { code });
       };
       const full = run({ createFile });
@@ -381,7 +381,7 @@ describe("a folder that cannot be used", () => {
 
   test("for a while is used as soon as it can be", async () => {
     let isFull = true;
-    const createFile = async (path: string, text: string): Promise<void> => {
+    const createFile = async (path: string, text: readonly string[]): Promise<void> => {
       if (isFull) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
       await writeFile(path, text, { mode: 0o600 });
     };
