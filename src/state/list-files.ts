@@ -5,6 +5,7 @@ import { open, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ServerConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
+import { withTimeout } from "../core/stop.js";
 import { canonicalText } from "../wire/json-text.js";
 import { DRAFT_SUFFIX, removeOldFiles } from "./old-files.js";
 import { codeOf } from "./own-file.js";
@@ -54,9 +55,9 @@ export class ListFiles {
     });
   }
 
-  /** Resolves when nothing is written or removed any more. */
+  /** Resolves when nothing is written or removed any more, or the disk does not answer for CLOSE_MS. */
   async close(): Promise<void> {
-    await Promise.all([this.#writes, this.#cleaning]);
+    await withTimeout(CLOSE_MS, Promise.all([this.#writes, this.#cleaning]));
   }
 
   #openFolder(): void {
@@ -118,6 +119,7 @@ export class ListFiles {
   }
 }
 
+const CLOSE_MS = 5_000;
 const SUFFIX = ".lists";
 const NAME_LENGTH = 32;
 

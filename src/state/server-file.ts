@@ -1,6 +1,6 @@
 /** What is kept of one server between two runs of the gateway, and when is it written? */
-import { utimesSync } from "node:fs";
-import { utimes } from "node:fs/promises";
+import { lutimesSync } from "node:fs";
+import { lutimes } from "node:fs/promises";
 import type { KnownLists, KnownListsStore, KnownServer } from "../catalog/known-lists.js";
 import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "../catalog/list-file.js";
 import type { Logger } from "../core/logger.js";
@@ -118,7 +118,7 @@ export class ServerFile implements KeptServer {
     if (this.#digest === undefined) return;
     const now = new Date();
     // Without the file, which may have been taken for old, there is nothing to mark.
-    await utimes(this.#options.path, now, now).catch(() => {});
+    await lutimes(this.#options.path, now, now).catch(() => {});
   }
 
   #save(): void {
@@ -147,7 +147,7 @@ export class ServerFile implements KeptServer {
 function markUsed(path: string): void {
   const now = new Date();
   try {
-    utimesSync(path, now, now);
+    lutimesSync(path, now, now);
   } catch {
     // A folder that cannot be written is reported at the first write.
   }

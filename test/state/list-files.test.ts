@@ -379,6 +379,19 @@ describe("a folder that cannot be used", () => {
     },
   );
 
+  test("because it does not answer holds up the end of the gateway for seconds only", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    try {
+      const one = run({ createFile: () => new Promise(() => {}) });
+      const closed = keep(one, knowing("add")).then(() => one.files.close());
+      await vi.advanceTimersByTimeAsync(10_000);
+      await closed;
+      expect(names()).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("for a while is used as soon as it can be", async () => {
     let isFull = true;
     const createFile = async (path: string, text: readonly string[]): Promise<void> => {
