@@ -7,7 +7,7 @@ import type { KnownServer } from "./known-lists.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
 
 /** Takes the parts of a text, and gives a digest of them all. */
-export interface Digest {
+interface Digest {
   update(part: string | Uint8Array): unknown;
   digest(encoding: "hex"): string;
 }
