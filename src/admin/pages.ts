@@ -95,7 +95,7 @@ export interface Pages {
 /** The pages of one gateway; each returns the current state. */
 export interface AdminPages extends Pages {
   readonly status: () => StatusPage;
-  readonly servers: () => readonly ServerRow[];
+  readonly servers: () => Promise<readonly ServerRow[]>;
   readonly catalog: () => CatalogPage;
   readonly sessions: () => readonly SessionRow[];
   readonly questions: () => readonly QuestionRow[];

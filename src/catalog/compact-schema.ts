@@ -23,36 +23,33 @@ const BY_NAME = new Set([
  * @param known what a description may repeat: the name of the schema, the description of its tool
  */
 export function compactSchema(schema: JsonObject, known: readonly string[] = []): JsonObject {
-  return new Compaction(!refersIntoExamples(schema)).schema(schema, known);
+  return new Compaction(schema).schema(schema, known);
 }
 
 class Compaction {
-  readonly #dropsExamples: boolean;
+  readonly #whole: JsonObject;
+  #keepsExamples: boolean | undefined;
 
-  constructor(dropsExamples: boolean) {
-    this.#dropsExamples = dropsExamples;
+  constructor(whole: JsonObject) {
+    this.#whole = whole;
   }
 
   schema(schema: JsonObject, known: readonly string[]): JsonObject {
-    let changed = false;
-    const members = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
-      const kept = this.#member(keyword, value, known);
-      changed ||= kept !== value;
-      return kept === undefined ? [] : [[keyword, kept]];
-    });
-    return changed ? Object.fromEntries(members) : schema;
+    return mapMembers(schema, (keyword, value) => this.#member(keyword, value, known));
   }
 
   /** Undefined where the member is left out. */
   #member(keyword: string, value: unknown, known: readonly string[]): unknown {
     if (keyword === "title" || keyword === "$comment") return typeof value === "string" ? undefined : value;
-    if (keyword === "examples") return this.#dropsExamples && Array.isArray(value) ? undefined : value;
+    if (keyword === "examples") return Array.isArray(value) && !this.#hasReferences() ? undefined : value;
     if (keyword === "description" && typeof value === "string") {
       return isRepetition(value, known) ? undefined : cutText(value, SCHEMA_DESCRIPTION_LENGTH);
     }
     if (Array.isArray(value) && LIST.has(keyword)) return this.#list(value);
     if (!isObject(value)) return value;
-    if (BY_NAME.has(keyword)) return this.#byName(value);
+    if (BY_NAME.has(keyword)) {
+      return mapMembers(value, (name, each) => (isObject(each) ? this.schema(each, [name]) : each));
+    }
     return ONE.has(keyword) ? this.schema(value, []) : value;
   }
 
@@ -61,21 +58,33 @@ class Compaction {
     return compact.some((each, index) => each !== schemas[index]) ? compact : schemas;
   }
 
-  #byName(schemas: JsonObject): JsonObject {
-    let changed = false;
-    const members = Object.entries(schemas).map(([name, each]): [string, unknown] => {
-      const compact = isObject(each) ? this.schema(each, [name]) : each;
-      changed ||= compact !== each;
-      return [name, compact];
-    });
-    return changed ? Object.fromEntries(members) : schemas;
+  /** A reference can lead to a schema among the examples, which then stay. */
+  #hasReferences(): boolean {
+    this.#keepsExamples ??= refersIntoExamples(this.#whole);
+    return this.#keepsExamples;
   }
+}
+
+/** The object with `change` applied to each value, without members for which it gives undefined; the same object where nothing changes. */
+function mapMembers(object: JsonObject, change: (key: string, value: unknown) => unknown): JsonObject {
+  let changed: [string, unknown][] | undefined;
+  const entries = Object.entries(object);
+  for (const [at, [key, value]] of entries.entries()) {
+    const next = change(key, value);
+    if (next !== value) changed ??= entries.slice(0, at);
+    if (next !== undefined) changed?.push([key, next]);
+  }
+  return changed === undefined ? object : Object.fromEntries(changed);
 }
 
 /** Whether a description says no more than what is known: `user_id`, "User ID." and "The user id" are one. */
 function isRepetition(description: string, known: readonly string[]): boolean {
+  if (description === "") return true;
+  // The words of a text that is much longer, such as that of most parameters, are not compared: it says more.
+  const near = known.filter(({ length }) => description.length <= length * 2 + "the ".length);
+  if (near.length === 0) return false;
   const words = wordsOf(description);
-  return words === "" || known.some((each) => wordsOf(each) === words);
+  return near.some((each) => wordsOf(each) === words);
 }
 
 const wordsOf = (text: string): string =>
@@ -84,7 +93,6 @@ const wordsOf = (text: string): string =>
     .replace(/^(?:the|an?)\s/, "")
     .replace(/[^\p{L}\p{N}]/gu, "");
 
-/** A reference can lead to a schema among the examples, which then stay. */
 function refersIntoExamples(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(refersIntoExamples);
   if (!isObject(value)) return false;

@@ -75,7 +75,8 @@ export function createStatusPages({
         servers: pipeline().catalog.status(),
       };
     },
-    servers() {
+    async servers() {
+      await costs.prepare(pipeline().catalog.view(OPERATOR_CLIENT).list("tools"));
       const { servers, catalog } = pipeline();
       const lists = new Map(catalog.status().map((status) => [status.name, status]));
       const tools = costs.byServer(catalog.view(OPERATOR_CLIENT).list("tools"));

@@ -5,6 +5,7 @@ import { Stop, type StopSignal } from "../core/stop.js";
 import { estimateTokens } from "../core/token-estimate.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
 import type { Pipeline } from "../gateway/pipeline.js";
+import { runSteps } from "../runtime/cooperative-yield.js";
 import { cliLists, type OnServer } from "./cli-calls.js";
 import { type PrincipalQuery, supposedClient } from "./explain.js";
 import { type Saving, shorteningSavings } from "./token-savings.js";
@@ -82,14 +83,15 @@ export async function tokenReport(
   await cliLists(pipeline, "tools", { as, onServer, signal });
   const { catalog, config } = pipeline();
   const client = as === undefined ? CLI_CLIENT : supposedClient(as, config.auth);
-  const { entries } = catalog.view(client).list("tools");
+  const list = catalog.view(client).list("tools");
+  await costs.prepare(list);
   return {
     endpoints: ["", ...Object.keys(config.profiles)].map((name) => ({
       name,
       path: `${config.listen.http.path}${name === "" ? "" : `/${encodeURIComponent(name)}`}`,
       ...endpointTokens(catalog, atEndpoint(client, name), costs),
     })),
-    tools: entries
+    tools: list.entries
       .map(({ route, item }): ToolTokens => {
         const { exposed: name, upstream: server, target } = route;
         const counts = calls?.of(server);
@@ -97,7 +99,7 @@ export async function tokenReport(
         return { name, server, target, ...costs.of(item), ...called };
       })
       .toSorted((a, b) => b.tokens - a.tokens),
-    savings: shorteningSavings(entries, config.servers, costs),
+    savings: await runSteps(shorteningSavings(list, config.servers, costs)),
     ...(calls !== undefined && {
       counted: {
         since: calls.since.toISOString(),

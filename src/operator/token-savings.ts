@@ -1,8 +1,9 @@
 /** How many tokens would shorter definitions save? */
 import type { DefinitionCosts } from "../catalog/definition-cost.js";
 import { type Shortening, shortenTool } from "../catalog/shortened-tools.js";
-import type { ExposedItem } from "../catalog/view.js";
+import type { Snapshot } from "../catalog/view.js";
 import type { ServerConfig } from "../config/config.js";
+import { type Steps, Work } from "../runtime/cooperative-yield.js";
 
 /** A setting of the config that saves tokens. */
 export interface Saving {
@@ -19,34 +20,32 @@ const DESCRIPTION_LENGTH = 300;
 const MIN_TOKENS = 100;
 
 /** What `schemas.compact` and `descriptions.maxLength` at the top level would save. */
-export function shorteningSavings(
-  tools: readonly ExposedItem[],
+export function* shorteningSavings(
+  list: Pick<Snapshot, "entries">,
   servers: readonly ServerConfig[],
   costs: DefinitionCosts,
-): readonly Saving[] {
+): Steps<readonly Saving[]> {
   const configs = new Map(servers.map((server) => [server.name, server]));
-  const savedBy = (shortening: Shortening, applies: (server: ServerConfig) => boolean): number =>
-    tools.reduce((saved, { route, item }) => {
-      const config = configs.get(route.upstream);
-      if (config === undefined || !applies(config)) return saved;
-      const isOwnDescription = config.overrides?.[route.target]?.description === undefined;
-      const short = shortenTool(item, shortening, isOwnDescription);
-      return short === item ? saved : saved + costs.of(item).tokens - costs.of(short).tokens;
-    }, 0);
+  const work = new Work();
+  const saved = { description: 0, schemas: 0 };
+  for (const { route, item } of list.entries) {
+    const config = configs.get(route.upstream);
+    if (config === undefined) continue;
+    const { shortening, overrides } = config;
+    const isOwnDescription = overrides?.[route.target]?.description === undefined;
+    const { bytes, tokens } = costs.of(item);
+    const savedBy = (setting: Shortening): number => {
+      const short = shortenTool(item, setting, isOwnDescription);
+      return short === item ? 0 : tokens - costs.of(short).tokens;
+    };
+    if (shortening?.descriptionLength === undefined)
+      saved.description += savedBy({ descriptionLength: DESCRIPTION_LENGTH, compactSchemas: false });
+    if (shortening?.compactSchemas !== true) saved.schemas += savedBy({ compactSchemas: true });
+    yield* work.spend(bytes);
+  }
   const savings: readonly Saving[] = [
-    {
-      key: "descriptions.maxLength",
-      value: DESCRIPTION_LENGTH,
-      tokens: savedBy(
-        { descriptionLength: DESCRIPTION_LENGTH, compactSchemas: false },
-        ({ shortening }) => shortening?.descriptionLength === undefined,
-      ),
-    },
-    {
-      key: "schemas.compact",
-      value: true,
-      tokens: savedBy({ compactSchemas: true }, ({ shortening }) => shortening?.compactSchemas !== true),
-    },
+    { key: "descriptions.maxLength", value: DESCRIPTION_LENGTH, tokens: saved.description },
+    { key: "schemas.compact", value: true, tokens: saved.schemas },
   ];
   return savings.filter(({ tokens }) => tokens >= MIN_TOKENS);
 }

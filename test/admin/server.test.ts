@@ -20,7 +20,7 @@ const pages: AdminPages = {
     ready: true,
     reasons: [],
   }),
-  servers: () => [{ name: "files", transport: "stdio", state: "ready", required: false }],
+  servers: async () => [{ name: "files", transport: "stdio", state: "ready", required: false }],
   catalog: () => ({
     tools: [{ name: "files__read", server: "files" }],
     prompts: [],
@@ -105,7 +105,7 @@ describe("the API", () => {
       const { url } = await started();
       const response = await fetch(`${url}/api/v1/${name}`);
       expect(response.headers.get("content-type")).toContain("application/json");
-      expect(await response.json()).toEqual(pages[name]());
+      expect(await response.json()).toEqual(await pages[name]());
     },
   );
 
