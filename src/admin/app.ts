@@ -33,7 +33,8 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 export function adminRequests(
   settings: AdminListenerOptions,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  return getRequestListener(adminApp(settings).fetch);
+  // The classes that Hono puts in the place of the global ones would be in those of routes that are loaded later.
+  return getRequestListener(adminApp(settings).fetch, { overrideGlobalObjects: false });
 }
 
 /** The routes of the listener; exported for a test that visits each. */
