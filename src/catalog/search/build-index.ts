@@ -1,6 +1,7 @@
 /** How is the search index of a tool list built without blocking other calls? In steps, each of which takes 1 to 5 ms. */
 import { runSteps, type Steps } from "../../runtime/cooperative-yield.js";
 import { PostingsBuilder } from "./postings.js";
+import { stemSynonyms } from "./synonyms.js";
 import type { Stems } from "./terms.js";
 import { ToolIndex } from "./tool-index.js";
 import { FIELDS, fieldTerms, type SearchableTool } from "./tool-text.js";
@@ -30,6 +31,7 @@ export function buildToolIndex(
 
 function* building(tools: readonly SearchableTool[], signal: AbortSignal | undefined): Steps<ToolIndex> {
   const stems: Stems = new Map();
+  const synonyms = yield* abortable(stemSynonyms(stems), signal);
   const postings = new PostingsBuilder();
   let work = 0;
   for (const [entry, tool] of tools.entries()) {
@@ -45,12 +47,17 @@ function* building(tools: readonly SearchableTool[], signal: AbortSignal | undef
     work += 20;
     for (const terms of fields) work += terms.length;
   }
-  const steps = postings.sorted(POSTINGS_IN_STEP);
-  for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done === true) return new ToolIndex(tools, step.value);
+  return new ToolIndex(tools, yield* abortable(postings.sorted(POSTINGS_IN_STEP), signal), synonyms);
+}
+
+function* abortable<Value>(steps: Steps<Value>, signal: AbortSignal | undefined): Steps<Value> {
+  let step = steps.next();
+  while (step.done !== true) {
     yield;
     signal?.throwIfAborted();
+    step = steps.next();
   }
+  return step.value;
 }
 
 /** How often each term occurs, by the weights of the fields and the lengths of the texts (BM25F). */

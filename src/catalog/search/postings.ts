@@ -1,5 +1,6 @@
 /** Which entries have a term, and how much does it count in each? Kept in two typed arrays for all terms together. */
 import type { Steps } from "../../runtime/cooperative-yield.js";
+import { resized } from "./resized.js";
 
 /** The entries of each term, in ascending order. */
 export class Postings {
@@ -77,14 +78,8 @@ export class PostingsBuilder {
 
   #grow(): void {
     const length = this.#numbers.length * 2;
-    const numbers = new Uint32Array(length);
-    numbers.set(this.#numbers);
-    const entries = new Uint32Array(length);
-    entries.set(this.#entries);
-    const weights = new Float32Array(length);
-    weights.set(this.#weights);
-    this.#numbers = numbers;
-    this.#entries = entries;
-    this.#weights = weights;
+    this.#numbers = resized(this.#numbers, new Uint32Array(length));
+    this.#entries = resized(this.#entries, new Uint32Array(length));
+    this.#weights = resized(this.#weights, new Float32Array(length));
   }
 }

@@ -1,19 +1,82 @@
-/** Which terms does a query ask for, and which others mean the same? */
-import { termsOf } from "./terms.js";
+/** What does a query ask for: which concepts, and which of them together? */
+import { type QueryTerm, REQUEST_WORDS, type Synonyms } from "./synonyms.js";
+import { MAX_TEXT_LENGTH, termsOf } from "./terms.js";
 
-/** A term of a query. */
-interface QueryTerm {
-  readonly term: string;
-  readonly weight: number;
+/** What one word of a query asks for: the one of these terms counts that counts most. The word itself is first. */
+export type Concept = readonly [QueryTerm, ...QueryTerm[]];
+
+/** A query that was read. */
+export interface Query {
+  readonly concepts: readonly Concept[];
+  /** The concepts of each thing that is asked for, as indexes; empty where it is one thing. */
+  readonly parts: readonly (readonly number[])[];
 }
 
-/** What one word of a query asks for: the best of these terms counts. */
-export type Concept = readonly QueryTerm[];
-
 /** Distinct concepts of a query that are searched. */
-const MAX_CONCEPTS = 64;
+const MAX_CONCEPTS = 256;
+/** A part with fewer concepts is none of its own. */
+const MIN_CONCEPTS = 2;
+/** The terms of the longest phrase. */
+const MAX_PHRASE = 3;
 
-/** The concepts of a query in the order of its words, each once. */
-export function conceptsOf(query: string): readonly Concept[] {
-  return [...new Set(termsOf(query))].slice(0, MAX_CONCEPTS).map((term) => [{ term, weight: 1 }]);
+const SENTENCE_END = /[.?!;\n]+(?=\s|$)/;
+const CONJUNCTION = /\b(?:and|then)\b|[&,]/i;
+const FIRST_WORD = /^\s*(?:(?:and|then|also|please|finally|lastly|next|afterwards|to)\s+)*([a-z]+)/i;
+
+/** Reads a query. Nothing of it depends on the tools. */
+export function readQuery(text: string, synonyms: Synonyms): Query {
+  const found = new Map<string, { number: number; concept: Concept }>();
+  const parts: (readonly number[])[] = [];
+  for (const part of partsOf(text.slice(0, MAX_TEXT_LENGTH))) {
+    const numbers = new Set<number>();
+    for (const [key, concept] of conceptsOf(termsOf(part), synonyms)) {
+      let known = found.get(key);
+      if (known === undefined) {
+        if (found.size === MAX_CONCEPTS) continue;
+        known = { number: found.size, concept };
+        found.set(key, known);
+      }
+      numbers.add(known.number);
+    }
+    if (numbers.size >= MIN_CONCEPTS) parts.push([...numbers]);
+  }
+  return {
+    concepts: [...found.values()].map(({ concept }) => concept),
+    parts: parts.length > 1 ? parts : [],
+  };
+}
+
+/** Sentences, and what follows a conjunction where that begins another request. */
+function partsOf(text: string): readonly string[] {
+  return text.split(SENTENCE_END).flatMap((sentence) => {
+    const parts: string[] = [];
+    for (const piece of sentence.split(CONJUNCTION)) {
+      const first = FIRST_WORD.exec(piece)?.[1]?.toLowerCase() ?? "";
+      if (parts.length === 0 || REQUEST_WORDS.has(first)) parts.push(piece);
+      else parts[parts.length - 1] += ` ${piece}`;
+    }
+    return parts;
+  });
+}
+
+/** The concepts of terms that follow each other, by a key that is the same for the same concept. */
+function conceptsOf(terms: readonly string[], synonyms: Synonyms): ReadonlyMap<string, Concept> {
+  const concepts = new Map<string, Concept>();
+  for (const term of terms) {
+    if (!concepts.has(term)) concepts.set(term, [{ term, weight: 1 }, ...synonyms.of(term)]);
+    for (const spelled of synonyms.spelledOut(term)) {
+      if (!concepts.has(spelled.term)) concepts.set(spelled.term, [spelled]);
+    }
+  }
+  for (let at = 1; at < terms.length; at++) {
+    // `pull request` asks for `pr` too, and `file system` for `filesystem`.
+    for (let length = 2; length <= Math.min(MAX_PHRASE, at + 1); length++) {
+      const phrase = terms.slice(at + 1 - length, at + 1).join(" ");
+      const [first, ...others] = synonyms.of(phrase);
+      if (first !== undefined) concepts.set(phrase, [first, ...others]);
+    }
+    const joined = `${terms[at - 1]}${terms[at]}`;
+    if (!concepts.has(joined)) concepts.set(joined, [{ term: joined, weight: 1 }]);
+  }
+  return concepts;
 }

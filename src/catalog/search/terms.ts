@@ -17,6 +17,8 @@ const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]+/gu;
 const LATIN_WORD = /^[a-z]{3,}$/;
+/** Words that the stemmer takes for a form of another one: `news` for `new`. */
+const UNSTEMMED: ReadonlySet<string> = new Set(["news", "species", "series", "axis"]);
 
 /** Stems of words that were met, for a caller with many texts; it belongs to that caller. */
 export type Stems = Map<string, string>;
@@ -40,7 +42,7 @@ export function termsOf(text: string, stems?: Stems): readonly string[] {
 export function stemOf(word: string, stems?: Stems): string {
   const known = stems?.get(word);
   if (known !== undefined) return known;
-  const stem = LATIN_WORD.test(word) ? stemmer(word) : word;
+  const stem = LATIN_WORD.test(word) && !UNSTEMMED.has(word) ? stemmer(word) : word;
   stems?.set(word, stem);
   return stem;
 }

@@ -1,6 +1,8 @@
 /** Which tools of a list fit a query best? One index for a list, and a view of it for each set of visible tools. */
 import type { Postings } from "./postings.js";
-import { type Concept, conceptsOf } from "./query.js";
+import { readQuery } from "./query.js";
+import { Scorer, type Visible } from "./scores.js";
+import type { Synonyms } from "./synonyms.js";
 import type { SearchableTool } from "./tool-text.js";
 
 /** What is searched for. */
@@ -33,18 +35,15 @@ export interface SearchResult {
 export class ToolIndex {
   /** The view of a client that sees the whole list. */
   readonly all: ToolView;
-  /** The scores of entries during a search, which is synchronous; all 0 between two searches. */
-  readonly scores: Float64Array;
-  /** The same of one concept. */
-  readonly conceptScores: Float64Array;
+  readonly scorer: Scorer;
   readonly #byName = new Map<string, number[]>();
 
   constructor(
     readonly tools: readonly SearchableTool[],
-    readonly postings: Postings,
+    postings: Postings,
+    readonly synonyms: Synonyms,
   ) {
-    this.scores = new Float64Array(tools.length);
-    this.conceptScores = new Float64Array(tools.length);
+    this.scorer = new Scorer(postings, tools.length);
     for (const [entry, { name }] of tools.entries()) {
       const folded = name.toLowerCase();
       this.#byName.set(folded, [...(this.#byName.get(folded) ?? []), entry]);
@@ -71,96 +70,55 @@ export class ToolIndex {
  */
 export class ToolView {
   readonly #index: ToolIndex;
-  /** 1 for each visible entry; undefined where all are. */
-  readonly #visible: Uint8Array | undefined;
-  /** The number of visible tools. */
-  readonly size: number;
+  readonly #visible: Visible;
 
   constructor(index: ToolIndex, isVisible: ((entry: number) => boolean) | undefined) {
     this.#index = index;
-    this.#visible = isVisible && Uint8Array.from(index.tools, (_, entry) => (isVisible(entry) ? 1 : 0));
-    this.size = this.#visible?.reduce((count, one) => count + one, 0) ?? index.tools.length;
+    const bits = isVisible && Uint8Array.from(index.tools, (_, entry) => (isVisible(entry) ? 1 : 0));
+    this.#visible = { bits, size: bits?.reduce((count, bit) => count + bit, 0) ?? index.tools.length };
   }
 
-  /** Finds the tools that fit `query`, in any language; a query without a known word finds nothing. */
+  /** The number of visible tools. */
+  get size(): number {
+    return this.#visible.size;
+  }
+
+  /** Finds the tools that fit `query`; a query of which no tool has a word finds nothing. */
   search(query: string, { server, limit }: SearchOptions): SearchResult {
-    const { tools, scores } = this.#index;
+    const { tools, scorer, synonyms } = this.#index;
     const passes = (entry: number): boolean => server === undefined || tools[entry]?.server.name === server;
     const named = this.#index.named(query.trim()).find((entry) => this.#isVisible(entry) && passes(entry));
     const best: Hit[] = [];
     let total = 0;
-    for (const entry of this.#score(conceptsOf(query))) {
-      const score = scores[entry] ?? 0;
-      scores[entry] = 0;
-      if (entry === named || !passes(entry)) continue;
+    scorer.score(readQuery(query, synonyms), this.#visible, (entry, score) => {
+      if (entry === named || !passes(entry)) return;
       total += 1;
-      insert(best, { entry, score, isNamed: false }, limit);
-    }
+      const worst = best[limit - 1];
+      if (worst === undefined || isBetter(entry, score, worst))
+        insert(best, { entry, score, isNamed: false }, limit);
+    });
     if (named === undefined) return { hits: best, total };
     const hit: Hit = { entry: named, score: Number.POSITIVE_INFINITY, isNamed: true };
     return { hits: [hit, ...best].slice(0, limit), total: total + 1 };
   }
 
   #isVisible(entry: number): boolean {
-    return this.#visible === undefined || this.#visible[entry] === 1;
-  }
-
-  /** Adds up the scores of all visible entries that have a term; returns those entries. */
-  #score(concepts: readonly Concept[]): readonly number[] {
-    const { scores, conceptScores } = this.#index;
-    const touched: number[] = [];
-    for (const concept of concepts) {
-      const inConcept: number[] = [];
-      for (const { term, weight } of concept) this.#take(term, weight, inConcept);
-      for (const entry of inConcept) {
-        if (scores[entry] === 0) touched.push(entry);
-        scores[entry] = (scores[entry] ?? 0) + (conceptScores[entry] ?? 0);
-        conceptScores[entry] = 0;
-      }
-    }
-    return touched;
-  }
-
-  /** Notes for each visible entry that has the term how much that counts, where it counts more than another one did. */
-  #take(term: string, weight: number, inConcept: number[]): void {
-    const { postings, conceptScores } = this.#index;
-    const { entries, weights } = postings;
-    const [start, end] = postings.rangeOf(term);
-    const visible = this.#visible;
-    let having = end - start;
-    if (visible !== undefined) {
-      having = 0;
-      for (let at = start; at < end; at++) having += visible[entries[at] ?? 0] ?? 0;
-    }
-    if (having === 0) return;
-    const value = weight * rarity(having, this.size);
-    for (let at = start; at < end; at++) {
-      const entry = entries[at] ?? 0;
-      if (visible !== undefined && visible[entry] === 0) continue;
-      const score = value * (weights[at] ?? 0);
-      const known = conceptScores[entry] ?? 0;
-      if (known === 0) inConcept.push(entry);
-      if (score > known) conceptScores[entry] = score;
-    }
+    return this.#visible.bits === undefined || this.#visible.bits[entry] === 1;
   }
 }
-
-/** How much a term tells (BM25): much where few of the tools have it, and always more than nothing. */
-const rarity = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
 
 /** Puts a hit where it belongs among the best ones. */
 function insert(best: Hit[], hit: Hit, limit: number): void {
-  const worst = best[limit - 1];
-  if (worst !== undefined && !isBetter(hit, worst)) return;
-  let at = Math.min(best.length, limit);
-  if (at === limit) at -= 1;
+  if (limit === 0) return;
+  let at = Math.min(best.length, limit - 1);
   for (; at > 0; at--) {
     const before = best[at - 1];
-    if (before === undefined || !isBetter(hit, before)) break;
+    if (before === undefined || !isBetter(hit.entry, hit.score, before)) break;
     best[at] = before;
   }
-  if (limit > 0) best[at] = hit;
+  best[at] = hit;
 }
 
-const isBetter = (one: Hit, other: Hit): boolean =>
-  one.score > other.score || (one.score === other.score && one.entry < other.entry);
+/** Of equally good ones the first in the list is better. */
+const isBetter = (entry: number, score: number, other: Hit): boolean =>
+  score > other.score || (score === other.score && entry < other.entry);

@@ -59,17 +59,12 @@ export function fieldTerms(
   ];
 }
 
-/**
- * The words of a name but for those of its server at the front, and each two neighbours as one word: `file_system`
- * is found as `filesystem`.
- */
+/** The words of a name but for those of its server at the front. */
 function nameTerms(name: string, server: string, stems: Stems): readonly string[] {
   const words = wordsOf(name);
   const prefix = wordsOf(server);
   const isPrefixed = prefix.length < words.length && prefix.every((word, at) => words[at] === word);
-  const own = isPrefixed ? words.slice(prefix.length) : words;
-  const pairs = own.slice(1).map((word, at) => `${own[at]}${word}`);
-  return [...own, ...pairs].map((word) => stemOf(word, stems));
+  return (isPrefixed ? words.slice(prefix.length) : words).map((word) => stemOf(word, stems));
 }
 
 /** The names and descriptions of all parameters, nested ones too, within the limits. */

@@ -1,0 +1,129 @@
+/**
+ * `npm run bench:search [-- DIR]`: building an index of 10,000 tools in steps, and searching it. The tools are variants of
+ * those of Seal-Tools in DIR (see `npm run search:quality`) and its multi-sentence queries; without DIR made-up ones.
+ * Exits non-zero where a query takes more than 2 ms at p99 or a step of the build more than 10 ms.
+ */
+import { build } from "../scripts/build.mjs";
+import { searchSets } from "../scripts/search-sets.mjs";
+
+const TOOLS = 10_000;
+const SERVERS = 200;
+const MAX_QUERY_MS = 2;
+const MAX_STEP_MS = 10;
+const ROUNDS = 5;
+
+build();
+const { buildToolIndex } = await import("../dist/catalog/search/build-index.js");
+
+const [folder] = process.argv.slice(2);
+const { tools: given, queries } = folder === undefined ? madeUp() : seal(folder);
+const servers = Array.from({ length: SERVERS }, (_, at) => ({ name: `server-${at}` }));
+const tools = Array.from({ length: TOOLS }, (_, at) => variant(given[at % given.length], at));
+
+const builds = [];
+for (let round = 0; round < ROUNDS; round += 1) builds.push(await measureBuild());
+const index = await buildToolIndex(tools);
+const half = index.viewOf((entry) => entry % 2 === 0);
+console.log(`${TOOLS} tools of ${SERVERS} servers, ${queries.length} queries of ${meanWords(queries)} words`);
+const median = builds.sort((a, b) => a.total - b.total)[Math.floor(ROUNDS / 2)];
+console.log(
+  `index: ${ms(median.total)} in ${median.steps} steps, the longest ${ms(median.longest)}; ${heap()} on the heap`,
+);
+let failed = median.longest > MAX_STEP_MS;
+for (const [name, view] of [
+  ["all tools", index.all],
+  ["a view of half of them", half],
+]) {
+  const times = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const query of queries) {
+      const begun = performance.now();
+      view.search(query, { limit: 8 });
+      if (round > 0) times.push(performance.now() - begun);
+    }
+  }
+  times.sort((a, b) => a - b);
+  const at = (share) => times[Math.floor(times.length * share)];
+  console.log(`query, ${name}: p50 ${ms(at(0.5))}, p99 ${ms(at(0.99))}, longest ${ms(times.at(-1))}`);
+  failed ||= at(0.99) > MAX_QUERY_MS;
+}
+if (failed) process.exitCode = 1;
+
+/** A step is what runs between two turns of the event loop. */
+async function measureBuild() {
+  let longest = 0;
+  let steps = 0;
+  let running = true;
+  let last = performance.now();
+  const turn = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    steps += 1;
+    if (running) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const begun = performance.now();
+  await buildToolIndex(tools);
+  running = false;
+  return { total: performance.now() - begun, longest, steps };
+}
+
+function heap() {
+  return `${Math.round(process.memoryUsage().heapUsed / 1024 / 1024)} MiB`;
+}
+
+function meanWords(texts) {
+  return Math.round(texts.reduce((sum, text) => sum + text.split(/\s+/).length, 0) / texts.length);
+}
+
+function ms(value) {
+  return `${value.toFixed(2)} ms`;
+}
+
+/** The first tools unchanged, then the same under other names. */
+function variant({ name, tool }, at) {
+  const server = servers[at % SERVERS];
+  const version = Math.floor(at / given.length);
+  const own = version === 0 ? name : `${name}_v${version + 1}`;
+  return { name: `${server.name}__${own}`, server, tool: { ...tool, name: `${server.name}__${own}` } };
+}
+
+function seal(path) {
+  const set = searchSets(path)
+    .find(({ name }) => name === "Seal dev")
+    .read();
+  return { tools: set.tools, queries: set.queries.map(({ query }) => query) };
+}
+
+/** Names and descriptions of verbs and things, of which few are frequent, as in real catalogs. */
+function madeUp() {
+  const verbs = "get list create update delete search send export import analyze schedule approve".split(" ");
+  const things = Array.from({ length: 600 }, (_, at) => `${syllables(at)} ${syllables(at * 7 + 3)}`);
+  let seed = 1;
+  const random = (count) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return Math.floor((seed / 2_147_483_647) ** 2 * count);
+  };
+  const text = (count) => Array.from({ length: count }, () => things[random(things.length)]).join(" of the ");
+  const made = Array.from({ length: 4_000 }, () => {
+    const name = `${verbs[random(verbs.length)]}_${things[random(things.length)].replace(" ", "_")}`;
+    const properties = Object.fromEntries(
+      Array.from({ length: 5 }, () => [
+        things[random(things.length)].replace(" ", "_"),
+        { type: "string", description: text(4) },
+      ]),
+    );
+    return { name, tool: { name, description: text(10), inputSchema: { type: "object", properties } } };
+  });
+  const queries = Array.from(
+    { length: 700 },
+    () => `${verbs[random(verbs.length)]} ${text(3)} and send ${text(2)}`,
+  );
+  return { tools: made, queries };
+}
+
+function syllables(at) {
+  const parts = ["ka", "lo", "mi", "tur", "ves", "ban", "der", "sol", "nim", "pra", "gel", "hox"];
+  return `${parts[at % 12]}${parts[Math.floor(at / 12) % 12]}${parts[(at * 5) % 12]}`;
+}
