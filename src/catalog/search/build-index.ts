@@ -15,8 +15,8 @@ export interface BuildOptions {
 /** How fast a term stops counting more where it is repeated. */
 const K1 = 1.2;
 /** The work of one step: terms that are indexed, or postings that are sorted. */
-const TERMS_IN_STEP = 4_000;
-const POSTINGS_IN_STEP = 100_000;
+const TERMS_IN_STEP = 2_000;
+const POSTINGS_IN_STEP = 65_536;
 
 /**
  * Builds the index of a list. The same list gives the same index in every process; `entry` in its results is the index
@@ -33,6 +33,7 @@ function* building(tools: readonly SearchableTool[], signal: AbortSignal | undef
   const stems: Stems = new Map();
   const synonyms = yield* abortable(stemSynonyms(stems), signal);
   const postings = new PostingsBuilder();
+  const byName = new Map<string, number[]>();
   let work = 0;
   for (const [entry, tool] of tools.entries()) {
     if (work > TERMS_IN_STEP) {
@@ -40,6 +41,10 @@ function* building(tools: readonly SearchableTool[], signal: AbortSignal | undef
       signal?.throwIfAborted();
       work = 0;
     }
+    const name = tool.name.toLowerCase();
+    const sameName = byName.get(name);
+    if (sameName === undefined) byName.set(name, [entry]);
+    else sameName.push(entry);
     const fields = fieldTerms(tool, stems);
     for (const [term, frequency] of weightedFrequencies(fields)) {
       postings.add(term, entry, frequency / (K1 + frequency));
@@ -47,7 +52,8 @@ function* building(tools: readonly SearchableTool[], signal: AbortSignal | undef
     work += 20;
     for (const terms of fields) work += terms.length;
   }
-  return new ToolIndex(tools, yield* abortable(postings.sorted(POSTINGS_IN_STEP), signal), synonyms);
+  const sorted = yield* abortable(postings.sorted(POSTINGS_IN_STEP), signal);
+  return new ToolIndex(tools, sorted, byName, synonyms);
 }
 
 function* abortable<Value>(steps: Steps<Value>, signal: AbortSignal | undefined): Steps<Value> {

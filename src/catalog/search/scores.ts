@@ -8,9 +8,12 @@ const PART_SHARE = 0.5;
 /** What that share counts for an entry that is not the best one in the part. */
 const NOT_BEST = 0.8;
 
+/** What stands for a word is left out where more tools than this share have it, and more than this number. */
+const TOO_MANY = 0.05;
+const MIN_TOO_MANY = 100;
+
 /** How much a term tells (BM25): much where few of the tools have it, and always more than nothing. */
-const rarity = (having: number, all: number): number =>
-  Math.log(1 + (all - having + 0.5) / (having + 0.5));
+const rarity = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
 
 /** The entries that a client sees. */
 export interface Visible {
@@ -44,38 +47,47 @@ export class Scorer {
   score({ concepts, parts }: Query, visible: Visible, take: (entry: number, score: number) => void): void {
     this.#found.clear();
     for (const concept of concepts) this.#find(concept, visible);
+    const scores = this.#scores;
+    const scored = this.#scored;
     let count = 0;
-    for (let number = 0; number < concepts.length; number++) {
-      count = this.#add(number, this.#scores, this.#scored, count);
-    }
-    if (parts.length > 0) {
-      const top = topOf(this.#scores, this.#scored, count);
-      for (const part of parts) this.#share(part);
-      for (let at = 0; at < count; at++) {
-        const entry = this.#scored[at] ?? 0;
-        const share = top * (this.#shares[entry] ?? 0);
-        this.#scores[entry] = (1 - PART_SHARE) * (this.#scores[entry] ?? 0) + PART_SHARE * share;
-        this.#shares[entry] = 0;
-      }
-    }
+    for (let number = 0; number < concepts.length; number++) count = this.#add(number, scores, scored, count);
+    if (parts.length > 0) this.#addShares(parts, count);
     for (let at = 0; at < count; at++) {
-      const entry = this.#scored[at] ?? 0;
-      take(entry, this.#scores[entry] ?? 0);
-      this.#scores[entry] = 0;
+      const entry = scored[at] ?? 0;
+      take(entry, scores[entry] ?? 0);
+      scores[entry] = 0;
+    }
+  }
+
+  /** Makes the share of the best score in a part a part of the score. */
+  #addShares(parts: Query["parts"], count: number): void {
+    const scores = this.#scores;
+    const scored = this.#scored;
+    const shares = this.#shares;
+    const top = topOf(scores, scored, count);
+    for (const part of parts) this.#share(part);
+    for (let at = 0; at < count; at++) {
+      const entry = scored[at] ?? 0;
+      scores[entry] = (1 - PART_SHARE) * (scores[entry] ?? 0) + PART_SHARE * top * (shares[entry] ?? 0);
+      shares[entry] = 0;
     }
   }
 
   /** Notes for each entry its share of the best score in a part, where that is more than its share in another one. */
   #share(part: readonly number[]): void {
+    const scores = this.#partScores;
+    const scored = this.#scoredInPart;
+    const shares = this.#shares;
     let count = 0;
-    for (const number of part) count = this.#add(number, this.#partScores, this.#scoredInPart, count);
-    const top = topOf(this.#partScores, this.#scoredInPart, count);
+    for (const number of part) count = this.#add(number, scores, scored, count);
+    const top = topOf(scores, scored, count);
+    const notBest = NOT_BEST / top;
     for (let at = 0; at < count; at++) {
-      const entry = this.#scoredInPart[at] ?? 0;
-      const score = this.#partScores[entry] ?? 0;
-      const share = score === top ? 1 : (NOT_BEST * score) / top;
-      if (share > (this.#shares[entry] ?? 0)) this.#shares[entry] = share;
-      this.#partScores[entry] = 0;
+      const entry = scored[at] ?? 0;
+      const score = scores[entry] ?? 0;
+      const share = score === top ? 1 : notBest * score;
+      if (share > (shares[entry] ?? 0)) shares[entry] = share;
+      scores[entry] = 0;
     }
   }
 
@@ -98,11 +110,12 @@ export class Scorer {
 
   /** Finds the visible entries that have one of the terms, and what the term counts there that counts most. */
   #find(concept: Concept, visible: Visible): void {
+    const tooMany = Math.max(MIN_TOO_MANY, TOO_MANY * visible.size);
     let limit = Number.POSITIVE_INFINITY;
     for (const [at, { term, weight }] of concept.entries()) {
       const [start, end] = this.#postings.rangeOf(term);
       const having = this.#count(start, end, visible);
-      if (having === 0) continue;
+      if (having === 0 || (at > 0 && having > tooMany)) continue;
       // What stands for a word tells no more than the word itself.
       const tells = Math.min(limit, rarity(having, visible.size));
       if (at === 0) limit = tells;
@@ -135,7 +148,10 @@ export class Scorer {
 
 function topOf(scores: Float64Array, scored: Uint32Array, count: number): number {
   let top = 0;
-  for (let at = 0; at < count; at++) top = Math.max(top, scores[scored[at] ?? 0] ?? 0);
+  for (let at = 0; at < count; at++) {
+    const score = scores[scored[at] ?? 0] ?? 0;
+    if (score > top) top = score;
+  }
   return top;
 }
 

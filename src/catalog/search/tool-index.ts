@@ -36,18 +36,17 @@ export class ToolIndex {
   /** The view of a client that sees the whole list. */
   readonly all: ToolView;
   readonly scorer: Scorer;
-  readonly #byName = new Map<string, number[]>();
+  readonly #byName: ReadonlyMap<string, readonly number[]>;
 
+  /** @param byName the entries of each name in lower case */
   constructor(
     readonly tools: readonly SearchableTool[],
     postings: Postings,
+    byName: ReadonlyMap<string, readonly number[]>,
     readonly synonyms: Synonyms,
   ) {
     this.scorer = new Scorer(postings, tools.length);
-    for (const [entry, { name }] of tools.entries()) {
-      const folded = name.toLowerCase();
-      this.#byName.set(folded, [...(this.#byName.get(folded) ?? []), entry]);
-    }
+    this.#byName = byName;
     this.all = new ToolView(this, undefined);
   }
 

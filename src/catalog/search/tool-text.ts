@@ -35,9 +35,12 @@ export const FIELDS = [
   /* server */ { weight: 1.5, length: 3, b: 0.4 },
   /* title and description */ { weight: 1, length: 25, b: 0.4 },
   /* parameter names */ { weight: 0.6, length: 8, b: 0.4 },
+  /* instructions of the server */ { weight: 0.3, length: 30, b: 0.4 },
   /* parameter descriptions */ { weight: 0.3, length: 40, b: 0.4 },
 ] as const satisfies readonly Field[];
 
+/** Characters of a server's instructions that are searched: they begin with what the server is about. */
+const MAX_INSTRUCTIONS = 500;
 /** Schemas within a schema that are looked at, and how deep. */
 const MAX_SCHEMAS = 200;
 const MAX_DEPTH = 6;
@@ -55,6 +58,7 @@ export function fieldTerms(
     termsOf(`${server.name} ${server.title ?? ""}`, stems),
     [...termsOf(title, stems), ...termsOf(stringAt(tool, "description") ?? "", stems)],
     termsOf(parameters.names, stems),
+    termsOf((server.instructions ?? "").slice(0, MAX_INSTRUCTIONS), stems),
     termsOf(parameters.descriptions, stems),
   ];
 }
