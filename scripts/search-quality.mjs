@@ -1,6 +1,7 @@
 /**
  * `npm run search:quality [-- DIR]`: how often the search finds the right tools, on four public sets. DIR, or
  * CARDEA_SEARCH_SETS, holds clones of their repositories; the sets themselves are never part of this repository.
+ * `full list` and `answer` are estimates of o200k tokens: of all definitions, and of what one search answers.
  * `--misses SET` also prints the queries of a set whose tools are not among the first five.
  */
 import { parseArgs } from "node:util";
@@ -23,7 +24,12 @@ try {
 }
 if (!values["no-build"]) build();
 const { buildToolIndex } = await import("../dist/catalog/search/build-index.js");
+const { estimateTokens } = await import("../dist/core/token-estimate.js");
 const LIMIT = 10;
+/** A typical answer: definitions of the first three, a line for five others. */
+const ANSWER = { whole: 3, all: 8, line: 120 };
+/** Queries whose answers are counted. */
+const COUNTED = 500;
 
 const rows = [];
 for (const set of sets) rows.push(await measure(set, set.read()));
@@ -49,14 +55,27 @@ async function measure({ name, goal }, { tools, queries }) {
       console.log(`${query}\n    needed ${needed.join(", ")}\n    found  ${found.slice(0, 5).join(", ")}`);
   }
   const percent = (sum, count = queries.length) => (100 * sum) / count;
+  const full = tools.reduce((sum, { tool }) => sum + estimateTokens(JSON.stringify(tool)), 0);
+  const counted = queries.slice(0, COUNTED);
+  const answers = counted.reduce((sum, { query }) => sum + answerTokens(index, tools, query), 0);
   return {
+    ...{ full, answer: answers / counted.length },
     ...{ name, goal, tools: tools.length, queries: queries.length },
     ...{ at1: percent(sums.at1), at5: percent(sums.at5), mrr: percent(sums.mrr) },
     ...{ even: percent(sums.even, counts.even), odd: percent(sums.odd, counts.odd) },
   };
 }
 
-/** Half of the queries of each set were never looked at while the search was tuned. */
+/** What a model reads of an answer. */
+function answerTokens(index, tools, query) {
+  const shown = index.all.search(query, { limit: ANSWER.all }).hits.map(({ entry }, at) => {
+    const { name, tool } = tools[entry];
+    return at < ANSWER.whole ? tool : { name, description: String(tool.description).slice(0, ANSWER.line) };
+  });
+  return estimateTokens(JSON.stringify(shown));
+}
+
+/** Weights and synonyms were chosen by the other half of the queries. */
 function isHeldOut(query) {
   let hash = 0;
   for (const character of query) hash = (hash * 31 + character.codePointAt(0)) >>> 0;
@@ -66,11 +85,13 @@ function isHeldOut(query) {
 function print(lines) {
   const figure = (value) => value.toFixed(1).padStart(9);
   console.log(
-    `${"set".padEnd(26)}${["tools", "queries", "recall@1", "recall@5", "MRR", "tuned", "held out", "goal"].map((one) => one.padStart(9)).join("")}`,
+    `${"set".padEnd(26)}${["tools", "queries", "recall@1", "recall@5", "MRR", "tuned", "held out", "goal", "full list", "answer"].map((one) => one.padStart(9)).join("")}`,
   );
-  for (const { name, goal, tools, queries, at1, at5, mrr, even, odd } of lines) {
+  for (const { name, goal, tools, queries, at1, at5, mrr, even, odd, full, answer } of lines) {
     const figures = [at1, at5, mrr, even, odd].map(figure).join("");
     const count = (value) => String(value).padStart(9);
-    console.log(`${name.padEnd(26)}${count(tools)}${count(queries)}${figures}${count(goal ?? "")}`);
+    console.log(
+      `${name.padEnd(26)}${count(tools)}${count(queries)}${figures}${count(goal ?? "")}${count(full)}${count(Math.round(answer))}`,
+    );
   }
 }

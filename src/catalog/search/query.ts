@@ -71,6 +71,7 @@ function conceptsOf(terms: readonly string[], synonyms: Synonyms): ReadonlyMap<s
   for (let at = 1; at < terms.length; at++) {
     // `pull request` asks for `pr` too, and `file system` for `filesystem`.
     for (let length = 2; length <= Math.min(MAX_PHRASE, at + 1); length++) {
+      if (!synonyms.beginsPhrase(terms[at + 1 - length] ?? "")) continue;
       const phrase = terms.slice(at + 1 - length, at + 1).join(" ");
       const [first, ...others] = synonyms.of(phrase);
       if (first !== undefined) concepts.set(phrase, [first, ...others]);

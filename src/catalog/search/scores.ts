@@ -8,9 +8,16 @@ const PART_SHARE = 0.5;
 /** What that share counts for an entry that is not the best one in the part. */
 const NOT_BEST = 0.8;
 
+/** A tool with less than this share of the best score has a common word with the query and no more: it is not found. */
+const MIN_SHARE = 0.2;
+
 /** What stands for a word is left out where more tools than this share have it, and more than this number. */
 const TOO_MANY = 0.05;
 const MIN_TOO_MANY = 100;
+
+/** A word that more tools than this share have, and more than this number, is left out where the query has others. */
+const EVERYWHERE = 0.3;
+const MIN_EVERYWHERE = 1_000;
 
 /** How much a term tells (BM25): much where few of the tools have it, and always more than nothing. */
 const rarity = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
@@ -21,6 +28,15 @@ export interface Visible {
   readonly bits: Uint8Array | undefined;
   readonly size: number;
 }
+
+/** What is searched. */
+interface Searched {
+  readonly visible: Visible;
+  /** Whether a visible entry may be found. */
+  readonly passes: (entry: number) => boolean;
+}
+
+type Take = (entry: number, score: number) => void;
 
 /** Computes scores with memory of its own, which all searches in one list share: a search is synchronous. */
 export class Scorer {
@@ -43,18 +59,28 @@ export class Scorer {
     this.#scoredInPart = new Uint32Array(size);
   }
 
-  /** Calls `take` once with each visible entry that has a term of the query. */
-  score({ concepts, parts }: Query, visible: Visible, take: (entry: number, score: number) => void): void {
-    this.#found.clear();
-    for (const concept of concepts) this.#find(concept, visible);
+  /** Calls `take` with each visible entry that passes and has at least MIN_SHARE of the best score of these. */
+  score({ concepts, parts }: Query, { visible, passes }: Searched, take: Take): void {
+    this.#find(concepts, visible, Math.max(MIN_EVERYWHERE, EVERYWHERE * visible.size));
+    if (this.#found.isEmpty) this.#find(concepts, visible, Number.POSITIVE_INFINITY);
     const scores = this.#scores;
     const scored = this.#scored;
     let count = 0;
     for (let number = 0; number < concepts.length; number++) count = this.#add(number, scores, scored, count);
     if (parts.length > 0) this.#addShares(parts, count);
+    let passing = 0;
     for (let at = 0; at < count; at++) {
       const entry = scored[at] ?? 0;
-      take(entry, scores[entry] ?? 0);
+      if (passes(entry)) {
+        scored[passing] = entry;
+        passing += 1;
+      } else scores[entry] = 0;
+    }
+    const least = MIN_SHARE * topOf(scores, scored, passing);
+    for (let at = 0; at < passing; at++) {
+      const entry = scored[at] ?? 0;
+      const score = scores[entry] ?? 0;
+      if (score >= least) take(entry, score);
       scores[entry] = 0;
     }
   }
@@ -108,13 +134,20 @@ export class Scorer {
     return all;
   }
 
+  /** Finds the entries of all concepts but for those whose word more than `most` visible entries have. */
+  #find(concepts: readonly Concept[], visible: Visible, most: number): void {
+    this.#found.clear();
+    for (const concept of concepts) this.#findOne(concept, visible, most);
+  }
+
   /** Finds the visible entries that have one of the terms, and what the term counts there that counts most. */
-  #find(concept: Concept, visible: Visible): void {
+  #findOne(concept: Concept, visible: Visible, most: number): void {
     const tooMany = Math.max(MIN_TOO_MANY, TOO_MANY * visible.size);
     let limit = Number.POSITIVE_INFINITY;
     for (const [at, { term, weight }] of concept.entries()) {
       const [start, end] = this.#postings.rangeOf(term);
       const having = this.#count(start, end, visible);
+      if (at === 0 && having > most) break;
       if (having === 0 || (at > 0 && having > tooMany)) continue;
       // What stands for a word tells no more than the word itself.
       const tells = Math.min(limit, rarity(having, visible.size));
@@ -161,6 +194,10 @@ class FoundEntries {
   values = new Float64Array(1_024);
   #length = 0;
   #ends: number[] = [];
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
 
   clear(): void {
     this.#length = 0;

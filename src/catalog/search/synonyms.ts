@@ -28,9 +28,19 @@ export class Synonyms {
   readonly #groups: ReadonlyMap<string, readonly Group[]>;
   /** What `of` has given for the keys of `#groups`. */
   readonly #given = new Map<string, readonly QueryTerm[]>();
+  readonly #firstOfPhrases = new Set<string>();
 
   constructor(groups: ReadonlyMap<string, readonly Group[]>) {
     this.#groups = groups;
+    for (const key of groups.keys()) {
+      const end = key.indexOf(" ");
+      if (end > 0) this.#firstOfPhrases.add(key.slice(0, end));
+    }
+  }
+
+  /** Whether a phrase that means the same as something begins with this term. */
+  beginsPhrase(term: string): boolean {
+    return this.#firstOfPhrases.has(term);
   }
 
   /** The single terms that count for a term or for a phrase, each once, without that term itself. */

@@ -29,13 +29,15 @@ export type Stems = Map<string, string>;
  */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
-  for (const [run] of fold(text).matchAll(WORD)) addWords(run, words);
+  for (const run of fold(text).match(WORD) ?? []) addWords(run, words);
   return words;
 }
 
 /** The terms of a text in order: stems of its words without the stop words. */
 export function termsOf(text: string, stems?: Stems): readonly string[] {
-  return wordsOf(text).flatMap((word) => (STOP_WORDS.has(word) ? [] : stemOf(word, stems)));
+  const terms: string[] = [];
+  for (const word of wordsOf(text)) if (!STOP_WORDS.has(word)) terms.push(stemOf(word, stems));
+  return terms;
 }
 
 /** The term of a word in lower case. */

@@ -27,7 +27,7 @@ interface Hit {
 export interface SearchResult {
   /** The best ones first; equally good ones in the order of the list. */
   readonly hits: readonly Hit[];
-  /** The number of visible tools that fit the query at all. */
+  /** The number of visible tools that fit the query, also beyond the limit. */
   readonly total: number;
 }
 
@@ -85,12 +85,15 @@ export class ToolView {
   /** Finds the tools that fit `query`; a query of which no tool has a word finds nothing. */
   search(query: string, { server, limit }: SearchOptions): SearchResult {
     const { tools, scorer, synonyms } = this.#index;
-    const passes = (entry: number): boolean => server === undefined || tools[entry]?.server.name === server;
-    const named = this.#index.named(query.trim()).find((entry) => this.#isVisible(entry) && passes(entry));
+    const ofServer = (entry: number): boolean => server === undefined || tools[entry]?.server.name === server;
+    const named = this.#index.named(query.trim()).find((entry) => this.#isVisible(entry) && ofServer(entry));
     const best: Hit[] = [];
     let total = 0;
-    scorer.score(readQuery(query, synonyms), this.#visible, (entry, score) => {
-      if (entry === named || !passes(entry)) return;
+    const searched = {
+      visible: this.#visible,
+      passes: (entry: number) => entry !== named && ofServer(entry),
+    };
+    scorer.score(readQuery(query, synonyms), searched, (entry, score) => {
       total += 1;
       const worst = best[limit - 1];
       if (worst === undefined || isBetter(entry, score, worst))

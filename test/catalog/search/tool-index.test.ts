@@ -96,6 +96,23 @@ test("with a server only tools of that server are found and counted", async () =
   ).not.toContain(2);
 });
 
+test("a tool that has nothing but a common word of the query is not found beside one that fits", async () => {
+  const common = Array.from({ length: 20 }, (_, at) => tool(`a__tool_${at}`, "Works with a file"));
+  const index = await buildToolIndex([...common, tool("a__rename", "Renames a file in the archive")]);
+  const { hits, total } = index.all.search("rename file in archive", { limit: 5 });
+  expect(hits.map(({ entry }) => entry)).toEqual([20]);
+  expect(total).toBe(1);
+});
+
+test("a word that all of very many tools have is found where the query has no other", async () => {
+  const many = Array.from({ length: 1_500 }, (_, at) =>
+    tool(`a__t${at}`, at === 700 ? "file archive" : "file"),
+  );
+  const index = await buildToolIndex(many);
+  expect(index.all.search("file", { limit: 1 })).toMatchObject({ total: 1_500 });
+  expect(index.all.search("file archive", { limit: 5 }).hits.map(({ entry }) => entry)).toEqual([700]);
+});
+
 test("a name repeated in a description counts hardly more than once", async () => {
   const honest = tool("a__read_file", "Reads a file");
   const loud = tool("b__other", "file ".repeat(400));
