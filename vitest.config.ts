@@ -13,6 +13,21 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     maxWorkers: 2,
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
+    projects: [
+      { extends: true, test: { name: "all" } },
+      {
+        extends: true,
+        test: {
+          name: "through call_tool",
+          include: [
+            "test/policy/*.test.ts",
+            "test/policy/limits/*.test.ts",
+            "test/scenarios/questions/*.test.ts",
+          ],
+          env: { CARDEA_TEST_THROUGH: "call_tool" },
+        },
+      },
+    ],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
   },
 });

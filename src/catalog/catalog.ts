@@ -8,12 +8,14 @@ import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";
+import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";
 import type { Upstream, UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
+import { type ExposureSettings, Exposures, type ListExposure } from "./exposure.js";
 import type { KnownListsStore } from "./known-lists.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
@@ -23,7 +25,9 @@ import { RenamedEntries } from "./renamed-entries.js";
 import { type RefreshTimes, ServerLists, type ServerListsStatus, type WaitLimit } from "./server-lists.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
 import { StartupWaits } from "./startup-waits.js";
-import type { CatalogView, VisibilityCheck } from "./view.js";
+import { countsByServer } from "./tool-overview.js";
+import { type FoundTools, searchableServer, type ToolQuery, ToolSearch } from "./tool-search.js";
+import type { CatalogView, Snapshot, VisibilityCheck } from "./view.js";
 import { Views } from "./views.js";
 
 /** What the catalog is built from. */
@@ -33,6 +37,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly servers: readonly CatalogServer[];
   readonly naming: Naming;
   readonly profiles?: Readonly<Record<string, CatalogProfile>>;
+  /** Which tools hosts list, where a profile does not say otherwise. Default: all. */
+  readonly exposure?: ExposureSettings;
   /** The gateway's own name and version. */
   readonly self: JsonObject;
   /** A target for which it returns false does not exist for that client. Default: everything is visible. */
@@ -62,6 +68,14 @@ export interface Catalog {
   view(client: Client): CatalogView;
   /** What `client` would see now if no rule hid anything from it. */
   unfilteredView(client: Client): CatalogView;
+  /** What a list request of `client` answers: of the tools perhaps not all that `view` has. */
+  listed(client: Client, kind: ListKind): Snapshot;
+  /** Which form the list of tools has for `client`. */
+  exposure(client: Client): ListExposure;
+  /** Whether `client` may use the search tools. */
+  hasSearch(client: Pick<Client, "endpoint">): boolean;
+  /** The tools of the client's own view that match. Never rejects. */
+  findTools(client: Client, query: ToolQuery): Promise<FoundTools>;
   /** How long `client` may keep a list. */
   freshness(client: Client, kind: ListKind): Freshness;
   /**
@@ -144,6 +158,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const servers = new Map<string, ServerLists>();
   const spaces = options.servers.map(serverNamespace);
   const endpoints = endpointsOf(spaces, profiles);
+  const exposures = new Exposures(options.exposure, profiles);
   const before = options.before === undefined ? undefined : catalogStates.get(options.before);
   const learnedUris = before?.learnedUris ?? new LearnedUris();
   const appPages = before?.appPages ?? new AppPageAccess();
@@ -171,8 +186,17 @@ export function createCatalog(options: CatalogOptions): Catalog {
     appPages,
     onRenamed,
   });
+  const toolSearch = new ToolSearch((name) => searchableServer(name, servers.get(name)?.facts));
+  const listed = (client: Client, kind: ListKind): Snapshot => {
+    const whole = views.of(client).list(kind);
+    const exposure = exposures.of(client.endpoint);
+    if (kind !== "tools" || exposure.of(client, whole) === "full") return whole;
+    toolSearch.prepare(views.searchedTools(client));
+    return exposure.list(client, whole);
+  };
   const changes = new ChangeNotifier({
     view: (client) => views.of(client),
+    listed,
     servers,
     mayFollow: options.mayFollow,
     callWaitMs: times.callWaitMs,
@@ -292,11 +316,16 @@ export function createCatalog(options: CatalogOptions): Catalog {
     closed: closed.signal,
     view: (client) => views.of(client),
     unfilteredView: (client) => views.unfiltered(client),
+    listed,
+    exposure: (client) => exposures.of(client.endpoint).of(client, views.of(client).list("tools")),
+    findTools: (client, query) => toolSearch.find(views.searchedTools(client), query),
+    hasSearch: ({ endpoint }) => exposures.of(endpoint).hasSearch,
     freshness(client, kind) {
       const parts = visibleLists(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = mergedFreshness(parts);
-      // A list that was filtered for one principal is not shared with others.
-      return isVisible === undefined ? whole : { ...whole, scope: "private" };
+      // A list that was filtered for one principal is not shared with others, nor is one that depends on the host.
+      const isOwn = isVisible !== undefined || (kind === "tools" && exposures.of(client.endpoint).isPerHost);
+      return isOwn ? { ...whole, scope: "private" } : whole;
     },
     prepare(client, sought = [], signal) {
       // A hidden server is neither connected nor waited for on behalf of this client.
@@ -329,6 +358,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
     whenLoaded: async (server, client) => servers.get(server)?.whenLoaded(client),
     describe(client) {
       const view = views.of(client);
+      const tools = view.list("tools");
+      const exposure = exposures.of(client.endpoint);
+      const access = exposure.access(client, tools);
+      const counts = access === "listed" ? undefined : countsByServer(tools);
       const introduced = visibleServers(client).map((space) => {
         const server = servers.get(space.name);
         return {
@@ -339,11 +372,16 @@ export function createCatalog(options: CatalogOptions): Catalog {
             if (offered === undefined || offered === 0) return true;
             return view.list(kind).entries.some(({ route }) => route.upstream === space.name);
           },
+          tools:
+            server?.unfilteredCount(client, "tools") === undefined
+              ? undefined
+              : (counts?.get(space.name) ?? 0),
         };
       });
-      return describeServers(introduced, self, naming);
+      return describeServers(introduced, self, naming, access);
     },
     toolEntry(client, name) {
+      if (isSearchTool(name) && exposures.of(client.endpoint).hasSearch) return SEARCH_TOOLS[name];
       const route = views.of(client).find("tools", name);
       return route?.overriddenItem ?? route?.item;
     },
@@ -384,6 +422,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       })),
     close() {
       changes.close();
+      toolSearch.close();
       for (const server of servers.values()) server.close();
       closed.abort();
     },

@@ -2,16 +2,19 @@
 
 import type { Client } from "../core/client.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/gateway-api.js";
+import type { ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isSubResource } from "./naming.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
-import type { CatalogView, ListVersion } from "./view.js";
+import type { CatalogView, ListVersion, Snapshot } from "./view.js";
 
 /** What the notifier reads, and where it subscribes. */
 export interface ChangeNotifierOptions extends ResourceOwnersOptions {
+  /** What a list request of this client answers. */
+  readonly listed: (client: Client, kind: ListKind) => Snapshot;
   readonly logger: Logger;
 }
 
@@ -65,7 +68,7 @@ export class ChangeNotifier implements ChangeFeed {
     const subscriber: Subscriber = {
       client,
       onChange,
-      knownVersions: [...interest.lists].map((kind) => view.list(kind).version),
+      knownVersions: [...interest.lists].map((kind) => this.#options.listed(client, kind).version),
       follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest),
     };
     this.#subscribers.add(subscriber);
@@ -204,7 +207,7 @@ export class ChangeNotifier implements ChangeFeed {
     const view = this.#options.view(subscriber.client);
     for (const [at, before] of subscriber.knownVersions.entries()) {
       const { kind } = before;
-      const now = view.list(kind).version;
+      const now = this.#options.listed(subscriber.client, kind).version;
       if (now === before) continue;
       subscriber.knownVersions[at] = now;
       if (now.revision !== before.revision) this.#notify(subscriber, { kind: "list", list: kind });

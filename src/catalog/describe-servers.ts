@@ -6,6 +6,7 @@ import type { ServerFacts } from "../core/upstream.js";
 import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 import { exposedPrefix, type Naming } from "./naming.js";
 import type { ServerNamespace } from "./server-namespace.js";
+import { toolOverview } from "./tool-overview.js";
 
 /** One server of the view, as far as it was met. */
 interface DescribedServer {
@@ -14,7 +15,12 @@ interface DescribedServer {
   readonly facts: ServerFacts | undefined;
   /** False when filters leave nothing of what the server lists. */
   readonly hasVisible: (kind: ListKind) => boolean;
+  /** How many of its tools the client sees; absent while its list is not known. */
+  readonly tools?: number | undefined;
 }
+
+/** How the client learns of tools: `search`: its list does not show them; `deferred`: its host loads definitions on demand. */
+export type ToolAccess = "listed" | "deferred" | "search";
 
 const NONE: JsonObject = {};
 
@@ -23,14 +29,15 @@ export function describeServers(
   servers: readonly DescribedServer[],
   self: JsonObject,
   naming: Naming,
+  access: ToolAccess = "listed",
 ): ServerDescription {
   const [only, second] = servers;
   // Seen alone and under its own names, a server is met as if nothing stood in between.
   const alone = second === undefined && only?.space.prefix === "" ? only.facts : undefined;
-  const instructions = instructionsOf(servers, naming);
+  const instructions = instructionsOf(servers, naming, access);
   return {
     serverInfo: readableInfo(alone?.serverInfo) ?? self,
-    capabilities: capabilitiesOf(servers),
+    capabilities: capabilitiesOf(servers, access),
     ...(instructions !== undefined && { instructions }),
   };
 }
@@ -46,7 +53,7 @@ function readableInfo(info: JsonObject | undefined): JsonObject | undefined {
   return readable;
 }
 
-function capabilitiesOf(servers: readonly DescribedServer[]): JsonObject {
+function capabilitiesOf(servers: readonly DescribedServer[], access: ToolAccess): JsonObject {
   let union: JsonObject = {};
   for (const { facts, hasVisible } of servers) {
     for (const [key, value] of Object.entries(readableCapabilities(facts?.capabilities ?? NONE))) {
@@ -61,7 +68,8 @@ function capabilitiesOf(servers: readonly DescribedServer[]): JsonObject {
   // A server that was never connected may bring any of these, and clients request only what was advertised.
   const unmet = servers.some(({ facts }) => facts === undefined);
   for (const key of LISTS_OF_CAPABILITY.keys()) {
-    if (unmet || Object.hasOwn(union, key)) {
+    const isOwn = key === "tools" && access === "search";
+    if (unmet || isOwn || Object.hasOwn(union, key)) {
       union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
     }
   }
@@ -101,7 +109,26 @@ function mergeCapabilities(first: unknown, second: unknown): unknown {
   return union;
 }
 
-function instructionsOf(servers: readonly DescribedServer[], naming: Naming): string | undefined {
+/**
+ * What all servers say. Where tools are searched for, a line for each server takes its place, as that of one server alone
+ * may be longer than a model should read for all of them; a host that defers definitions searches by these texts.
+ */
+function instructionsOf(
+  servers: readonly DescribedServer[],
+  naming: Naming,
+  access: ToolAccess,
+): string | undefined {
+  if (access === "listed") return ownInstructions(servers, naming);
+  const overview = toolOverview(
+    servers.map(({ space, facts, tools }) => ({ name: space.name, facts, tools })),
+    access === "deferred",
+  );
+  const own = access === "search" && servers.length > 1 ? undefined : ownInstructions(servers, naming);
+  const texts = [overview, own].filter((text) => text !== undefined);
+  return texts.length === 0 ? undefined : texts.join("\n\n");
+}
+
+function ownInstructions(servers: readonly DescribedServer[], naming: Naming): string | undefined {
   const given = servers.flatMap(({ space, facts }) => {
     const text = facts?.instructions;
     return text === undefined || text.trim() === "" ? [] : [{ space, text }];

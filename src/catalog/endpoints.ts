@@ -1,10 +1,13 @@
 /** The parts of the gateway that can be seen: all of it, one server as it is, or a profile. */
 import type { ListKind } from "../core/lists.js";
+import type { ExposureSettings } from "./exposure.js";
 import { type Filters, listFilter, type ServerNamespace, withoutPrefix } from "./server-namespace.js";
 
 /** A named subset: some servers, and filters over exposed names. */
 export interface CatalogProfile extends Filters {
   readonly servers: readonly string[];
+  /** Absent where it is that of the gateway as a whole. */
+  readonly exposure?: ExposureSettings;
 }
 
 /** One part of the gateway: `/mcp`, or `/mcp/NAME` of a server or a profile. */

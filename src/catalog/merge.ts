@@ -1,6 +1,7 @@
 /** How are the lists of several servers merged under exposed names, in the order of the config, and their UI references kept? */
 import type { Route } from "../core/call.js";
 import { LISTS, type ListKind } from "../core/lists.js";
+import { SEARCH_TOOL_NAMES } from "../core/search-tools.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import { exposedName, exposeUri, hashedName, type NameOwners, type Naming, NO_OWNERS } from "./naming.js";
 import type { OverriddenTool } from "./overrides.js";
@@ -32,7 +33,9 @@ export function mergeLists(
     }),
   );
   const names =
-    kind === "tools" || kind === "prompts" ? assignNames(sources, naming, owners, onRenamed) : undefined;
+    kind === "tools" || kind === "prompts"
+      ? assignNames(kind, sources, naming, owners, onRenamed)
+      : undefined;
   const entries = sources.map((source): ExposedItem => {
     const { space, item, target, override } = source;
     const { exposed, unambiguousName } = names?.get(source) ?? { exposed: exposeUri(space, target) };
@@ -63,8 +66,11 @@ export interface Renamed {
   /** Its own name. */
   readonly name: string;
   readonly exposed: string;
-  /** The server that keeps the name; the same one where two of its names are exposed alike. */
-  readonly other: string;
+  /**
+   * The server that keeps the name, the same one where two of its names are exposed alike; absent where the name is that of
+   * a tool of the gateway's own.
+   */
+  readonly other?: string;
   /** What the name begins with, where that is the prefix of `other`, whether or not `other` lists one of this name. */
   readonly start?: string;
 }
@@ -73,12 +79,18 @@ export interface Renamed {
 export function renamedReason({ server, other, start }: Renamed): string {
   if (start !== undefined)
     return `names that begin with ${start} are those of server ${other}; give one of the servers another "prefix"`;
+  if (other === undefined)
+    return `the gateway has a tool of this name ("tools.exposure"); give the server a "prefix"`;
   if (other === server)
     return `another of its names is exposed in the same form; "overrides" can give one of them a "name"`;
   return `server ${other} has one of this name; give one of the servers a "prefix"`;
 }
 
 type OnRenamed = (renamed: Renamed) => void;
+
+/** The names that no server's entry of this list can have. */
+const ownNames = (kind: ListKind, naming: Naming): Set<string> =>
+  new Set(kind === "tools" && naming.hasSearchTools === true ? SEARCH_TOOL_NAMES : []);
 
 interface ExposedName {
   readonly exposed: string;
@@ -91,13 +103,14 @@ interface ExposedName {
  * server takes one.
  */
 function assignNames(
+  kind: ListKind,
   sources: readonly Source[],
   naming: Naming,
   owners: NameOwners,
   onRenamed: OnRenamed | undefined,
 ): ReadonlyMap<Source, ExposedName> {
   const names = new Map<Source, ExposedName>();
-  const taken = new Set<string>();
+  const taken = ownNames(kind, naming);
   const serverOf = onRenamed === undefined ? undefined : new Map<string, string>();
   const foreign: Source[] = [];
   for (const source of sources) {
@@ -110,8 +123,9 @@ function assignNames(
     const exposed = uniqueName(space.prefix, name, naming, taken);
     if (serverOf !== undefined) {
       const plain = exposedName(space.prefix, name, naming);
-      const other = plain === exposed ? undefined : serverOf.get(plain);
-      if (other !== undefined) onRenamed?.({ server: space.name, name, exposed, other });
+      const other = serverOf.get(plain);
+      const renamed = { server: space.name, name, exposed };
+      if (plain !== exposed) onRenamed?.(other === undefined ? renamed : { ...renamed, other });
       serverOf.set(exposed, space.name);
     }
     taken.add(exposed);
@@ -141,14 +155,16 @@ function assignNames(
 export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Naming): Snapshot {
   const { key } = LISTS[whole.kind];
   const overrides = whole.kind === "tools" ? space.overrides : undefined;
-  const taken = new Set<string>();
+  const taken = ownNames(whole.kind, naming);
   const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {
     const { upstream, target, item, overriddenItem } = route;
     if (upstream !== space.name || item === undefined) return [];
     // A server's own names differ; what the config puts in the place of one may be another's.
     const name =
-      overrides === undefined ? target : uniqueName("", overrides.of(target)?.name ?? target, naming, taken);
-    taken.add(name);
+      overrides === undefined && taken.size === 0
+        ? target
+        : uniqueName("", overrides?.of(target)?.name ?? target, naming, taken);
+    if (overrides !== undefined) taken.add(name);
     const own: Route = {
       ...route,
       exposed: name,

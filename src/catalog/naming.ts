@@ -9,6 +9,8 @@ export interface Naming {
   readonly maxLength: number;
   /** Servers that the config leaves out; their names stay reserved. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
+  /** Whether the gateway has tools of its own (`core/search-tools.ts`): no server's tool is exposed under their names. */
+  readonly hasSearchTools?: boolean;
 }
 
 const HASH_LENGTH = 8;

@@ -9,6 +9,7 @@ import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { type Contribution, mergeLists, type Renamed, subset, withOwnNames } from "./merge.js";
 import type { NameOwners, Naming } from "./naming.js";
 import type { ServerLists } from "./server-lists.js";
+import type { SearchedList } from "./tool-search.js";
 import { CatalogView, Snapshot, type ViewContext, type VisibilityCheck } from "./view.js";
 
 /** Where views read lists and owners from. */
@@ -107,6 +108,15 @@ export class Views {
   /** What `client` would see if no rule hid anything; for those who want to know why it does not. */
   unfiltered(client: Client): CatalogView {
     return this.#make(client, undefined);
+  }
+
+  /** The tools of `client`, and the list that clients with other rights or profiles see other parts of. */
+  searchedTools(client: Client): SearchedList {
+    const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
+    const tools = this.of(client).list("tools");
+    const whole =
+      endpoint.filter === undefined ? this.#listOf(client, endpoint, "tools") : this.#whole(client, "tools");
+    return { tools, whole };
   }
 
   #make(client: Client, isVisible: VisibilityCheck | undefined): CatalogView {

@@ -58,8 +58,13 @@ export function remoteGateway(address: Address): RemoteGateway {
       const status = await get("status", [], signal);
       return { pid: Number(status.pid), configDigest: stringAt(status, "configDigest") };
     },
-    async lists(kind, as) {
-      const { entries } = await get("lists", [["kind", kind], ...principalQuery(as)]);
+    async lists(kind, { as, at, all = false } = {}) {
+      const { entries } = await get("lists", [
+        ["kind", kind],
+        ...(at === undefined ? [] : [["at", at] as const]),
+        ...(all ? [["all", "true"] as const] : []),
+        ...principalQuery(as),
+      ]);
       return entries as CliList;
     },
     async call(name, args) {

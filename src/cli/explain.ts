@@ -46,7 +46,8 @@ const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
 };
 
 function asText(name: string, explained: KnownTarget): string {
-  const { effect, rule, message, server, target, rules, limits, badArguments, shortened } = explained;
+  const { effect, rule, message, server, target, rules, limits, badArguments, shortened, listing } =
+    explained;
   const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
   const about = rules.filter(
     ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
@@ -57,6 +58,7 @@ function asText(name: string, explained: KnownTarget): string {
     ...(explained.principal.unknown === undefined ? [] : [`  note: ${explained.principal.unknown}`]),
     ...(badArguments === undefined ? [] : [`  the arguments are refused before any rule: ${badArguments}`]),
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
+    ...(listing === undefined || listing.exposure === "full" ? [] : [`  ${listingText(listing)}`]),
     ...(shortened === undefined ? [] : [`  hosts see it shorter: ${shortenedText(shortened)}`]),
     "",
     about.length === 0 ? "rules: none applies" : "rules, in order; the first that matches decides:",
@@ -75,6 +77,13 @@ function asText(name: string, explained: KnownTarget): string {
     limits.length === 0 ? "limits: none applies" : "limits that apply:",
     ...table(limits.map((row) => ["", row.limit, `per ${row.per}`, boundsOf(row)])),
   ].join("\n");
+}
+
+/** How hosts come to know of a tool. */
+function listingText({ exposure, isListed }: NonNullable<KnownTarget["listing"]>): string {
+  const key = `tools.exposure is ${exposure}`;
+  if (!isListed) return `hosts do not list it, but find it with find_tools: ${key}`;
+  return `hosts list it: ${key}${exposure === "auto" ? ", and the list is small enough" : ", and it is pinned"}`;
 }
 
 /** Each part that is shorter, with the key of the config that makes it so. */

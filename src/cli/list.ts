@@ -1,7 +1,9 @@
 /** `cardea list`: what a host will see, and from which server. */
 import { closest } from "../config/closest.js";
+import { SERVER_NAME } from "../core/gateway-api.js";
 import type { ListKind } from "../core/lists.js";
-import type { CliList } from "../operator/cli-calls.js";
+import { FIND_TOOLS } from "../core/search-tools.js";
+import { type CliList, UnknownEndpoint } from "../operator/cli-calls.js";
 import { unknownPrincipal } from "../operator/explain.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
@@ -29,10 +31,16 @@ const KINDS: Readonly<Record<string, ListKind>> = {
 /** Before a name comes what Claude and VS Code put there when the gateway is called `cardea`; 64 is their limit. */
 const MAX_NAME_LENGTH = 64 - "mcp__cardea__".length;
 
+/** Which list of a host is shown, and how much of it. */
+export interface ListFlags {
+  readonly at?: string;
+  readonly all?: boolean;
+}
+
 /** Prints the merged lists. Returns the exit code. */
 export async function list(
   word: string | undefined,
-  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags & ListFlags,
   shell: CommandContext,
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {
@@ -45,6 +53,7 @@ export async function list(
   const words = word === undefined ? Object.keys(KINDS) : [word];
   const principal = principalFromFlags(flags, shell.env);
   const as = isHost(principal) ? undefined : principal;
+  const query = { as, at: flags.at, all: flags.all };
   return withGateway({ flags, shell }, async (gateway, log, config) => {
     const unknown =
       as === undefined || config === undefined ? undefined : unknownPrincipal(as.as, config.auth);
@@ -53,9 +62,13 @@ export async function list(
     for (const each of words) {
       const kind = KINDS[each];
       const onServer = lists.size === 0 ? progressTo(log) : undefined;
-      if (kind !== undefined) lists.set(each, await gateway.lists(kind, as, onServer));
+      if (kind !== undefined) lists.set(each, await gateway.lists(kind, query, onServer).catch(asUsageError));
     }
     await write(shell.stdout, json ? asJson(lists, word) : asText(lists));
+    if (isSearched(lists.get("tools"))) {
+      const found = (await gateway.lists("tools", { ...query, all: true })).length;
+      log.info({ tools: found }, `hosts find ${found} tools with find_tools; --all lists them`);
+    }
     const long = (lists.get("tools") ?? []).filter(
       ({ item }) => nameOf(item).length > MAX_NAME_LENGTH,
     ).length;
@@ -69,11 +82,19 @@ export async function list(
   });
 }
 
+/** Whether a list has the gateway's own tools, with which hosts find the others. */
+const isSearched = (tools: CliList | undefined): boolean =>
+  tools?.some(({ server, item }) => server === "" && item.name === FIND_TOOLS) === true;
+
+function asUsageError(error: unknown): never {
+  throw error instanceof UnknownEndpoint ? new UsageError(error.message, { cause: error }) : error;
+}
+
 /** One list is an array; all of them are an object of arrays. */
 function asJson(lists: ReadonlyMap<string, CliList>, word: string | undefined): string {
   const rows = [...lists].map(([kind, entries]): [string, unknown] => [
     kind,
-    entries.map(({ server, item }) => ({ ...item, server })),
+    entries.map(({ server, item }) => ({ ...item, server: ownerOf(server) })),
   ]);
   return `${writeJson(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], 2)}\n`;
 }
@@ -85,12 +106,15 @@ function asText(lists: ReadonlyMap<string, CliList>): string {
     const wide = Math.min(60, Math.max(0, ...names.map((name) => name.length)));
     const lines = entries.map(({ server, item }, index) => {
       const about = firstLine(stringAt(item, "description") ?? stringAt(item, "title") ?? "", 60);
-      return `  ${(names[index] ?? "").padEnd(wide)}  ${`[${terminalSafe(server)}]`}  ${about}`.trimEnd();
+      return `  ${(names[index] ?? "").padEnd(wide)}  ${`[${terminalSafe(ownerOf(server))}]`}  ${about}`.trimEnd();
     });
     return [title, ...lines].join("\n");
   });
   return `${blocks.join("\n\n")}\n`;
 }
+
+/** The gateway's own tools have no server. */
+const ownerOf = (server: string): string => (server === "" ? SERVER_NAME : server);
 
 const nameOf = (item: JsonObject): string =>
   stringAt(item, "uri") ?? stringAt(item, "uriTemplate") ?? stringAt(item, "name") ?? "";

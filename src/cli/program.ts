@@ -22,6 +22,7 @@ import {
 } from "./flags.js";
 import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
+import type { ListFlags } from "./list.js";
 import { addSetupCommands } from "./setup-commands.js";
 
 /** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
@@ -181,7 +182,9 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       // A wrong word is refused by the command, which names the nearest.
       new Argument("[kind]", "all four when left out").choices(LIST_WORDS).argParser((word) => word),
     )
-    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
+    .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile")
+    .option("--all", "also the tools that hosts find with find_tools (tools.exposure)")
+    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & AskFlags & ListFlags) =>
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 

@@ -19,6 +19,7 @@ export function describeChanges(before: Config, now: Config): string {
 
 const OTHERS = [
   "naming",
+  "tools",
   "profiles",
   "parkedCalls",
   "startupWaitMs",

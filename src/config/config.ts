@@ -14,6 +14,8 @@ export interface Config {
   /** How long (ms) a list waits for servers in their first start. */
   readonly startupWaitMs: number;
   readonly naming: NamingConfig;
+  /** Which tools hosts list, where no profile says otherwise. */
+  readonly tools: ExposureConfig;
   readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
@@ -79,11 +81,22 @@ interface ParkedCallsConfig {
   readonly answerMs: number;
 }
 
+/** Which tools hosts list. */
+export interface ExposureConfig {
+  readonly exposure: "full" | "search" | "auto";
+  /** Globs over exposed names. */
+  readonly pinned: readonly string[];
+  /** In estimated tokens: bytes / 4. */
+  readonly autoThreshold: number;
+}
+
 interface NamingConfig {
   readonly separator: string;
   readonly maxLength: number;
   /** Disabled servers, whose names stay reserved; absent where there are none. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
+  /** True where hosts of some URL may get `find_tools` and `call_tool`: no tool of a server is exposed under these names. */
+  readonly hasSearchTools?: true;
 }
 
 /** Globs (`*`, `?`, `{a,b}`) over names. A name passes when an allow glob matches and no deny glob does. */
@@ -100,6 +113,8 @@ export interface ProfileConfig {
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
+  /** Which of its tools hosts list; absent where it is as at the top level. */
+  readonly exposure?: ExposureConfig;
 }
 
 /** How a server is reached. */

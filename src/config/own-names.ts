@@ -3,7 +3,14 @@
  * profiles as hosts see them; here each takes the other form too, where only one thing can be meant.
  */
 import { namePrefix, uriPrefix } from "./collisions.js";
-import type { Config, MatcherConfig, NameFilter, ProfileConfig, ServerConfig } from "./config.js";
+import type {
+  Config,
+  ExposureConfig,
+  MatcherConfig,
+  NameFilter,
+  ProfileConfig,
+  ServerConfig,
+} from "./config.js";
 
 type Naming = Config["naming"];
 type Prefixed = Pick<ServerConfig, "name" | "prefix">;
@@ -64,7 +71,19 @@ export function exposeProfile(profile: ProfileConfig, context: NamingContext): P
   const shown = context.servers.filter(({ name }) => profile.servers.includes(name));
   if (shown.length === 0) return profile;
   const expose = exposer(shown, context);
-  return { ...profile, tools: mapFilter(profile.tools, expose), prompts: mapFilter(profile.prompts, expose) };
+  const { exposure } = profile;
+  return {
+    ...profile,
+    tools: mapFilter(profile.tools, expose),
+    prompts: mapFilter(profile.prompts, expose),
+    ...(exposure !== undefined && { exposure: { ...exposure, pinned: exposure.pinned.map(expose) } }),
+  };
+}
+
+/** Which tools hosts list, with own names in the pins as hosts see them. */
+export function exposePins(exposure: ExposureConfig, context: NamingContext): ExposureConfig {
+  if (context.servers.length === 0) return exposure;
+  return { ...exposure, pinned: exposure.pinned.map(exposer(context.servers, context)) };
 }
 
 /** Whether a name that begins with `start` can match the glob. */

@@ -1,5 +1,5 @@
 /** Reads the profiles of a file: named subsets of its servers. */
-import type { ProfileConfig, ServerConfig } from "./config.js";
+import type { ExposureConfig, ProfileConfig, ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import { suggestion } from "./issues.js";
 import { serverNames } from "./read-servers.js";
@@ -7,10 +7,11 @@ import { profileSchema } from "./schema.js";
 import { treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
-/** Reads and validates `profiles`. */
+/** Reads and validates `profiles`; `gateway` says which tools hosts list where a profile does not. */
 export function readProfiles(
   findings: Findings,
   servers: readonly ServerConfig[],
+  gateway: ExposureConfig,
 ): Readonly<Record<string, ProfileConfig>> {
   const profiles = findings.tree.members.get("profiles")?.value;
   if (profiles === undefined) return {};
@@ -33,7 +34,18 @@ export function readProfiles(
     }
     // A disabled server may stay in a profile; it is just not there.
     const shown = shape.servers?.filter((server) => present.includes(server)) ?? present;
-    entries.push([name, { ...shape, servers: shown }]);
+    const { tools: written, ...rest } = shape;
+    const { allow, deny, ...exposure } = written;
+    const differs = Object.keys(exposure).length > 0;
+    entries.push([
+      name,
+      {
+        ...rest,
+        servers: shown,
+        tools: { allow, deny },
+        ...(differs && { exposure: { ...gateway, ...exposure } }),
+      },
+    ]);
   }
   // Not by assignment: a profile may be called __proto__.
   return Object.fromEntries(entries);

@@ -4,11 +4,18 @@ import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
 import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
-import type { Config } from "./config.js";
+import type { Config, ExposureConfig } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
+import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
-import { acceptExposedNames, acceptOwnNames, exposeProfile, type NamingContext } from "./own-names.js";
+import {
+  acceptExposedNames,
+  acceptOwnNames,
+  exposePins,
+  exposeProfile,
+  type NamingContext,
+} from "./own-names.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
@@ -114,7 +121,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const asWritten = readServers(findings, { folder, readFile, defaults: shape });
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
-  const profiles = readProfiles(findings, servers);
+  const profiles = readProfiles(findings, servers, shape?.tools ?? exposureSchema.parse({}));
   const rules = readRules(findings);
   const found = {
     rules: naming === undefined ? rules : withOwnNames(rules, { servers, naming }),
@@ -134,7 +141,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(auth !== undefined && { auth }),
       servers,
       startupWaitMs: parseWait(shape.startupWait) ?? 0,
-      naming,
+      naming: offersSearch(shape.tools, profiles) ? { ...naming, hasSearchTools: true } : naming,
+      tools: exposePins(shape.tools, { servers, naming }),
       parkedCalls: parkedCallsOf(shape.parkedCalls),
       profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
       ...(shape.keys !== undefined && { keys: shape.keys }),
@@ -187,6 +195,12 @@ const withOwnNames = ({ policy, limits }: Rules, context: NamingContext): Rules 
   }),
   ...(limits !== undefined && { limits: limits.map((limit) => acceptOwnNames(limit, context)) }),
 });
+
+/** Whether hosts of some URL may get the search tools. */
+const offersSearch = (gateway: ExposureConfig, profiles: Config["profiles"]): boolean =>
+  [gateway, ...Object.values(profiles).flatMap(({ exposure }) => exposure ?? [])].some(
+    ({ exposure }) => exposure !== "full",
+  );
 
 const mapValues = <T>(record: Readonly<Record<string, T>>, change: (value: T) => T) =>
   // Not by assignment: a key may be __proto__.

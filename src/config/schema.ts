@@ -1,6 +1,7 @@
 /** The shape of the config file: every key with its default and the sentence that documents it. */
 import { z } from "zod";
 import { adminToken, authSchema } from "./auth-schema.js";
+import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { duration, leaseSchema, nameFilter, serverSchema, wait } from "./server-schema.js";
 import { shorteningSchemas } from "./tool-schema.js";
@@ -120,8 +121,11 @@ const EXPOSED_NAMES = "exposed names";
 const profile = z.strictObject({
   servers: z.array(z.string()).optional().describe("The keys of the servers in it. Default: all."),
   tools: nameFilter(EXPOSED_NAMES)
+    .extend(profileExposure)
     .default({ allow: ["*"], deny: [] })
-    .describe("The tools in it."),
+    .describe(
+      "The tools in it, and which of them hosts list. What is not given of that is as in the top-level `tools`.",
+    ),
   prompts: nameFilter(EXPOSED_NAMES)
     .default({ allow: ["*"], deny: [] })
     .describe("The prompts in it."),
@@ -171,6 +175,9 @@ export const fileSchema = z.strictObject({
     .prefault({})
     .describe("How exposed names of tools and prompts are built."),
   ...shorteningSchemas,
+  tools: exposureSchema
+    .prefault({})
+    .describe("Which tools hosts list, at every URL; a profile can say otherwise (`docs/search.md`)."),
   parkedCalls: parkedCalls
     .prefault({})
     .describe(

@@ -53,6 +53,8 @@ export interface Call {
   readonly notify: (notice: Notice) => void;
   /** Called on any other sign of life from the server; restarts the idle timeout. */
   readonly onActivity?: (() => void) | undefined;
+  /** `search`: the client called the tool through `call_tool`; absent where it called it by its name. */
+  readonly via?: "search" | undefined;
 }
 
 /** Numbers the calls of one gateway, in both eras, and those that the gateway makes itself. */

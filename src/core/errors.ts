@@ -119,7 +119,8 @@ export const REFUSAL_META = "cardea/refusal";
 /** The facts of `error`; `server` is filled in where the error names none. */
 export function refusalOf(error: GatewayError, server?: string): Refusal {
   const { rule, retryAfterMs } = error.options;
-  const about = error.options.server ?? server;
+  // A call that the gateway answers itself has a route without a server.
+  const about = (error.options.server ?? server) || undefined;
   return {
     code: error.code,
     ...(rule !== undefined && { rule }),

@@ -17,6 +17,7 @@ import {
   cliCall,
   cliExplain,
   cliLists,
+  type ListQuery,
   missingServers,
   type OnServer,
   type ServerOutcome,
@@ -53,10 +54,12 @@ export interface Gateway {
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal. Default: anonymous. */
   stdio(input: Readable, output: Writable, as?: string): Promise<void>;
   /**
-   * What a host sees, or one of the principal `as`, with the server of each entry, once the first start of every server
-   * is over; `onServer` is called with each.
+   * What a host lists, with the server of each entry, once the first start of every server is over; `onServer` is called
+   * with each.
+   *
+   * @throws UnknownEndpoint for a URL that does not exist
    */
-  lists(kind: ListKind, as?: PrincipalQuery, onServer?: OnServer): Promise<CliList>;
+  lists(kind: ListKind, query?: ListQuery, onServer?: OnServer): Promise<CliList>;
   /** Calls a tool by the name a host would use. */
   call(name: string, args: JsonObject, onServer?: OnServer): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
@@ -115,7 +118,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       const { auth } = liveConfig.pipeline.config;
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
-    lists: (kind, as, onServer) => cliLists(pipeline, kind, { as, onServer }),
+    lists: (kind, query, onServer) => cliLists(pipeline, kind, { ...query, onServer }),
     call: (name, args, onServer) => cliCall(pipeline, callIds.next(), { name, args, onServer }),
     explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
     tokens: (as, onServer) => tokenReport(pipeline, { as, onServer }),

@@ -106,7 +106,7 @@ export class LiveConfig implements ConfigInEffect {
     adopt(next, before.config);
     this.#changeFeed.switchTo(built.catalog.changes, (client, change) => {
       if (change.kind !== "list") return true;
-      const [was, is] = [before, built].map(({ catalog }) => catalog.view(client).list(change.list).revision);
+      const [was, is] = [before, built].map(({ catalog }) => catalog.listed(client, change.list).revision);
       return was !== is;
     });
     before.catalog.close();

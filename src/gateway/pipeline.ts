@@ -13,10 +13,12 @@ import { responseCache } from "../policy/response-cache.js";
 import { retry } from "../policy/retry.js";
 import { checkedArguments, checkedResults, ToolSchemas } from "../policy/schema-checks.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
+import { findTools } from "../routing/find-tools.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
 import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
+import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
@@ -60,6 +62,7 @@ export function createPipeline(
     naming: config.naming,
     startupWaitMs: config.startupWaitMs,
     profiles: config.profiles,
+    exposure: config.tools,
     self: parts.identity.info,
     logger,
     ...(policy.visible !== undefined && { isVisible: policy.visible }),
@@ -83,12 +86,24 @@ export function createPipeline(
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
   const route = router({ catalog, handlers, tasks, methods, listPolicy, inEffect: inEffect.route });
+  // refusals are logged like everything else; a question and the round that answers it are two calls
+  const observed = observerMiddleware([
+    accessLog(logger),
+    callMetrics(metrics.calls),
+    pendingQuestions.observer,
+  ]);
+  const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
+  const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
+  const own: Middleware = (next) => compose([observed, boundary], next);
   const handle = compose(
     [
-      locate(catalog, tasks, methods), // outermost: log, metrics and policy know the server and the tool of every call
-      // refusals are logged like everything else; a question and the round that answers it are two calls
-      observerMiddleware([accessLog(logger), callMetrics(metrics.calls), pendingQuestions.observer]),
-      errorBoundary(logger, redact), // below this line code may throw; above it there are only replies
+      // outermost: all that follows sees the call of the true tool
+      ...(config.naming.hasSearchTools === true
+        ? [searchTools({ catalog, own, find: policy.searchLimits(find) })]
+        : []),
+      locate(catalog, tasks, methods), // log, metrics and policy know the server and the tool of every call
+      observed,
+      boundary,
       sealedState, // a forged state is refused before anything else is done
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // before approval: a person is not asked about a call that cannot be made

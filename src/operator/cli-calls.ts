@@ -40,16 +40,40 @@ interface CliWait {
 /** The entries of one list, each with its server. */
 export type CliList = readonly { readonly server: string; readonly item: JsonObject }[];
 
-/** What a host sees, or one of the principal `as`, with the server of each entry, once the first start of each server is over. */
+/** No `/mcp/NAME` has the name that a query says. */
+export class UnknownEndpoint extends BadQuery {}
+
+/** Whose list, and how much of it. */
+export interface ListQuery {
+  /** The principal of the host. Default: a host without credentials. */
+  readonly as?: PrincipalQuery | undefined;
+  /** The NAME of the host's URL `/mcp/NAME`. Default: the gateway as a whole. */
+  readonly at?: string | undefined;
+  /** Also the tools that hosts do not list, but find. Default: what hosts list. */
+  readonly all?: boolean | undefined;
+}
+
+/**
+ * What a host lists, with the server of each entry ("" for the gateway's own tools), once the first start of each server is over.
+ *
+ * @throws UnknownEndpoint where there is no URL of that name for this principal
+ */
 export async function cliLists(
   pipeline: PipelineInEffect,
   kind: ListKind,
-  { as, ...wait }: CliWait & { readonly as?: PrincipalQuery | undefined } = {},
+  { as, at = "", all = false, ...wait }: CliWait & ListQuery = {},
 ): Promise<CliList> {
   await awaitServers(pipeline, wait);
-  const client = as === undefined ? CLI_CLIENT : supposedClient(as, pipeline().config.auth);
-  if (as !== undefined) await pipeline().catalog.prepareLists(client, wait.signal ?? new Stop().signal);
-  const { entries } = pipeline().catalog.view(client).list(kind);
+  const { catalog, config } = pipeline();
+  const caller = as === undefined ? CLI_CLIENT : supposedClient(as, config.auth);
+  if (!catalog.hasEndpoint(at, caller.principal)) {
+    throw new UnknownEndpoint(`there is no server or profile ${writeJson(at)} for ${caller.principal.id}`);
+  }
+  const client =
+    at === "" ? caller : { ...caller, endpoint: at, affinity: `${caller.affinity} at ${writeJson(at)}` };
+  if (client !== CLI_CLIENT) await catalog.prepareLists(client, wait.signal ?? new Stop().signal);
+  const { latest } = pipeline().catalog;
+  const { entries } = all ? latest.view(client).list(kind) : latest.listed(client, kind);
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
 }
 
@@ -79,6 +103,7 @@ export async function cliCall(
     signal,
     notify: () => {},
     onActivity: undefined,
+    via: undefined,
   });
 }
 

@@ -2,11 +2,12 @@
 import { BadQuery } from "../admin/pages.js";
 import type { Catalog } from "../catalog/catalog.js";
 import { closest } from "../config/closest.js";
-import type { AuthConfig } from "../config/config.js";
+import type { AuthConfig, ExposureConfig } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
+import { isSearchTool } from "../core/search-tools.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { Explanation } from "../policy/policy.js";
@@ -49,6 +50,8 @@ export interface ExplainResult extends Explanation {
   };
   /** What hosts see shorter of its definition than the server lists it; absent where nothing is. */
   readonly shortened?: ShortenedDefinition;
+  /** Of a tool: whether hosts without special treatment list it, and what of the config decides that. */
+  readonly listing?: { readonly exposure: ExposureConfig["exposure"]; readonly isListed: boolean };
   /** Why the arguments fail their check, which comes before the rules; absent where they pass. */
   readonly badArguments?: string;
 }
@@ -72,6 +75,11 @@ export async function explainCall(
     targetRoute(pipeline.catalog, client, name) ??
     methodRouteOf(pipeline, hypotheticalCall({ method: name, params: args }));
   if (found === undefined) {
+    if (isSearchTool(name) && pipeline.catalog.hasSearch(client)) {
+      return {
+        unknown: `${name} is a tool of the gateway itself; rules are about the tools that it finds and calls`,
+      };
+    }
     const near = closest(name, exposedNames(pipeline.catalog, client));
     const hint = near === undefined ? "" : `; did you mean ${near}?`;
     return { unknown: `there is no tool, prompt or resource ${name} for ${caller.as}${hint}` };
@@ -94,9 +102,19 @@ export async function explainCall(
     },
     ...pipeline.policy.explain(call),
     ...(shortened !== undefined && { shortened }),
+    ...(route.kind === "tools" && { listing: listingOf(pipeline, client, route) }),
     ...(badArguments !== undefined && { badArguments }),
   };
 }
+
+const listingOf = (
+  { catalog, config }: Pick<Pipeline, "catalog" | "config">,
+  client: Client,
+  route: Route,
+): NonNullable<ExplainResult["listing"]> => ({
+  exposure: config.tools.exposure,
+  isListed: catalog.listed(client, "tools").has(route.exposed),
+});
 
 /** The client of a supposed caller. It declares no capabilities. */
 export function supposedClient(

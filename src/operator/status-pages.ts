@@ -107,6 +107,8 @@ export function createStatusPages({
     async lists(query, signal) {
       const entries = await cliLists(pipeline, readListKind(query), {
         as: readPrincipalQuery(query),
+        at: query.get("at") ?? undefined,
+        all: query.get("all") === "true",
         signal,
       });
       return { entries, missing: missingServers(pipeline()) };

@@ -31,6 +31,8 @@ export interface Policy {
   readonly access: Middleware;
   /** Right below `access`: rates, places. */
   readonly limits: Middleware;
+  /** The same limits with counts of their own, for calls that the gateway answers itself: no search uses up a tool's. */
+  readonly searchLimits: Middleware;
   /**
    * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
    * on account of anything that the client sees of the server: `targets`.
@@ -58,6 +60,7 @@ interface CarriedState {
   readonly log: DecisionLog;
   readonly approvals: Approvals;
   readonly limits: Limits;
+  readonly searchLimits: Limits;
 }
 
 /** Why a call is allowed or refused, for `cardea explain`. */
@@ -122,6 +125,7 @@ export function createPolicy(
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals = carried?.approvals ?? new Approvals();
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits);
+  const searchLimits = new Limits(config.limits ?? [], parts.metrics, carried?.searchLimits);
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
   const accessMiddleware = access(evaluator, approvals);
@@ -130,6 +134,7 @@ export function createPolicy(
   return {
     access: isTrivial ? onlyForUrlElicitation(accessMiddleware) : accessMiddleware,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
+    searchLimits: searchLimits.middleware,
     question: (client, server, targets, question) => {
       // Of nothing in particular: rules and limits that name targets are asked about each of them.
       const alone: Route = { upstream: server, target: "", exposed: "", kind: "tools" };
@@ -156,7 +161,7 @@ export function createPolicy(
     timeoutMs: limits.hasTimeouts ? (call) => limits.timeoutMs(call) : undefined,
     decisions: (count) => log.latest(count),
     explain: (call) => explain(ruleSet, limits, call),
-    [CARRIED_STATE]: { log, approvals, limits },
+    [CARRIED_STATE]: { log, approvals, limits, searchLimits },
   };
 }
 

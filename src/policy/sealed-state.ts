@@ -135,9 +135,11 @@ function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
 
 /** What a state is bound to. */
 async function bindingOf(call: Call, worker: number | undefined): Promise<Buffer> {
-  const { client, method, params, route } = call;
+  const { client, method, params, route, via } = call;
   const target = targetOf(method, params)?.name;
-  const others = [client.endpoint, ...(worker === undefined ? [] : [worker])];
+  // A question that came to a call of `call_tool` is answered there, and nowhere else.
+  const wrapper = via === undefined ? [] : [`via ${via}`];
+  const others = [client.endpoint, ...(worker === undefined ? [] : [worker]), ...wrapper];
   return Buffer.from(
     await callIdentity(call, route?.upstream, target, params.arguments, ...others),
     "base64",

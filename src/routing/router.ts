@@ -235,7 +235,7 @@ export function listHandler(catalog: Pick<Catalog, "prepareLists" | "latest">): 
     const { latest } = catalog;
     return {
       kind: "result",
-      result: latest.view(call.client).list(kind).page(cursor),
+      result: latest.listed(call.client, kind).page(cursor),
       freshness: latest.freshness(call.client, kind),
     };
   };

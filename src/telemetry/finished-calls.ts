@@ -26,10 +26,11 @@ export function accessLog(logger: Logger): Observer {
         call: call.id,
         method: call.method.slice(0, MAX_TARGET_LENGTH),
         target: targetName(call),
-        upstream: call.route?.upstream ?? unavailableServer(reply),
+        upstream: ownerOf(call) ?? unavailableServer(reply),
         principal: call.client.principal.id,
         outcome,
         ms: Math.round(ms * 100) / 100,
+        ...(call.via !== undefined && { via: call.via }),
       };
       if (isQuiet) {
         logger.debug(line, "call");
@@ -54,7 +55,9 @@ export function callMetrics(metrics: CallMetrics): Observer {
       const outcome = outcomeOf(call, reply);
       // A server's own error is counted as `tool_error` whatever its form: the label values are a closed, documented set.
       const label = outcome === "error" ? "tool_error" : outcome;
-      metrics.callFinished(finishedCall(call, ms, serverSideError(reply, outcome), reply), label);
+      const finished = finishedCall(call, ms, serverSideError(reply, outcome), reply);
+      metrics.callFinished(finished, label);
+      if (call.via === "search") metrics.searchCallFinished(finished, label);
     },
   };
 }
@@ -138,6 +141,11 @@ export class CallMetrics {
     labels: ["method", "server", "tool"],
     buckets: BUCKETS,
   });
+  readonly #searchCalls = new LabeledMetric({
+    name: "cardea_search_calls_total",
+    help: "Calls of hosts through call_tool, by outcome; they are in cardea_requests_total, too.",
+    labels: ["server", "tool", "outcome"],
+  });
   readonly #serverOperations = new LabeledMetric({
     name: "mcp_server_operation_duration_seconds",
     help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
@@ -160,6 +168,11 @@ export class CallMetrics {
     this.#serverOperations.add(method, tool, call.errorType ?? "", call.seconds);
   }
 
+  /** A call through `call_tool` has its reply. */
+  searchCallFinished({ server, tool }: FinishedCall, outcome: Exclude<Outcome, "error">): void {
+    this.#searchCalls.add(server, tool === "" ? "" : this.#tools.of(server, tool), outcome);
+  }
+
   /** A server has answered a call, or failed to. */
   upstreamCallFinished(call: FinishedCall): void {
     const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
@@ -177,7 +190,13 @@ export class CallMetrics {
 
   /** In the text format of Prometheus. */
   get text(): string {
-    const all = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
+    const all = [
+      this.#requests,
+      this.#durations,
+      this.#searchCalls,
+      this.#serverOperations,
+      this.#clientOperations,
+    ];
     return all.map(({ text }) => text).join("\n");
   }
 }
@@ -202,7 +221,10 @@ const methodLabel = (method: string): string => (METHODS.has(method) ? method : 
 
 /** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
 export const serverLabel = (call: Call, reply?: Reply): string =>
-  call.route?.upstream ?? unavailableServer(reply) ?? "none";
+  ownerOf(call) ?? unavailableServer(reply) ?? "none";
+
+/** The server of the call; undefined where it has none, as the gateway's own tools. */
+const ownerOf = ({ route }: Call): string | undefined => route?.upstream || undefined;
 
 /** The rule or limit that refused the call. */
 function refusingRule(reply: Reply | undefined): string | undefined {

@@ -199,6 +199,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return (at) => log.add("unknown_key", large(at), undefined);
     },
   },
+  "catalog/tool-search.ts": {
+    file: "catalog/tool-search.test.ts",
+    title: "indexes of lists that are gone leave no memory behind",
+  },
   "telemetry/pending-questions.ts": {
     file: "telemetry/pending-questions.test.ts",
     title: "take little memory, however large the state of their servers",

@@ -6,6 +6,7 @@ import { runCommandLine } from "../../src/cli/program.js";
 import type { Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
+import { UnknownEndpoint } from "../../src/operator/cli-calls.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeShell } from "./fake-shell.js";
@@ -67,9 +68,10 @@ templates (1)
     [["--as", "cli", "--groups", "a"], {}, { as: "cli", groups: ["a"], scopes: [] }, []],
     [[], { CARDEA_AS: "cli" }, { as: "cli", scopes: [] }, []],
     [[], {}, undefined, []],
-  ] as [string[], Record<string, string>, unknown, string[]][])(
+    [["--at", "ide", "--all"], {}, undefined, [], { at: "ide", all: true }],
+  ] as [string[], Record<string, string>, unknown, string[], object?][])(
     "%j %j asks for the lists of that principal, and warns where none comes so",
-    async (flags, env, as, warnings) => {
+    async (flags, env, as, warnings, query = {}) => {
       const file = join(folder, "keys.json");
       const keys = [{ id: "cli", hash: `sha256:${"0".repeat(64)}` }];
       writeFileSync(file, JSON.stringify({ auth: { keys }, mcpServers: { a: { command: "x" } } }));
@@ -80,10 +82,34 @@ templates (1)
       };
       const shell = shellWith({ lists: remember }, env);
       expect(await runCommandLine(["list", "tools", "--config", file, ...flags], shell)).toBe(0);
-      expect(asked).toEqual([["tools", as]]);
+      expect(asked).toEqual([["tools", { as, ...query }]]);
       expect(shell.said.filter((line) => line.startsWith("warn"))).toEqual(warnings);
     },
   );
+
+  test("shows the tools that hosts list, and says how many they find", async () => {
+    const tool = (server: string, name: string) => ({
+      server,
+      item: { name, inputSchema: { type: "object" } },
+    });
+    const own = [tool("", "find_tools"), tool("", "call_tool")];
+    const all = [tool("files", "files__a"), tool("files", "files__b"), tool("git", "git__c")];
+    const shell = shellWith({ lists: async (_, query = {}) => (query.all === true ? all : own) });
+    expect(await runCommandLine(["list", "tools"], shell)).toBe(0);
+    expect(shell.out()).toBe("tools (2)\n  find_tools  [cardea]\n  call_tool   [cardea]\n");
+    expect(shell.said).toContain("info: hosts find 3 tools with find_tools; --all lists them");
+    const json = shellWith({ lists: async () => own });
+    await runCommandLine(["list", "tools", "--json"], json);
+    expect(JSON.parse(json.out())[0]).toMatchObject({ name: "find_tools", server: "cardea" });
+  });
+
+  test("says that there is no such URL", async () => {
+    const lists: Gateway["lists"] = () =>
+      Promise.reject(new UnknownEndpoint('there is no server or profile "x"'));
+    const shell = shellWith({ lists });
+    expect(await runCommandLine(["list", "--at", "x"], shell)).toBe(2);
+    expect(shell.said.join("\n")).toContain(`there is no server or profile "x"`);
+  });
 
   test("prints one list as an array, entries whole", async () => {
     const shell = shellWith({ lists });

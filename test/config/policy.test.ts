@@ -73,6 +73,7 @@ describe("policy and limits", () => {
       "servers",
       "startupWaitMs",
       "naming",
+      "tools",
       "parkedCalls",
       "profiles",
     ]);

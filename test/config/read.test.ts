@@ -40,6 +40,7 @@ describe("a config file", () => {
       servers: [],
       startupWaitMs: 10_000,
       naming: { separator: "__", maxLength: 50 },
+      tools: { exposure: "full", pinned: [], autoThreshold: 10_000 },
       parkedCalls: { total: 2_000, perPrincipal: 500, perServer: 500, answerMs: 900_000 },
       profiles: {},
     });

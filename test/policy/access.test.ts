@@ -16,7 +16,8 @@ describe("a call", () => {
     const { handle, calls } = policyOf({ rules: [{ tools: ["db__*"], effect: "deny" }] });
     const call = toolCall("files", "read", { path: "a" });
     expect(wordOf(await handle(call))).toBe("result");
-    expect(calls[0]?.params).toBe(call.params);
+    expect(calls[0]?.params).toEqual(call.params);
+    expect(calls[0]?.params.arguments).toBe(call.params.arguments);
   });
 
   test("that is denied never reaches its server, and gets the message of the rule", async () => {
@@ -52,7 +53,7 @@ describe("a call", () => {
       kind: "error",
       error: {
         code: -32602,
-        message: "unknown tool: db__drop",
+        message: expect.stringMatching(/^unknown tool: db__drop(;|$)/),
         data: { cardea: { code: "unknown_target", retryable: false } },
       },
       refusal: "unknown_target",

@@ -6,6 +6,7 @@ import type { Gateway } from "../../src/gateway/gateway.js";
 import { gatewayOf } from "../support/gateway.js";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
+import { EXPOSURE, THROUGH_CALL_TOOL } from "../support/through.js";
 import { type Offered, type Received, recordingServer } from "./recording-server.js";
 
 /** Who may come in over HTTP, by key; on a pipe comes `ann`. */
@@ -29,6 +30,8 @@ export interface Server extends Partial<Offered> {
   readonly era?: "legacy" | "modern";
   readonly answer?: (received: Received) => Readonly<Record<string, unknown>> | undefined;
 }
+
+const OPTIONS = { throughCallTool: THROUGH_CALL_TOOL };
 
 export interface Running {
   readonly gateway: Gateway;
@@ -63,6 +66,7 @@ export async function openGateway(
       ),
       ...entries,
     },
+    ...EXPOSURE,
     ...config,
   };
   const gateway = gatewayOf(written);
@@ -83,12 +87,12 @@ export async function openGateway(
     host({ era, door }, person = "ann", path = "") {
       const open = era === "legacy" ? openLegacy : openModern;
       if (door === "http") {
-        return open(httpWire(`${url}${path}`, headersOf(person)));
+        return open(httpWire(`${url}${path}`, headersOf(person)), OPTIONS);
       }
       const [input, output] = [new PassThrough(), new PassThrough()];
       pipes.push(input);
       void gateway.stdio(input, output, person);
-      return open(pipeWire(input, output));
+      return open(pipeWire(input, output), OPTIONS);
     },
     fetch: (path, init, person = "ann") =>
       fetch(new URL(path, url), { ...init, headers: { ...init.headers, ...headersOf(person) } }),

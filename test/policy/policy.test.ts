@@ -9,6 +9,7 @@ import { sealedState } from "../../src/policy/sealed-state.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
+import { throughCallTool } from "../support/through.js";
 import { clientOf, limit, policyOf, result, routeTo, rule, toolCall, wordOf } from "./support.js";
 
 const EXAMPLE: readonly (Partial<RuleConfig> & Pick<RuleConfig, "effect">)[] = [
@@ -141,7 +142,8 @@ const parts = { metrics: new Metrics({ version: "1", process: false }), logger: 
 
 describe("a reload", () => {
   const next = async () => result({});
-  const stack = (policy: Policy) => compose([errorBoundary(SILENT), policy.access, policy.limits], next);
+  const stack = (policy: Policy) =>
+    throughCallTool(compose([errorBoundary(SILENT), policy.access, policy.limits], next));
   const rate = { count: 1, windowMs: 3_600_000 };
 
   test("fills no purse that is as it was, and makes new ones for new limits", async () => {
@@ -192,7 +194,7 @@ describe("a round that began before a reload", () => {
   /** The call under one policy, and with its answers under the next. */
   async function overReload(before: Policy, after: Policy, state: string): Promise<Reply> {
     const [first, second] = [before, after].map(({ access }) =>
-      compose([errorBoundary(SILENT), seal, access], server(state)),
+      throughCallTool(compose([errorBoundary(SILENT), seal, access], server(state))),
     );
     const asked = await first?.(call);
     if (asked?.kind !== "input_required" || asked.sealedState === undefined) throw new Error("no questions");

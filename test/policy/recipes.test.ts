@@ -10,6 +10,7 @@ import { checkedArguments, ToolSchemas } from "../../src/policy/schema-checks.js
 import { configuredArguments } from "../../src/routing/configured-arguments.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { throughCallTool } from "../support/through.js";
 import { clientOf, result, routeTo, toolCall, wordOf } from "./support.js";
 
 const page = readFileSync(new URL("../../docs/policy.md", import.meta.url), "utf8");
@@ -34,7 +35,7 @@ function recipe(number: number, server: Handler = async () => result({})) {
     [errorBoundary(SILENT), configuredArguments, checked, policy.access, policy.limits],
     server,
   );
-  return { config, policy, handle };
+  return { config, policy, handle: throughCallTool(handle) };
 }
 
 const person = (groups: readonly string[] = [], claims: JsonObject = {}) =>

@@ -84,7 +84,8 @@ describe("redaction", () => {
     );
     const call = toolCall("db", "query", { a: 1 });
     expect(await handle(call)).toEqual(reply);
-    expect(calls[0]?.params).toBe(call.params);
+    expect(calls[0]?.params).toEqual(call.params);
+    expect(calls[0]?.params.arguments).toBe(call.params.arguments);
   });
 
   test("covers what a text says twice, of which only the last is parsed", async () => {

@@ -9,6 +9,7 @@ import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeCall } from "../support/fake-call.js";
+import { throughCallTool } from "../support/through.js";
 
 type GivenRule = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
 type GivenLimit = Partial<LimitConfig>;
@@ -52,7 +53,7 @@ export function policyOf(given: GivenPolicy, server: Handler = async () => ok())
     calls.push(call);
     return server(call);
   });
-  return { policy, metrics, handle, calls };
+  return { policy, metrics, handle: throughCallTool(handle), calls };
 }
 
 const ok = (): Reply => result({ content: [{ type: "text", text: "done" }] });

@@ -1,6 +1,7 @@
 /** Hosts of every kind that call a tool and answer whatever is asked on the way, in the manner of their era. */
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost, type RawOptions } from "../support/peers/raw.js";
+import { THROUGH_CALL_TOOL } from "../support/through.js";
 import { until } from "../support/until.js";
 import type { Door, Person, Stage } from "./stage.js";
 
@@ -71,7 +72,7 @@ export async function openHost(
   kind: HostKind,
   options: RawOptions & { readonly person?: Person } = {},
 ): Promise<ScenarioHost> {
-  const settings = { capabilities: ASKABLE, ...options };
+  const settings = { capabilities: ASKABLE, throughCallTool: THROUGH_CALL_TOOL, ...options };
   const wire = await stage.enter(kind.door, options.person);
   return kind.era === "legacy"
     ? legacyHost(kind, await openLegacy(wire, settings))

@@ -6,6 +6,7 @@ import type { Wire } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { type Scripted, startUpstream, type UpstreamKind } from "../support/scripted/upstreams.js";
+import { EXPOSURE } from "../support/through.js";
 
 /** Principals that may come in over HTTP; whoever comes over a pipe is the anonymous one. */
 export type Person = "ada" | "eve";
@@ -66,6 +67,7 @@ export async function openStage(
     mcpServers: Object.fromEntries(
       [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server }]),
     ),
+    ...EXPOSURE,
     ...config,
   });
   const { url, adminUrl } = await gateway.start();

@@ -206,6 +206,7 @@ function readCall(
       sendNotice(notice);
     },
     onActivity: undefined,
+    via: undefined,
   };
 }
 

@@ -88,6 +88,7 @@ export function readCall(
       context.notify(notice);
     },
     onActivity: undefined,
+    via: undefined,
   };
 }
 

@@ -103,7 +103,7 @@ export class Limits {
         const entered = entry.semaphore.acquire(call.signal, paid);
         if (entered === "full") throw queueFull(limit.config, route, entry.semaphore.queued);
         if (entered !== "inside") {
-          const noMore = this.#metrics.enterQueue(route.upstream);
+          const noMore = this.#metrics.enterQueue(serverLabel(route));
           await entered.catch(cancelledInQueue).finally(noMore);
         }
         releases.push(entry.release);
@@ -139,7 +139,7 @@ export class Limits {
     }
     if (refusing !== undefined) {
       const { limit, route } = refusing;
-      this.#metrics.rateLimited(route.upstream, limit.config.name);
+      this.#metrics.rateLimited(serverLabel(route), limit.config.name);
       throw rateLimited(limit.config, route, longest);
     }
     return budgets.map((budget) => budget.spend());
@@ -172,6 +172,9 @@ interface AppliedLimit {
   readonly limit: Limit;
   readonly route: Route;
 }
+
+/** As in the metrics of calls: the gateway's own tools have no server. */
+const serverLabel = ({ upstream }: Route): string => (upstream === "" ? "none" : upstream);
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
 

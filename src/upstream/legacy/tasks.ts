@@ -24,10 +24,12 @@ const POLL_MS = { usual: 1_000, least: 100, most: 30_000 };
 
 /**
  * Whether the server would refuse `call`, because its tool requires a task, and the client does not support tasks. A
- * client with a session is of this era itself, and gets the refusal of the server.
+ * client with a session is of this era itself, and gets the refusal of the server, unless it called a tool whose entry no
+ * list has shown it.
  */
-export function needsTask({ method, params, client, route }: Call, capabilities: JsonObject): boolean {
-  if (method !== "tools/call" || client.session || Object.hasOwn(params, "task")) return false;
+export function needsTask({ method, params, client, route, via }: Call, capabilities: JsonObject): boolean {
+  if (method !== "tools/call" || Object.hasOwn(params, "task")) return false;
+  if (client.session && via !== "search") return false;
   return (
     stringAt(objectAt(route?.item, "execution"), "taskSupport") === "required" &&
     supportsTaskCalls(capabilities)

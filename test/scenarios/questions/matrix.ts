@@ -1,6 +1,7 @@
 /** The rows of the matrix for one kind of host: every kind of server in every situation, each a test with a name. */
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { UPSTREAMS, type UpstreamKind } from "../../support/scripted/upstreams.js";
+import { THROUGH_CALL_TOOL } from "../../support/through.js";
 import { type HostKind, openHost, type ScenarioHost } from "../host.js";
 import { openStage, type Stage } from "../stage.js";
 import { cellOf } from "./cell.js";
@@ -27,6 +28,8 @@ export function matrixOf(host: HostKind): void {
     impatient = await build(host, UPSTREAMS, IMPATIENT);
   });
   afterAll(async () => {
+    const throughCallTool = await patient.stage.metric("cardea_search_calls_total");
+    expect(throughCallTool > 0).toBe(THROUGH_CALL_TOOL);
     await Promise.all([patient.stage.close(), impatient.stage.close()]);
   });
 

@@ -14,6 +14,10 @@ export interface HostOptions {
   readonly revision?: string;
   /** The log level of each request of a modern host. */
   readonly logLevel?: string;
+  /** Calls every tool through the gateway's `call_tool`. */
+  readonly throughCallTool?: boolean;
+  /** Its own name and version. */
+  readonly info?: Json;
   /** Makes an id of the number of a request. */
   readonly idOf?: (number: number) => unknown;
   /** With a URL: the connections, and headers that go with each request. */

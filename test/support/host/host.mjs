@@ -16,10 +16,10 @@ export const LISTS = {
 };
 
 /** The reserved keys that every modern request carries. */
-export const modernMeta = ({ capabilities = {}, logLevel } = {}) => ({
+export const modernMeta = ({ capabilities = {}, logLevel, info = INFO } = {}) => ({
   [`${META}protocolVersion`]: MODERN,
   [`${META}clientCapabilities`]: capabilities,
-  [`${META}clientInfo`]: INFO,
+  [`${META}clientInfo`]: info,
   ...(logLevel !== undefined && { [`${META}logLevel`]: logLevel }),
 });
 
@@ -44,8 +44,8 @@ export class Host {
   /** Opens the session of a legacy host. A modern host has nothing to open. */
   async open() {
     if (this.era === "modern") return this;
-    const { capabilities = {}, revision = "2025-11-25" } = this.#options;
-    const params = { protocolVersion: revision, capabilities, clientInfo: INFO };
+    const { capabilities = {}, revision = "2025-11-25", info = INFO } = this.#options;
+    const params = { protocolVersion: revision, capabilities, clientInfo: info };
     this.#introduction = resultOf(await this.send("initialize", "initialize", params));
     await this.notify("notifications/initialized");
     return this;
@@ -78,7 +78,9 @@ export class Host {
   }
 
   /** The message that a request is. */
-  message(id, method, params = {}) {
+  message(id, method, sent = {}) {
+    const { throughCallTool = false } = this.#options;
+    const params = throughCallTool && method === "tools/call" ? wrapped(sent) : sent;
     const full = this.era === "modern" ? { ...params, _meta: { ...this.meta, ...params._meta } } : params;
     return { jsonrpc: "2.0", id, method, params: full };
   }
@@ -224,6 +226,12 @@ export class Host {
   close() {
     return this.wire.close();
   }
+}
+
+/** The parameters of a call of the same tool through `call_tool`. */
+function wrapped({ name, arguments: args, ...params }) {
+  const inner = { name, ...(args !== undefined && { arguments: args }) };
+  return { ...params, name: "call_tool", arguments: inner };
 }
 
 /** The answer to a question; undefined where the user refuses. */

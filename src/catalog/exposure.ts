@@ -1,0 +1,132 @@
+/** Which tools does `tools/list` show to a client: all that it may call, or the search tools and the pinned ones? */
+import type { Client } from "../core/client.js";
+import { SEARCH_ROUTES, SEARCH_TOOL_NAMES, SEARCH_TOOLS } from "../core/search-tools.js";
+import { glob, type NameMatcher } from "../patterns/globs.js";
+import { stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
+import type { ToolAccess } from "./describe-servers.js";
+import { type ExposedItem, Snapshot } from "./view.js";
+
+/** What the config says of one URL. */
+export interface ExposureSettings {
+  readonly exposure: "full" | "search" | "auto";
+  /** Globs over exposed names of tools that are listed in any case. */
+  readonly pinned: readonly string[];
+  /** With `auto`: the size of a list, in tokens, above which it is not shown in full. */
+  readonly autoThreshold: number;
+}
+
+/** Which form a list has for one client. */
+export type ListExposure = "full" | "search";
+
+/** A definition has about a token for each four bytes of JSON. */
+const BYTES_PER_TOKEN = 4;
+
+/**
+ * Names in `clientInfo` of hosts that load tool definitions on demand by themselves: Claude Code and Codex. Two tools in
+ * the place of many would only add a round to each of their searches.
+ */
+const DEFERRING_HOSTS: ReadonlySet<string> = new Set(["claude-code", "codex-mcp-client"]);
+
+/** Whether a host loads tool definitions on demand by itself. */
+const defersTools = ({ info }: Pick<Client, "info">): boolean =>
+  DEFERRING_HOSTS.has((stringAt(info, "name") ?? "").toLowerCase());
+
+/** The exposure of one URL. It depends on the config, the client's own view and its `clientInfo`, and on no earlier request. */
+export class Exposure {
+  readonly #settings: ExposureSettings;
+  readonly #pins: readonly NameMatcher[];
+  /** By the list that they stand for, so that equal lists have one text and one version. */
+  readonly #short = new WeakMap<Snapshot, Snapshot>();
+  readonly #isLarge = new WeakMap<Snapshot, boolean>();
+
+  /** @throws RE2JSSyntaxException for a pin whose braces nest about a thousand levels deep; the config allows 100 braces */
+  constructor(settings: ExposureSettings) {
+    this.#settings = settings;
+    this.#pins = settings.pinned.map(glob);
+  }
+
+  /** Whether clients may use the search tools here, also those that are shown the whole list at the moment. */
+  get hasSearch(): boolean {
+    return this.#settings.exposure !== "full";
+  }
+
+  /** Whether lists differ by what the host says of itself. */
+  get isPerHost(): boolean {
+    return this.#settings.exposure === "auto";
+  }
+
+  /** @param tools all tools of the client's view */
+  of(client: Pick<Client, "info">, tools: Snapshot): ListExposure {
+    const { exposure } = this.#settings;
+    if (exposure !== "auto") return exposure;
+    return !defersTools(client) && this.#exceedsThreshold(tools) ? "search" : "full";
+  }
+
+  /** How the client learns of tools, for the instructions. */
+  access(client: Pick<Client, "info">, tools: Snapshot): ToolAccess {
+    if (this.of(client, tools) === "search") return "search";
+    return this.isPerHost && defersTools(client) ? "deferred" : "listed";
+  }
+
+  /** What `tools/list` shows of `tools`; the very same list where that is all of it. */
+  list(client: Pick<Client, "info">, tools: Snapshot): Snapshot {
+    if (this.of(client, tools) === "full") return tools;
+    let short = this.#short.get(tools);
+    if (short === undefined) {
+      short = new Snapshot("tools", [
+        ...OWN_ITEMS,
+        ...tools.entries.filter((entry) => this.#isPinned(entry)),
+      ]);
+      this.#short.set(tools, short);
+    }
+    return short;
+  }
+
+  #isPinned({ route: { exposed, aggregateName = exposed } }: ExposedItem): boolean {
+    return this.#pins.some((matches) => matches(aggregateName));
+  }
+
+  #exceedsThreshold(tools: Snapshot): boolean {
+    let isLarge = this.#isLarge.get(tools);
+    if (isLarge === undefined) {
+      let left = this.#settings.autoThreshold * BYTES_PER_TOKEN;
+      // Ends early: the size of a list of 10,000 tools does not matter to the byte.
+      isLarge = tools.entries.some(({ item }) => {
+        left -= Buffer.byteLength(writeJson(item)) + 1;
+        return left < 0;
+      });
+      this.#isLarge.set(tools, isLarge);
+    }
+    return isLarge;
+  }
+}
+
+/** The exposures of one config. */
+export class Exposures {
+  readonly #gateway: Exposure;
+  readonly #profiles: ReadonlyMap<string, Exposure>;
+
+  /** @param gateway of every URL but those of profiles with settings of their own; default: everything is listed */
+  constructor(
+    gateway: ExposureSettings = { exposure: "full", pinned: [], autoThreshold: 0 },
+    profiles: Readonly<Record<string, { readonly exposure?: ExposureSettings }>> = {},
+  ) {
+    this.#gateway = new Exposure(gateway);
+    this.#profiles = new Map(
+      Object.entries(profiles).flatMap(([name, { exposure }]): [string, Exposure][] =>
+        exposure === undefined ? [] : [[name, new Exposure(exposure)]],
+      ),
+    );
+  }
+
+  /** The exposure of an endpoint: "" or the NAME of `/mcp/NAME`. */
+  of(endpoint: string): Exposure {
+    return this.#profiles.get(endpoint) ?? this.#gateway;
+  }
+}
+
+const OWN_ITEMS: readonly ExposedItem[] = SEARCH_TOOL_NAMES.map((name) => ({
+  route: SEARCH_ROUTES[name],
+  item: SEARCH_TOOLS[name],
+}));

@@ -1,0 +1,63 @@
+/** What do the instructions say of tools that a list does not show, or that a host loads on demand? A line for each server. */
+import { CALL_TOOL, FIND_TOOLS } from "../core/search-tools.js";
+import type { ServerFacts } from "../core/upstream.js";
+import { stringAt } from "../wire/json.js";
+import type { Snapshot } from "./view.js";
+
+/** A server with tools, as far as it was met. */
+export interface ServerTools {
+  readonly name: string;
+  /** Undefined while it was never met. */
+  readonly facts: ServerFacts | undefined;
+  /** How many of its tools the client sees; undefined while its list is not known. */
+  readonly tools: number | undefined;
+}
+
+/** How many tools of each server a list has. */
+export function countsByServer({ entries }: Snapshot): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { route } of entries) counts.set(route.upstream, (counts.get(route.upstream) ?? 0) + 1);
+  return counts;
+}
+
+const NOT_LISTED = `Most tools here are not listed. ${FIND_TOOLS} searches the tools of these servers by what they do, and ${CALL_TOOL} calls what it finds:`;
+const LISTED = "The tools here are those of these servers:";
+
+/**
+ * The overview; undefined where no server has tools.
+ *
+ * @param isListed whether `tools/list` shows the tools
+ */
+export function toolOverview(servers: readonly ServerTools[], isListed: boolean): string | undefined {
+  const lines = servers.flatMap((server) => lineOf(server) ?? []);
+  return lines.length === 0 ? undefined : [isListed ? LISTED : NOT_LISTED, "", ...lines].join("\n");
+}
+
+function lineOf({ name, facts, tools }: ServerTools): string | undefined {
+  if (tools === 0) return undefined;
+  const count = tools === undefined ? "" : tools === 1 ? ": 1 tool" : `: ${tools} tools`;
+  const about = facts && purposeOf(facts);
+  return `- ${name}${count}${about === undefined ? "" : `. ${about}`}`;
+}
+
+/** The most characters that a server says of itself here: about 25 tokens. */
+const MAX_PURPOSE = 100;
+
+/** The first sentence that a server says of itself. */
+function purposeOf({ serverInfo, instructions }: ServerFacts): string | undefined {
+  const said = [stringAt(serverInfo, "description"), instructions, stringAt(serverInfo, "title")];
+  const text = said.map((each) => firstSentence(each ?? "")).find((each) => each !== "");
+  return text;
+}
+
+/** The first sentence of a text on one line, cut to `limit` characters. */
+export function firstSentence(text: string, limit = MAX_PURPOSE): string {
+  const start = text
+    .slice(0, 8 * limit)
+    .replace(/[\s\p{C}]+/gu, " ")
+    .trim();
+  const end = /[.!?](?=\s|$)/.exec(start);
+  const sentence = end === null ? start : start.slice(0, end.index + 1);
+  if (sentence.length <= limit) return sentence;
+  return `${sentence.slice(0, limit - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

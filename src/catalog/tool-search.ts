@@ -1,0 +1,136 @@
+/** How are the tools of one client's view searched? In one index for all clients that see parts of the same list. */
+import type { ServerFacts } from "../core/upstream.js";
+import { stringAt } from "../wire/json.js";
+import { buildToolIndex } from "./search/build-index.js";
+import type { ToolIndex, ToolView } from "./search/tool-index.js";
+import type { SearchableServer } from "./search/tool-text.js";
+import type { ExposedItem, Snapshot } from "./view.js";
+
+/** What is searched for. */
+export interface ToolQuery {
+  /** In any words; an empty text finds all tools, in the order of the list. */
+  readonly query: string;
+  /** Only tools of this server. */
+  readonly server?: string | undefined;
+  readonly limit: number;
+}
+
+/** What was found. */
+export interface FoundTools {
+  /** The best matches first. */
+  readonly entries: readonly ExposedItem[];
+  /** How many match in all. */
+  readonly total: number;
+}
+
+/** The list of tools of one client, and the list that it is a part of: the same one where that is all of it. */
+export interface SearchedList {
+  readonly tools: Snapshot;
+  readonly whole: Snapshot;
+}
+
+/** An index that is built or being built. */
+interface BuildJob {
+  readonly index: Promise<ToolIndex>;
+  readonly abort: AbortController;
+  /** Searches that wait for it. */
+  waiting: number;
+}
+
+/** The part of an index that a view shows, with its entries by those of the index. */
+interface SearchableView {
+  readonly view: ToolView;
+  readonly entries: readonly (ExposedItem | undefined)[];
+}
+
+/** Searches the lists of one catalog. Indexes and views of them live as long as the lists. */
+export class ToolSearch {
+  readonly #describeServer: (name: string) => SearchableServer;
+  readonly #jobs = new WeakMap<Snapshot, BuildJob>();
+  readonly #views = new WeakMap<Snapshot, SearchableView>();
+  /** The job that was begun last; undefined once it is done. */
+  #running: BuildJob | undefined;
+
+  constructor(describeServer: (name: string) => SearchableServer) {
+    this.#describeServer = describeServer;
+  }
+
+  /** Builds the index of a list in the background, as a search will probably follow. */
+  prepare({ whole }: SearchedList): void {
+    this.#job(whole);
+  }
+
+  /** Waits for the index where it is not built yet: less than a second for 10,000 tools. */
+  async find(list: SearchedList, { query, server, limit }: ToolQuery): Promise<FoundTools> {
+    const { tools } = list;
+    if (query === "") {
+      const all = tools.entries.filter(({ route }) => server === undefined || route.upstream === server);
+      return { entries: all.slice(0, limit), total: all.length };
+    }
+    const { view, entries } = this.#views.get(tools) ?? (await this.#makeView(list));
+    const { hits, total } = view.search(query, { limit, ...(server !== undefined && { server }) });
+    return { entries: hits.flatMap(({ entry }) => entries[entry] ?? []), total };
+  }
+
+  /** Ends what is being built, unless a search waits for it. */
+  close(): void {
+    if (this.#running?.waiting === 0) this.#running.abort.abort();
+  }
+
+  async #makeView({ tools, whole }: SearchedList): Promise<SearchableView> {
+    const index = await this.#indexOf(whole);
+    const known = this.#views.get(tools);
+    if (known !== undefined) return known;
+    const own = new Map(tools.entries.map((entry) => [entry.route, entry]));
+    const entries = tools === whole ? whole.entries : whole.entries.map(({ route }) => own.get(route));
+    const view = tools === whole ? index.all : index.viewOf((entry) => entries[entry] !== undefined);
+    const made = { view, entries };
+    this.#views.set(tools, made);
+    return made;
+  }
+
+  async #indexOf(whole: Snapshot): Promise<ToolIndex> {
+    const job = this.#job(whole);
+    job.waiting += 1;
+    try {
+      return await job.index;
+    } finally {
+      job.waiting -= 1;
+    }
+  }
+
+  #job(whole: Snapshot): BuildJob {
+    const known = this.#jobs.get(whole);
+    if (known !== undefined && !known.abort.signal.aborted) return known;
+    // Lists change often while servers start: an index that no search waits for is not built to its end.
+    this.close();
+    const abort = new AbortController();
+    const servers = new Map<string, SearchableServer>();
+    const serverOf = (name: string): SearchableServer => {
+      const server = servers.get(name) ?? this.#describeServer(name);
+      servers.set(name, server);
+      return server;
+    };
+    const tools = whole.entries.map(({ route, item }) => ({
+      name: route.exposed,
+      server: serverOf(route.upstream),
+      tool: item,
+    }));
+    const index = buildToolIndex(tools, { signal: abort.signal });
+    const job: BuildJob = { index, abort, waiting: 0 };
+    const done = (): void => {
+      if (this.#running === job) this.#running = undefined;
+    };
+    index.then(done, done);
+    this.#running = job;
+    this.#jobs.set(whole, job);
+    return job;
+  }
+}
+
+/** What the index knows of a server, by what it last said of itself. */
+export function searchableServer(name: string, facts: ServerFacts | undefined): SearchableServer {
+  const title = stringAt(facts?.serverInfo, "title");
+  const instructions = facts?.instructions;
+  return { name, ...(title !== undefined && { title }), ...(instructions !== undefined && { instructions }) };
+}

@@ -1,0 +1,56 @@
+/** Where do calls of `find_tools` and `call_tool` go? To the search, and on to the tool that they name. */
+import type { Catalog } from "../catalog/catalog.js";
+import type { Call, Handler, Middleware, Reply } from "../core/call.js";
+import { GatewayError } from "../core/errors.js";
+import { CALL_TOOL, FIND_TOOLS, isSearchTool, SEARCH_ROUTES } from "../core/search-tools.js";
+import { unwrapCall } from "./call-tool.js";
+
+/** What the search tools are made of. */
+export interface SearchToolsOptions {
+  readonly catalog: Pick<Catalog, "hasSearch" | "findTools">;
+  /** Log, metrics and error replies of a call that the gateway answers itself. */
+  readonly own: Middleware;
+  /** Answers `find_tools`. */
+  readonly find: Handler;
+}
+
+/** How many names the error for an unknown tool says. */
+const MAX_NEAREST = 3;
+
+/**
+ * Stands before everything that depends on the target of a call: what follows sees the call of the true tool, so that its
+ * rules, limits and state are those of that tool.
+ */
+export function searchTools({ catalog, own, find }: SearchToolsOptions): Middleware {
+  const answer = own(find);
+  const refuse = (call: Call, error: GatewayError): Promise<Reply> =>
+    own(() => Promise.reject(error))({ ...call, route: SEARCH_ROUTES[CALL_TOOL] });
+
+  return (next) =>
+    function searchTools(call) {
+      const { method, params, client } = call;
+      if (method !== "tools/call" || typeof params.name !== "string" || !isSearchTool(params.name)) {
+        return next(call);
+      }
+      if (!catalog.hasSearch(client)) return next(call);
+      if (params.name === FIND_TOOLS) return answer({ ...call, route: SEARCH_ROUTES[FIND_TOOLS] });
+      const unwrapped = unwrapCall(call);
+      return unwrapped instanceof GatewayError
+        ? refuse(call, unwrapped)
+        : next(unwrapped).then((reply) => withNearestNames(unwrapped, reply));
+    };
+
+  /** A tool that is hidden from the client and one that does not exist get the same names: those of tools that it may see. */
+  async function withNearestNames({ params, client }: Call, reply: Reply): Promise<Reply> {
+    if (reply.kind !== "error" || reply.refusal !== "unknown_target") return reply;
+    const query = String(params.name);
+    const { entries } = await catalog.findTools(client, { query, limit: MAX_NEAREST + 1 });
+    const names = entries
+      .map(({ route }) => route.exposed)
+      .filter((name) => name !== query)
+      .slice(0, MAX_NEAREST);
+    const hint =
+      names.length === 0 ? `; ${FIND_TOOLS} says which there are` : `; the nearest are ${names.join(", ")}`;
+    return { ...reply, error: { ...reply.error, message: `${reply.error.message}${hint}` } };
+  }
+}

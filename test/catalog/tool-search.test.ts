@@ -1,0 +1,59 @@
+/** Searches of lists that change, and what stays of them in memory. */
+import { describe, expect, test } from "vitest";
+import { ToolSearch } from "../../src/catalog/tool-search.js";
+import { Snapshot } from "../../src/catalog/view.js";
+import { heapUsed } from "../support/heap.js";
+import { until } from "../support/until.js";
+import { tool } from "./support.js";
+
+const MIB = 1024 * 1024;
+
+function listOf(names: readonly string[], description = ""): Snapshot {
+  const entries = names.map((name) => ({
+    route: { upstream: "files", target: name, exposed: name, kind: "tools" as const },
+    item: tool(name, { description }),
+  }));
+  return new Snapshot("tools", entries);
+}
+const whole = (tools: Snapshot) => ({ tools, whole: tools });
+const many = (count: number) => Array.from({ length: count }, (_, at) => `read_${at}`);
+
+describe("a search", () => {
+  test("of a part of a list finds that part alone, and counts no other tools", async () => {
+    const search = new ToolSearch((name) => ({ name }));
+    const all = listOf(["read_file", "read_mail", "send_mail"]);
+    const part = new Snapshot("tools", all.entries.slice(1));
+    const [found, foundInPart] = await Promise.all([
+      search.find(whole(all), { query: "read", limit: 5 }),
+      search.find({ tools: part, whole: all }, { query: "read", limit: 5 }),
+    ]);
+    expect(found.entries).toEqual(all.entries.slice(0, 2));
+    expect(foundInPart).toEqual({ entries: [part.entries[0]], total: 1 });
+  });
+
+  test("that waits for an index gets it, though the next list is indexed meanwhile", async () => {
+    const search = new ToolSearch((name) => ({ name }));
+    const first = whole(listOf(many(3_000)));
+    const found = search.find(first, { query: "read", limit: 1 });
+    const next = whole(listOf(many(2_000)));
+    search.prepare(next);
+    search.close();
+    expect((await found).total).toBe(3_000);
+    expect((await search.find(next, { query: "read", limit: 1 })).total).toBe(2_000);
+  });
+});
+
+test("indexes of lists that are gone leave no memory behind", async () => {
+  const search = new ToolSearch((name) => ({ name }));
+  const use = async (at: number): Promise<void> => {
+    const description = JSON.parse(JSON.stringify(`${at} ${"x".repeat(4 * MIB)}`)) as string;
+    await search.find(whole(listOf(["read"], description)), { query: "read", limit: 1 });
+    search.prepare(whole(listOf(many(3_000), description)));
+  };
+  await use(0);
+  const before = heapUsed();
+  for (let at = 1; at < 15; at += 1) await use(at);
+  search.close();
+  // A build that is ended notices it in its next step, and each step has a turn of the event loop.
+  await until("the lists to be gone", () => (heapUsed() - before) / MIB < 16);
+});

@@ -1,0 +1,56 @@
+/** Which tools hosts list, at the top level of the config and in profiles. */
+import { describe, expect, test } from "vitest";
+import { formatProblem } from "../../src/config/problem.js";
+import { readConfig } from "../../src/config/read.js";
+
+const read = (text: string) => readConfig(text, "cardea.json", { env: {} });
+function configOf(text: string) {
+  const outcome = read(text);
+  if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join());
+  return outcome.config;
+}
+const SERVERS = `"mcpServers": { "git": { "command": "git-mcp" }, "db": { "command": "db-mcp" } }`;
+
+describe("the top-level tools", () => {
+  test("are listed in full by default, and the two names are free", () => {
+    const { tools, naming, profiles } = configOf(`{ ${SERVERS}, "profiles": { "p": {} } }`);
+    expect(tools).toEqual({ exposure: "full", pinned: [], autoThreshold: 10_000 });
+    expect(naming).not.toHaveProperty("hasSearchTools");
+    expect(profiles.p).not.toHaveProperty("exposure");
+  });
+
+  test("have pins by exposed names, and by own names of any server", () => {
+    const { tools, naming } = configOf(
+      `{ ${SERVERS}, "tools": { "exposure": "auto", "pinned": ["git__log", "query"], "autoThreshold": 5 } }`,
+    );
+    expect(tools).toEqual({ exposure: "auto", pinned: ["git__log", "{git__,db__}query"], autoThreshold: 5 });
+    expect(naming.hasSearchTools).toBe(true);
+  });
+
+  test.each([
+    ['{ "tools": { "exposure": "some" } }', /tools\.exposure/],
+    ['{ "tools": { "exposures": "full" } }', /unknown key "exposures"/],
+    ['{ "tools": { "pinned": "a" } }', /tools\.pinned/],
+    ['{ "tools": { "autoThreshold": -1 } }', /tools\.autoThreshold/],
+    ['{ "tools": { "autoThreshold": "10k" } }', /tools\.autoThreshold/],
+    ['{ "tools": ["a"] }', /tools/],
+    ['{ "profiles": { "p": { "tools": { "exposure": "all" } } } }', /profiles\.p\.tools\.exposure/],
+  ])("%s is refused, with its place", (text, message) => {
+    const outcome = read(text);
+    expect(outcome.ok ? [] : outcome.problems.map(formatProblem)).toEqual([expect.stringMatching(message)]);
+  });
+});
+
+test("a profile says otherwise in what it gives, beside its filters", () => {
+  const { profiles, naming } =
+    configOf(`{ ${SERVERS}, "tools": { "pinned": ["git__log"], "autoThreshold": 7 },
+    "profiles": {
+      "short": { "servers": ["git"], "tools": { "exposure": "search", "deny": ["push"] } },
+      "pins": { "servers": ["db"], "tools": { "pinned": ["query"] } } } }`);
+  expect(profiles.short).toMatchObject({
+    tools: { allow: ["*"], deny: ["git__push"] },
+    exposure: { exposure: "search", pinned: ["git__log"], autoThreshold: 7 },
+  });
+  expect(profiles.pins?.exposure).toEqual({ exposure: "full", pinned: ["db__query"], autoThreshold: 7 });
+  expect(naming.hasSearchTools).toBe(true);
+});
