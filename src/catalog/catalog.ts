@@ -15,7 +15,7 @@ import type { JsonObject } from "../wire/json.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
-import { type ExposureSettings, Exposures, type ListExposure } from "./exposure.js";
+import { type ExposureSettings, Exposures } from "./exposure.js";
 import type { KnownListsStore } from "./known-lists.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
@@ -70,8 +70,6 @@ export interface Catalog {
   unfilteredView(client: Client): CatalogView;
   /** What a list request of `client` answers: of the tools perhaps not all that `view` has. */
   listed(client: Client, kind: ListKind): Snapshot;
-  /** Which form the list of tools has for `client`. */
-  exposure(client: Client): ListExposure;
   /** Whether `client` may use the search tools. */
   hasSearch(client: Pick<Client, "endpoint">): boolean;
   /** The tools of the client's own view that match. Never rejects. */
@@ -317,7 +315,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
     view: (client) => views.of(client),
     unfilteredView: (client) => views.unfiltered(client),
     listed,
-    exposure: (client) => exposures.of(client.endpoint).of(client, views.of(client).list("tools")),
     findTools: (client, query) => toolSearch.find(views.searchedTools(client), query),
     hasSearch: ({ endpoint }) => exposures.of(endpoint).hasSearch,
     freshness(client, kind) {

@@ -17,7 +17,7 @@ export interface ExposureSettings {
 }
 
 /** Which form a list has for one client. */
-export type ListExposure = "full" | "search";
+type ListExposure = "full" | "search";
 
 /** A definition has about a token for each four bytes of JSON. */
 const BYTES_PER_TOKEN = 4;

@@ -43,11 +43,13 @@ function lineOf({ name, facts, tools }: ServerTools): string | undefined {
 /** The most characters that a server says of itself here: about 25 tokens. */
 const MAX_PURPOSE = 100;
 
+/** Headings of Markdown say what the reader knows: that these are instructions. */
+const HEADINGS = /^#+ .*$/gm;
+
 /** The first sentence that a server says of itself. */
-function purposeOf({ serverInfo, instructions }: ServerFacts): string | undefined {
-  const said = [stringAt(serverInfo, "description"), instructions, stringAt(serverInfo, "title")];
-  const text = said.map((each) => firstSentence(each ?? "")).find((each) => each !== "");
-  return text;
+function purposeOf({ serverInfo, instructions = "" }: ServerFacts): string | undefined {
+  const said = [stringAt(serverInfo, "description"), instructions.slice(0, 2_000).replace(HEADINGS, "")];
+  return said.map((each) => firstSentence(each ?? "")).find((each) => each !== "");
 }
 
 /** The first sentence of a text on one line, cut to `limit` characters. */

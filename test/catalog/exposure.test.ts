@@ -140,7 +140,7 @@ describe("the instructions", () => {
   const servers = () => [
     fakeUpstream("files", {
       lists: { tools: [tool("read"), tool("write")] },
-      instructions: "Reads and writes files. Never outside of /srv.",
+      instructions: "# Instructions\n\nReads and\nwrites files. Never outside of /srv.",
     }),
     fakeUpstream("git", { lists: { tools: [tool("log")] } }),
   ];
