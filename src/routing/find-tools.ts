@@ -28,7 +28,8 @@ export function findTools({ catalog, onSearch }: FindToolsOptions): Handler {
     if (signal.aborted) throw cancelledWhileStarting(method, signal.reason);
     const { latest } = catalog;
     const tools = latest.view(client).list("tools");
-    if (server !== undefined && !serversOf(tools).includes(server)) throw unknownServer(server, tools);
+    if (server !== undefined && !tools.entries.some(({ route }) => route.upstream === server))
+      throw unknownServer(server, tools);
     const exact = exactMatch(tools, query, server);
     const found =
       exact !== undefined && isDistinctive(query)
@@ -42,7 +43,7 @@ export function findTools({ catalog, onSearch }: FindToolsOptions): Handler {
         detail,
         isExact,
         isBlank: query === "",
-        servers: serversOf(tools),
+        servers: found.total === 0 ? serversOf(tools) : [],
       }),
     };
   };

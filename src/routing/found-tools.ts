@@ -18,7 +18,7 @@ export interface FoundToolsOptions {
   readonly isExact: boolean;
   /** The query was empty. */
   readonly isBlank: boolean;
-  /** The servers that have tools, for a search that found nothing. */
+  /** The servers that have tools, where the search found none; else empty. */
   readonly servers: readonly string[];
 }
 
