@@ -1,5 +1,6 @@
 /** `cardea call`: calls one tool by the name a host would use, and prints what it answers. */
 import type { Reply } from "../core/call.js";
+import { ERRORS } from "../core/errors.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
@@ -19,11 +20,18 @@ export async function call(
   return withGateway({ flags, shell, calls: true }, async (gateway, log) => {
     const reply = await gateway.call(name, args, progressTo(log));
     const code = await (json ? printJson(reply, shell) : printText(reply, shell, log));
-    // The tool may be one of a server that is missing.
-    if (reply.kind === "error") warnMissing(log, await gateway.missing());
+    // To name the servers that are missing, all that start are awaited.
+    if (reply.kind === "error" && MAY_BE_MISSING.has(reply.error.code))
+      warnMissing(log, await gateway.missing());
     return code;
   });
 }
+
+/** Errors of a tool whose server may be missing. */
+const MAY_BE_MISSING: ReadonlySet<number> = new Set([
+  ERRORS.unknown_target.rpc,
+  ERRORS.upstream_unavailable.rpc,
+]);
 
 async function printJson(reply: Reply, shell: CommandContext): Promise<number> {
   const shown = reply.kind === "result" ? reply.result.object : { [reply.kind]: bodyOf(reply) };

@@ -273,6 +273,14 @@ describe("call", () => {
     );
   });
 
+  test("waits for no other server where the tool's own answered with an error", async () => {
+    const missing = (): Promise<never> => Promise.reject(new Error("asked for the missing servers"));
+    const error = { code: -32603, message: "open /x: no such file" };
+    const shell = shellWith({ call: answering({ kind: "error", error }), missing });
+    expect(await runCommandLine(["call", "t"], shell)).toBe(1);
+    expect(shell.said.at(-1)).toBe("error: open /x: no such file");
+  });
+
   test("prints an error as JSON when asked", async () => {
     const shell = shellWith({
       call: answering({ kind: "error", error: { code: 5, message: "m", data: {} } }),
