@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { pinned } from "./processes.mjs";
 
 const file = fileURLToPath(new URL("results.md", import.meta.url));
-const ORDER = ["bench", "bench:peers", "bench:curves"];
+const ORDER = ["bench", "bench:peers", "bench:curves", "bench:economy"];
 const HEAD = `# Results
 
 Written by the commands named below; [README.md](README.md) says what they do. The ruler is a reverse proxy on
@@ -28,7 +28,7 @@ export function circumstances(command) {
   return `\`${command}\`, commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${machine}; ${versions}; ${pinned}`;
 }
 
-/** Puts `text` in the place of the section of that command (`bench`, `bench:peers`, `bench:curves`). */
+/** Puts `text` in the place of the section of that command (`bench`, `bench:peers` …). */
 export function writeSection(name, title, text) {
   const sections = new Map(existsSync(file) ? [...sectionsOf(readFileSync(file, "utf8"))] : []);
   sections.set(name, `<!-- ${name} -->\n## ${title}\n\n${text.trim()}\n<!-- end -->\n`);
