@@ -412,11 +412,19 @@ export class ServerLists {
     await awaitWithin(Math.min(until, load.since + ms) - performance.now(), load.done, signal);
   }
 
-  /** Starts an idle server once more that could not list at its last start. */
+  /** Whether a list of the shared scope that the server offers could not be read. */
+  get #lacksList(): boolean {
+    const { lists } = this.#lists.shared;
+    return (
+      this.#listErrors.size > 0 || LIST_KINDS.some((kind) => offersList(this.facts, kind) && !lists.has(kind))
+    );
+  }
+
+  /** Starts an idle server once more that could not list at its last start, of this run or the one before. */
   #learnAgain(): void {
     const now = performance.now();
     const isDue = now - this.#openedAt >= RELEARN_AFTER_MS;
-    if (this.upstream.state !== "idle" || this.#listErrors.size === 0 || !isDue) return;
+    if (this.upstream.state !== "idle" || !this.#lacksList || !isDue) return;
     this.#openedAt = now;
     const connected = this.upstream.connectNow?.() ?? Promise.resolve();
     inBackground(connected, this.#options.logger, "starting a server for its lists");

@@ -28,7 +28,7 @@ export async function call(
 }
 
 /** Errors of a tool whose server may be missing. */
-const MAY_BE_MISSING: ReadonlySet<number> = new Set([
+const MAY_BE_MISSING: ReadonlySet<unknown> = new Set([
   ERRORS.unknown_target.rpc,
   ERRORS.upstream_unavailable.rpc,
 ]);

@@ -104,6 +104,24 @@ const ADD = { lists: { tools: [tool("add")], prompts: [{ name: "greet" }] } };
 const ALL = ["tools", "prompts", "resources", "resourceTemplates"];
 
 describe("the lists of the last run", () => {
+  test("start a server on demand that could not list one of them, when a host lists", async () => {
+    const options = { ...ADD, startsOnDemand: true };
+    const first = run(options);
+    first.upstream.failing(undefined, "tools").becomeReady();
+    await settle();
+    const { catalog, upstream } = run({ ...options, state: "idle" }, first.store.next());
+    upstream.whenSought = () => upstream.becomeReady();
+    listing(catalog);
+    await settle();
+    expect(upstream.sought).toBe(1);
+    expect(names(catalog)).toEqual(["files__add"]);
+    upstream.rest();
+    await pass(120_000);
+    listing(catalog);
+    await settle();
+    expect(upstream.sought).toBe(1);
+  });
+
   test("are there before the server is, and no list waits for it", async () => {
     const { store } = await ranWith(ADD);
     const { catalog, upstream } = run(ADD, store.next());
