@@ -70,7 +70,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "upstream/transport/pid-file-registry.ts": {
     file: "security/processes.test.ts",
-    title: "24 crashes leave as many processes and descriptors as there were",
+    title: "24 crashes of a server leak no processes and no file descriptors",
   },
   "gateway/server-runtime.ts": {
     file: "reload.test.ts",

@@ -36,40 +36,31 @@ async function nothingBefore(era: Era): Promise<Stage> {
   return { url: String(fixture.entry.url), work: "work", fixture, end: () => fixture.stop() };
 }
 
-describe.each(UPSTREAMS)("through the gateway to a $era server over $transport", (upstream) => {
+describe.each(UPSTREAMS)("through the gateway, with a $era server over $transport", (upstream) => {
   peersOf(() => gatewayBefore(upstream), {
     eras: ["legacy", "modern"],
     // On a pipe nothing says to which of two calls a log message belongs, so then nobody may hear it.
     logsFindTheirWay: upstream.transport === "http",
   });
 });
-describe.each(["legacy", "modern"] as const)(
-  "a %s server over stdio that works for one host alone",
-  (upstream) => {
-    test.each(["legacy", "modern"] as const)(
-      "lets a %s host hear the log messages of its calls",
-      async (era) => {
-        const stage = await gatewayBefore({ era: upstream, transport: "stdio" });
-        const host = await (era === "legacy" ? openLegacy : openModern)(
-          { url: stage.url },
-          { logLevel: "info" },
-        );
-        if (era === "legacy") await host.request("logging/setLevel", { level: "info" });
-        try {
-          const messages: Json[] = [];
-          const params = { name: stage.work, arguments: { label: "alone", steps: 2, stepMs: 20 } };
-          await host.send(1, "tools/call", params, { onMessage: (message) => messages.push(message) });
-          const logs = paramsOf(messages, "notifications/message").map(({ data }) => data);
-          expect(logs).toEqual(["alone 1", "alone 2"]);
-        } finally {
-          await host.close();
-          await stage.end();
-        }
-      },
-    );
-  },
-);
-describe.each(["legacy", "modern"] as const)("without a gateway, to a %s server", (era) => {
+describe.each(["legacy", "modern"] as const)("a %s stdio server with a lease per host", (upstream) => {
+  test.each(["legacy", "modern"] as const)("sends a %s host the log messages of its calls", async (era) => {
+    const stage = await gatewayBefore({ era: upstream, transport: "stdio" });
+    const host = await (era === "legacy" ? openLegacy : openModern)({ url: stage.url }, { logLevel: "info" });
+    if (era === "legacy") await host.request("logging/setLevel", { level: "info" });
+    try {
+      const messages: Json[] = [];
+      const params = { name: stage.work, arguments: { label: "alone", steps: 2, stepMs: 20 } };
+      await host.send(1, "tools/call", params, { onMessage: (message) => messages.push(message) });
+      const logs = paramsOf(messages, "notifications/message").map(({ data }) => data);
+      expect(logs).toEqual(["alone 1", "alone 2"]);
+    } finally {
+      await host.close();
+      await stage.end();
+    }
+  });
+});
+describe.each(["legacy", "modern"] as const)("without a gateway, with a %s server", (era) => {
   peersOf(() => nothingBefore(era), { eras: [era], logsFindTheirWay: true });
 });
 
@@ -106,7 +97,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
     stage.fixture.ledger().some((entry) => entry.event === event && entry.label === label);
 
   describe.each(eras)("%s hosts", (era) => {
-    test("with equal ids and tokens each hear their own progress, complete and in order", async () => {
+    test("with equal request ids and progress tokens each get their own progress, complete and in order", async () => {
       const both = await Promise.all([open(era), open(era)]);
       const heard = await Promise.all(
         both.map(async (host, index) => {
@@ -132,7 +123,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       }
     });
 
-    test("keep the type of a progress token that is a number", async () => {
+    test("get a numeric progress token back as a number", async () => {
       const host = await open(era);
       const messages: Json[] = [];
       const params = { ...work(`${era} number`, 1), _meta: { progressToken: 7 } };
@@ -143,7 +134,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       expect(tokens).toEqual([7]);
     });
 
-    test("hear the log messages of their own calls and of no other", async () => {
+    test("get the log messages of their own calls only", async () => {
       const both = await Promise.all([open(era, { logLevel: "info" }), open(era, { logLevel: "info" })]);
       const heard = await Promise.all(
         both.map(async (host, index) => {
@@ -162,7 +153,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       }
     });
 
-    test("who asked for nothing hear nothing", async () => {
+    test("without a progress token or log level get no notifications", async () => {
       const host = await open(era, era === "legacy" ? { logLevel: "error" } : {});
       const messages: Json[] = [];
       await host.send(1, "tools/call", work(`${era} quiet`, 2), {
@@ -171,7 +162,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       expect(messages).toEqual([]);
     });
 
-    test("cancel their own call and leave another with the same id running", async () => {
+    test("cancel their own call; a call of another host with the same request id keeps running", async () => {
       const [canceller, other] = await Promise.all([open(era), open(era)]);
       const [doomed, spared] = [`${era} doomed`, `${era} spared`];
       const rest = other.send(9, "tools/call", work(spared, 30, "token"));
@@ -195,7 +186,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
   });
 
   test.runIf(eras.includes("legacy"))(
-    "a legacy host that drops its connection has not cancelled",
+    "a dropped connection of a legacy host does not cancel its call",
     async () => {
       const host = await open("legacy");
       const label = "dropped connection";

@@ -44,45 +44,48 @@ describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
     await server.stop();
   });
 
-  describe.each(ASKABLE)("to a host made of $name", (kind) => {
+  describe.each(ASKABLE)("serving a host built with $name", (kind) => {
     let host: AskableHost;
     beforeAll(async () => {
       host = await connect(kind);
     });
 
-    test("speaks the era of the host", async () => {
+    test("is spoken to in the era of the host", async () => {
       expect(await host.call("era")).toMatch(new RegExp(`^${kind.era} `));
     });
 
-    test.runIf(kind.era === "legacy")("asks while its tools run", async () => {
+    test.runIf(kind.era === "legacy")("sends its questions while its tools run", async () => {
       expect(await host.call("ask_while_running")).toBe("Hello, ada.");
       expect(await host.call("think_while_running")).toBe("because");
     });
 
-    test("asks by its answers", async () => {
+    test("sends its questions as input_required results", async () => {
       expect(await host.call("ask_in_the_answer")).toBe("Hello, ada.");
     });
 
-    test.runIf(kind.era === "modern")("cannot ask while its tools run, as without a gateway", async () => {
-      expect(await textOf(host.call("ask_while_running"))).not.toContain("Hello");
-    });
+    test.runIf(kind.era === "modern")(
+      "cannot send questions while its tools run, as without a gateway",
+      async () => {
+        expect(await textOf(host.call("ask_while_running"))).not.toContain("Hello");
+      },
+    );
   });
 
-  test("is shown with the revisions that it is spoken to in", async () => {
+  test("has the protocol revisions in use in /api/v1/servers", async () => {
     for (const kind of ASKABLE) await (await connect(kind)).call("era");
     const page = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as readonly Json[];
     expect(page[0]?.revisions).toEqual(["2026-07-28", "2025-11-25"]);
   });
 
-  test("serves modern hosts together, over one process or none of its own", async () => {
+  test("shares one process or connection between modern hosts", async () => {
     const modern = ASKABLE.filter(({ era }) => era === "modern");
     const said = await Promise.all(modern.map(async (kind) => (await connect(kind)).call("era")));
     expect(new Set(said).size).toBe(1);
   });
 });
 
-describe("a server of both eras that keeps no sessions", () => {
-  test.each(ASKABLE)("asks a host made of $name by its answers", async (kind) => {
+describe("a server of both eras without sessions", () => {
+  test.each(ASKABLE)("sends questions to a host built with $name as input_required results", async (kind) => {
     const server = await open("stateless");
     const gateway = await serve({ mcpServers: { it: { ...server.entry, prefix: "" } } });
     const host = await kind.connect({ url: gateway.url }, answers);

@@ -113,7 +113,7 @@ describe.each(SERVERS)("a $era server ($server)", ({ server, era, place }) => {
     direct = await faceOf(await open(era, place), server);
   });
 
-  test.each(HOSTS)("at /mcp/NAME, to a %s host", async (host) => {
+  test.each(HOSTS)("is served at /mcp/NAME to a %s host", async (host) => {
     const other = { ...fixtureCommand("legacy"), prefix: "other" };
     const gateway = await serve({ mcpServers: { one: place, other } });
     try {
@@ -124,7 +124,7 @@ describe.each(SERVERS)("a $era server ($server)", ({ server, era, place }) => {
     }
   });
 
-  test.each(HOSTS)("as cardea -- COMMAND, to a %s host", async (host) => {
+  test.each(HOSTS)("is served by cardea -- COMMAND to a %s host", async (host) => {
     const gateway = await bridge(place.command, place.args);
     try {
       const through = await openTold(host, { url: gateway.url }, direct);
@@ -142,7 +142,7 @@ describe.each(HOSTS)("a %s server at a URL", (era) => {
   });
   afterAll(() => fixture.stop());
 
-  test.each(HOSTS)("as cardea connect URL, to a %s host", async (host) => {
+  test.each(HOSTS)("is served by cardea connect URL to a %s host", async (host) => {
     const url = String(fixture.entry.url);
     const direct = await faceOf(await open(era, { url }), "fixture");
     const connect = {
@@ -154,7 +154,7 @@ describe.each(HOSTS)("a %s server at a URL", (era) => {
   });
 });
 
-describe("the one server behind a bridge", () => {
+describe("the single server behind a bridge", () => {
   const dead: readonly (readonly [string, Place, RegExp])[] = [
     [
       "at a URL where nobody listens",
@@ -173,12 +173,12 @@ describe("the one server behind a bridge", () => {
     ],
   ];
 
-  test.each(dead)("%s: hosts are told why when they open", async (_what, place, why) => {
+  test.each(dead)("%s: initialize fails with the reason", async (_what, place, why) => {
     await expect(openLegacy(place)).rejects.toThrow(why);
     await expect(openModern(place)).rejects.toThrow(why);
   });
 
-  test("is waited for while it starts, where it is served under its own names", async () => {
+  test("is awaited while it starts, so that its names are served without prefix", async () => {
     const { args } = fixtureCommand("both");
     const late = `setTimeout(() => import(${JSON.stringify(args[0])}), 2500)`;
     const place = stdioWith({ command: "node", args: ["-e", late, "--", ...args.slice(1)], prefix: "" });
@@ -187,7 +187,7 @@ describe("the one server behind a bridge", () => {
     await host.close();
   });
 
-  test("is none of several that are served without the one that is away", async () => {
+  test("that fails to start is left out where the bridge has another server", async () => {
     const host = await openLegacy(
       stdioWith({ command: "no-such-program-anywhere" }, fixtureCommand("legacy")),
     );

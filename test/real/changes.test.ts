@@ -65,7 +65,7 @@ describe.each(UPSTREAMS)("a $era server over $transport", (upstream) => {
     await fixture.stop();
   });
 
-  test("tells hosts of both eras over HTTP once, and what they list then has changed", async () => {
+  test("notifies HTTP hosts of both eras once of list_changed, and their next list has the change", async () => {
     const listeners = await Promise.all(ERAS.map((era) => listenAs(era, { url: gateway.url })));
     const [first] = listeners;
     if (first === undefined) throw new Error("nobody listens");
@@ -81,8 +81,8 @@ describe.each(UPSTREAMS)("a $era server over $transport", (upstream) => {
   });
 });
 
-describe.each(ERAS)("a %s host over a pipe", (era) => {
-  test.each(UPSTREAMS)("is told once by a $era server over $transport", async (upstream) => {
+describe.each(ERAS)("a %s host over stdio", (era) => {
+  test.each(UPSTREAMS)("gets one list_changed of a $era server over $transport", async (upstream) => {
     const fixture = await startFixture(upstream.era, upstream.transport);
     const { file, remove } = writeConfig({ mcpServers: { fix: fixture.entry } });
     const listener = await listenAs(era, {
@@ -100,8 +100,8 @@ describe.each(ERAS)("a %s host over a pipe", (era) => {
   });
 });
 
-describe.each(ERAS)("without a gateway, a %s server", (era) => {
-  test("tells a host of its own era once", async () => {
+describe.each(ERAS)("a %s server without a gateway", (era) => {
+  test("sends a host of its own era one list_changed", async () => {
     const fixture = await startFixture(era, "http");
     const listener = await listenAs(era, { url: String(fixture.entry.url) });
     try {
@@ -115,7 +115,7 @@ describe.each(ERAS)("without a gateway, a %s server", (era) => {
   });
 });
 
-test("a host that can be asked is told through two gateways what its own connection to a legacy server changes", async () => {
+test("list_changed of a host's own connection to a legacy server passes two gateways", async () => {
   const fixture = await startFixture("legacy", "stdio");
   const gateway = await serve({ mcpServers: { fix: fixture.entry } });
   // The host is a legacy one, and between the two gateways it is a modern one: its questions need a process of its own.

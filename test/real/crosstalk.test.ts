@@ -30,7 +30,7 @@ async function callOnce(host: RawHost, name: string, id: number): Promise<string
   return right ? undefined : `${name} ${id} got ${JSON.stringify(answer)} and heard ${JSON.stringify(heard)}`;
 }
 
-test("10,000 interleaved calls of two legacy and two modern hosts to servers of both eras", async () => {
+test("10,000 interleaved calls of two legacy and two modern hosts each get their own response from servers of both eras", async () => {
   const place = { url: gateway.url };
   const hosts: readonly [string, RawHost][] = [
     ["legacy A", await openLegacy(place)],

@@ -25,7 +25,7 @@ const TRANSPORTS = [
 ] as const;
 
 describe.each(TRANSPORTS)("server-everything over $name", ({ mode, type, path }) => {
-  test.each([SDK_1, RAW_MODERN])("answers a host made of $name as it does on a pipe", async (kind) => {
+  test.each([SDK_1, RAW_MODERN])("answers a host built with $name as it does over stdio", async (kind) => {
     if (EVERYTHING === undefined) throw new Error("no such server");
     const { server, port } = await startWithPort(
       process.execPath,

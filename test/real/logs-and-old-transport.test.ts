@@ -22,8 +22,8 @@ const answers: Answers = {
   roots: () => ({ roots: [{ uri: "file:///home/ada" }] }),
 };
 
-describe.each(ASKABLE.map((kind) => [kind.name, kind] as const))("a host made of %s", (_name, kind) => {
-  test("hears the line that toggle-simulated-logging writes in the course of its call", async () => {
+describe.each(ASKABLE.map((kind) => [kind.name, kind] as const))("a host built with %s", (_name, kind) => {
+  test("gets the log message that toggle-simulated-logging sends during its call", async () => {
     const gateway = await serve({ mcpServers: { everything: EVERYTHING } });
     const host = await kind.connect({ url: gateway.url }, answers);
     try {
@@ -39,7 +39,7 @@ describe.each(ASKABLE.map((kind) => [kind.name, kind] as const))("a host made of
   });
 });
 
-test("a host of SDK 1.32 over HTTP+SSE is asked by server-everything over HTTP+SSE", async () => {
+test("a host of SDK 1.32 over HTTP+SSE gets the questions of server-everything over HTTP+SSE", async () => {
   const { server, port } = await startWithPort(
     process.execPath,
     [MAIN, "sse"],

@@ -53,7 +53,7 @@ test.each(HOSTS)("a %s host lists the operations and calls them", async (_era, o
   expect(api.asked).toMatchObject([{ method: "GET", url: "/pets/7", headers: { "x-key": "k-12345678" } }]);
 });
 
-test("filters, rules and refusals hold as for any server", async () => {
+test("filters, policy rules and refusals apply as to any server", async () => {
   const policy = { rules: [{ name: "no-deletes", annotations: { destructiveHint: true }, effect: "deny" }] };
   const busy = { status: 503, body: "busy" };
   const { api, gateway } = await serving(documentOf(PETS), {}, { policy }, () => busy);
@@ -70,8 +70,8 @@ test("filters, rules and refusals hold as for any server", async () => {
   });
 });
 
-describe("a document", () => {
-  test("that changed is read again at SIGHUP", async () => {
+describe("an OpenAPI document", () => {
+  test("that changed is reloaded at SIGHUP", async () => {
     const { file, gateway } = await serving(documentOf(PETS));
     const host = await openModern({ url: gateway.url });
     onTestFinished(() => host.close());
@@ -83,7 +83,7 @@ describe("a document", () => {
     });
   });
 
-  test("that is long is read in a thread, whole or not at all", async () => {
+  test("that is large is read in a worker thread, whole or not at all", async () => {
     const description = "x".repeat(2_000);
     const paths = Object.fromEntries(
       Array.from({ length: 200 }, (_, n) => [
@@ -97,7 +97,7 @@ describe("a document", () => {
     expect(await host.list("tools")).toHaveLength(200);
   });
 
-  test("that is long and wrong says what is wrong", async () => {
+  test("that is large and invalid fails with the reason", async () => {
     const wrong = { ...documentOf({}), openapi: "4.0", description: "x".repeat(300_000) };
     const file = join(folderWith({ "api.json": wrong }), "api.json");
     const gateway = await serveAtOnce({ mcpServers: { pets: { type: "openapi", spec: file } } });

@@ -35,8 +35,8 @@ describe.each(HOSTS)("a host of %s", (_revision, open) => {
   });
   afterAll(() => host.close());
 
-  describe.each(Object.entries(SERVERS))("and the server %s, which is %s", (name, _era) => {
-    test("show a tool with its page, and the page can be read where the tool and its result say", async () => {
+  describe.each(Object.entries(SERVERS))("with the server %s, which is %s", (name, _era) => {
+    test("lists a tool with its app page, and reads the page at the URI of the tool and of its result", async () => {
       const tool = (await host.list("tools")).find((item) => item.name === `${name}__show`);
       const page = `ui://${name}/${name}/board.html`;
       expect(tool?._meta).toEqual({ ui: { resourceUri: page } });
@@ -49,7 +49,7 @@ describe.each(HOSTS)("a host of %s", (_revision, open) => {
       ]);
     });
 
-    test("an app calls back by the name that its server gave the tool", async () => {
+    test("lets an app call a tool by the server's original name", async () => {
       const own = await open(
         { url: gateway.url },
         { capabilities: { extensions: { [UI]: { only: name } } } },
@@ -61,7 +61,7 @@ describe.each(HOSTS)("a host of %s", (_revision, open) => {
       await own.close();
     });
 
-    test("a skill is read, looked up and walked through by the URIs of the listing", async () => {
+    test("reads, searches and walks a skill by the URIs of the listing", async () => {
       const skills = (await ask("skills/list", {})).skills as readonly Json[];
       const listed = skills.find(({ frontmatter }) => (frontmatter as Json).name === `${name}-report`);
       const root = `skill://${name}/${name}-report`;
@@ -78,7 +78,7 @@ describe.each(HOSTS)("a host of %s", (_revision, open) => {
     });
   });
 
-  test("is promised what is delivered: pages, skills and folders", () => {
+  test("gets the capabilities of what is delivered: pages, skills and folders", () => {
     expect(host.introduction().capabilities.extensions).toEqual({
       [UI]: {},
       "io.modelcontextprotocol/skills": { directoryRead: true },
@@ -86,7 +86,7 @@ describe.each(HOSTS)("a host of %s", (_revision, open) => {
   });
 });
 
-test("what is listed for a host of 2026-07-28 says how long it may be kept", async () => {
+test("a list for a host of 2026-07-28 has its cache lifetime", async () => {
   const host = await openModern({ url: gateway.url });
   const { result } = await host.request("skills/list", {});
   expect(result).toMatchObject({ resultType: "complete", cacheScope: "private" });

@@ -108,7 +108,7 @@ describe("two principals with keys", () => {
     await recording.close();
   });
 
-  test("nobody else comes in", async () => {
+  test("are the only ones that are authenticated", async () => {
     const wrong = { ...KEYS, alice: "x" };
     const request = modernRequest("tools/list", {}, { headers: { authorization: `Bearer ${wrong.alice}` } });
     expect((await send(gateway.url, request)).status).toBe(401);
@@ -118,7 +118,7 @@ describe("two principals with keys", () => {
     expect((await send(gateway.url.replace("/mcp", "/healthz"), { method: "GET" })).status).toBe(200);
   });
 
-  test("a session of one is not there for the other, who cannot hear, speak or end it", async () => {
+  test("cannot read, use or delete each other's session", async () => {
     const opened = await legacy(gateway.url, "alice", undefined, initialize);
     const session = String(opened.headers["mcp-session-id"]);
     const notified = await legacy(gateway.url, "alice", session, {
@@ -139,7 +139,7 @@ describe("two principals with keys", () => {
     expect([still.status, still.text.includes("records__look")]).toEqual([200, true]);
   });
 
-  test("a state of one is worth nothing to the other, and goes on being good for its owner", async () => {
+  test("cannot use each other's requestState, which stays valid for its owner", async () => {
     const call = { name: "asks__test_input_required_result_request_state", arguments: {} };
     const asked = await modern(gateway.url, "alice", "tools/call", call);
     expect(asked.result).toMatchObject({ resultType: "input_required", requestState: expect.any(String) });
@@ -154,7 +154,7 @@ describe("two principals with keys", () => {
     expect(own.result).toMatchObject({ content: [{ text: "state-ok" }] });
   });
 
-  test("a call that waits for the answer of one takes none from the other", async () => {
+  test("cannot answer the questions of each other's parked calls", async () => {
     const call = { name: "waits__test_elicitation", arguments: { message: "who?" } };
     const asked = await modern(gateway.url, "alice", "tools/call", call);
     expect(asked.result).toMatchObject({ resultType: "input_required" });
@@ -170,7 +170,7 @@ describe("two principals with keys", () => {
     expect(JSON.stringify(own.result?.content)).toContain("alice");
   });
 
-  test("no server ever sees what its hosts came with", async () => {
+  test("keep their credentials from every server", async () => {
     const headers = {
       cookie: "a=b",
       "x-forwarded-for": "10.0.0.1",
@@ -200,7 +200,7 @@ describe("two principals with keys", () => {
   });
 });
 
-test("a key that is made comes in by what the config is told of it, and goes with it", async () => {
+test("an API key authenticates by its hash in the config, until the hash is removed", async () => {
   const args = [MAIN, "key", "--id", "ci", "--groups", "robots", "--expires", "90d"];
   const made = spawnSync(process.execPath, args, { encoding: "utf8" });
   const [key = "", entry = ""] = made.stdout.trim().split("\n");
@@ -232,7 +232,7 @@ test("a key that is made comes in by what the config is told of it, and goes wit
   }
 });
 
-test("tokens: a client finds out where to get one, and is told what it must grant", async () => {
+test("a bearer token: a client discovers the authorization server and the required scopes", async () => {
   const from = await issuer();
   const config = {
     auth: { jwt: { issuer: from.url }, requiredScopes: ["mcp"] },
@@ -274,7 +274,7 @@ test("tokens: a client finds out where to get one, and is told what it must gran
   }
 });
 
-describe("beyond this machine", () => {
+describe("beyond loopback", () => {
   const run = (flags: readonly string[], config: object = { mcpServers: {} }) => {
     const { file, remove } = writeConfig(config);
     const ports = ["--port", "0", "--admin-port", "0"];
@@ -293,7 +293,7 @@ describe("beyond this machine", () => {
       ["--admin-host", "0.0.0.0"],
       "refused to listen on 0.0.0.0: it would serve every client that reaches it",
     ],
-  ])("nothing listens for %s without a check, unless it is told to", async (_who, flags, sentence) => {
+  ])("no listener for %s starts without authentication or --insecure", async (_who, flags, sentence) => {
     const { process_, remove } = run(flags);
     expect(await process_.exited).toEqual({ code: 1, signal: null });
     expect(process_.stderr()).toContain(sentence);
@@ -310,14 +310,14 @@ describe("beyond this machine", () => {
         listen: { admin: { token: "a-token-of-some-length" } },
       },
     ],
-  ] as [string, string[], object][])("with %s it does", async (_what, flags, config) => {
+  ] as [string, string[], object][])("the listener starts with %s", async (_what, flags, config) => {
     const { process_, remove } = run(flags, { mcpServers: {}, ...config });
     await process_.says(/ready/);
     expect((await process_.stop()).code).toBe(0);
     await remove();
   });
 
-  test("a config without keys is not taken over while strangers could come in by it", async () => {
+  test("a reload that removes authentication is refused", async () => {
     const listen = { http: { allowedHosts: ["gateway.test"] } };
     const { file, remove } = writeConfig({ auth: { keys }, listen, mcpServers: {} });
     const flags = ["--host", "0.0.0.0", "--port", "0", "--admin-port", "0"];

@@ -22,7 +22,7 @@ const questionsOf = (host: AskableHost): readonly string[] => host.asked.map(({ 
 const besidesRoots = (methods: readonly string[]): readonly string[] =>
   methods.filter((method) => method !== "roots/list");
 
-describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
+describe.each(ASKABLE)("server-everything and a host built with $name", (kind) => {
   let direct: AskableHost;
   beforeAll(async () => {
     // It speaks the legacy era alone, so the host that knows it directly is a legacy one.
@@ -62,7 +62,7 @@ describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
       ["trigger-sampling-request", { prompt: "why?", maxTokens: 10 }],
       ["trigger-elicitation-request", {}],
       ["trigger-url-elicitation", { url: "https://example.org/", elicitationId: "one" }],
-    ])("%s asks as it does directly, and answers the same", async (name, args) => {
+    ])("%s sends the questions and the result that it sends directly", async (name, args) => {
       const [before, beforeDirect] = [host.asked.length, direct.asked.length];
       const expected = await direct.call(name, args);
       expect(await host.call(tool(name), args)).toBe(expected);
@@ -70,12 +70,12 @@ describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
       expect(besidesRoots(questionsOf(host).slice(before))).toEqual(expectedQuestions);
     });
 
-    test("get-roots-list knows the host's own roots", async () => {
+    test("get-roots-list returns the host's own roots", async () => {
       expect(await host.call(tool("get-roots-list"))).toBe(await direct.call("get-roots-list"));
       expect(questionsOf(host)).toContain("roots/list");
     });
 
-    test("trigger-long-running-operation reports how far it has come", async () => {
+    test("trigger-long-running-operation reports progress", async () => {
       const steps: number[] = [];
       await host.call(tool("trigger-long-running-operation"), { duration: 0.3, steps: 3 }, (done) =>
         steps.push(done),
@@ -86,7 +86,7 @@ describe.each(ASKABLE)("server-everything for a host made of $name", (kind) => {
 
     // The server tells of changes every five seconds, so it is waited for on one way only.
     test.runIf(way === "/mcp")(
-      "toggle-subscriber-updates tells of a resource that the host follows",
+      "toggle-subscriber-updates notifies of a resource that the host subscribed to",
       async () => {
         const uri = "everything+demo://resource/dynamic/text/1";
         await host.follow(uri);
@@ -127,7 +127,7 @@ describe.each(UPSTREAMS)("a $era server over $transport", ({ era, transport }) =
     return host;
   };
 
-  describe.each(ASKABLE)("asks a host made of $name", (kind) => {
+  describe.each(ASKABLE)("sends questions to a host built with $name", (kind) => {
     test.each<[string, string, readonly string[]]>([
       ["test_input_required_result_elicitation", "Hello, eve.", ["elicitation/create"]],
       ["test_input_required_result_sampling", "The model says: eve thinks so", ["sampling/createMessage"]],
@@ -143,7 +143,7 @@ describe.each(UPSTREAMS)("a $era server over $transport", ({ era, transport }) =
       expect([...questionsOf(host)].sort()).toEqual(questions);
     });
 
-    test("in two rounds, one after the other", async () => {
+    test("in two rounds", async () => {
       const host = await connect(kind, {
         ...answersOf("eve"),
         elicit: ({ message }) => ({
@@ -155,14 +155,14 @@ describe.each(UPSTREAMS)("a $era server over $transport", ({ era, transport }) =
       expect(questionsOf(host)).toEqual(["elicitation/create", "elicitation/create"]);
     });
 
-    test("and hears when the person declines", async () => {
+    test("and gets the decline of the person", async () => {
       const host = await connect(kind, { ...answersOf("eve"), elicit: () => ({ action: "decline" }) });
       expect(await host.call("fix__test_elicitation", { message: "really?" })).toBe(
         "action=decline, content={}",
       );
     });
 
-    test("and runs its tool once for it", async () => {
+    test("and runs its tool once", async () => {
       const host = await connect(kind, answersOf("eve"));
       const runs = (): number => fixture.ledger().filter(({ event }) => event === "asked").length;
       const before = runs();
@@ -175,9 +175,9 @@ describe.each(UPSTREAMS)("a $era server over $transport", ({ era, transport }) =
 });
 
 describe.each(["legacy", "modern", "both"] as const)(
-  "a %s server that 50 hosts of all kinds call at once",
+  "a %s server with concurrent calls of 50 hosts of all kinds",
   (era) => {
-    test("asks each its own question and gives each its own answer", async () => {
+    test("sends each host its own question and its own result", async () => {
       const fixture = await startFixture(era, "http");
       const gateway = await serve({ mcpServers: { fix: fixture.entry } });
       const names = Array.from({ length: 50 }, (_, index) => `host-${index}`);

@@ -9,7 +9,7 @@ import { until } from "../support/until.js";
 const textOf = (response: Json): string | undefined =>
   ((response.result as Json | undefined)?.content as readonly { text?: string }[] | undefined)?.[0]?.text;
 
-describe.each(["legacy", "modern"] as const)("a %s server on a pipe", (era) => {
+describe.each(["legacy", "modern"] as const)("a %s stdio server", (era) => {
   let victim: Fixture;
   let bystander: Fixture;
   let gateway: Serving;
@@ -26,7 +26,7 @@ describe.each(["legacy", "modern"] as const)("a %s server on a pipe", (era) => {
     ["legacy", openLegacy],
     ["modern", openModern],
   ] as const)(
-    "killed under a %s host, answers every open call once and serves again",
+    "that is killed during calls of a %s host: every open call gets one response, and the server is restarted",
     async (hostEra, open) => {
       const host: RawHost = await open({ url: gateway.url });
       const pidOf = async (id: string): Promise<number> =>

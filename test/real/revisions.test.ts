@@ -15,7 +15,7 @@ const WITH_SCHEMA: readonly string[] = REVISIONS.slice(0, 3);
 const blocksOf = (response: Json): readonly Json[] =>
   ((response.result as Json | undefined)?.content ?? []) as readonly Json[];
 
-describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) => {
+describe.each(["legacy", "modern"] as const)("with a %s server", (era) => {
   let fixture: Fixture;
   let gateway: Serving;
   let tap: Awaited<ReturnType<typeof tapHttp>>;
@@ -35,7 +35,7 @@ describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) =>
     const call = (host: RawHost, id: number, name: string): Promise<Json> =>
       host.send(id, "tools/call", { name: `fix__${name}`, arguments: {} });
 
-    test("is answered in its revision, message by message", async () => {
+    test("gets every message in its own revision", async () => {
       recorded = [];
       const host = await openLegacy({ url: tap.url }, { revision });
       for (const list of ["tools", "prompts", "resources", "resourceTemplates"] as const) {
@@ -64,7 +64,7 @@ describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) =>
       if (WITH_SCHEMA.includes(revision)) expect(checkTraffic(recorded, "server").wrong).toEqual([]);
     });
 
-    test("gets a link to a resource as a link, or as text where its revision has no links", async () => {
+    test("gets a resource link, or text where its revision has no resource links", async () => {
       const host = await openLegacy({ url: gateway.url }, { revision });
       const [block] = blocksOf(await call(host, 1, "test_resource_link"));
       await host.close();
@@ -72,7 +72,7 @@ describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) =>
       expect(JSON.stringify(block)).toContain("test://static-text");
     });
 
-    test("gets a sound as a sound, or as a note where its revision has no sound", async () => {
+    test("gets audio content, or a text note where its revision has no audio", async () => {
       const host = await openLegacy({ url: gateway.url }, { revision });
       const [block] = blocksOf(await call(host, 1, "test_audio_content"));
       await host.close();
@@ -110,7 +110,7 @@ describe.each(["legacy", "modern"] as const)("in front of a %s server", (era) =>
   });
 });
 
-test("a host of a revision that does not exist is offered the newest legacy one", async () => {
+test("a host of an unknown revision is offered the newest legacy revision", async () => {
   const fixture = await startFixture("legacy", "stdio");
   const gateway = await serve({ mcpServers: { fix: fixture.entry } });
   const { message } = await httpWire(gateway.url).exchange({

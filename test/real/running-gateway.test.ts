@@ -42,20 +42,20 @@ async function cardea(args: readonly string[], more: Record<string, string> = {}
 
 const ASKING = /asking the gateway that runs with this config/;
 
-describe("a command with the config of a running gateway", () => {
-  test("lists what that gateway lists", async () => {
+describe("a CLI command with the config of a running gateway", () => {
+  test("lists what the running gateway lists", async () => {
     const { code, out, said } = await cardea(["list", "tools", "--json", "--config", config.file]);
     expect([code, said]).toEqual([0, expect.stringMatching(ASKING)]);
     const names = (JSON.parse(out) as { name: string; server: string }[]).map(({ name }) => name);
     expect(names).toContain("good__echo");
   });
 
-  test("calls through it, and the call has the gateway's rules and log", async () => {
+  test("calls through the running gateway, with its rules and log", async () => {
     const { code, out, said } = await cardea(["call", "good__echo", "value=hello", "--config", config.file]);
     expect([code, out, said]).toEqual([0, expect.stringContaining("hello"), expect.stringMatching(ASKING)]);
   });
 
-  test("right after a change of that config sees it", async () => {
+  test("right after a change of the config sees the change", async () => {
     const before = readFileSync(config.file, "utf8");
     const changed = JSON.parse(before) as { mcpServers: Record<string, unknown> };
     changed.mcpServers.more = changed.mcpServers.good;
@@ -87,17 +87,17 @@ describe("a command with the config of a running gateway", () => {
     expect(servers).toMatchObject([{ name: "good", tokens: endpoints[0]?.servers[0]?.tokens }]);
   });
 
-  test("explains by its rules", async () => {
+  test("explains by the rules of the running gateway", async () => {
     const { code, out } = await cardea(["explain", "good__echo", "--as", "alice", "--config", config.file]);
     expect([code, out]).toEqual([0, expect.stringContaining("called by alice")]);
   });
 
-  test("starts the servers itself when it is told so", async () => {
+  test("starts the servers itself with the flag for it", async () => {
     const { code, said } = await cardea(["list", "tools", "--fresh", "--config", config.file]);
     expect([code, said]).toEqual([0, expect.not.stringMatching(ASKING)]);
   });
 
-  test("starts the servers itself when its config is another file", async () => {
+  test("starts the servers itself when the running gateway has another config file", async () => {
     const other = writeConfig({ mcpServers: { good: fixtureCommand("legacy") } });
     const { code, said } = await cardea(["list", "tools", "--config", other.file]);
     await other.remove();
@@ -108,14 +108,14 @@ describe("a command with the config of a running gateway", () => {
 describe("--url", () => {
   const elsewhere = { CARDEA_STATE_DIR: "/nonexistent/cardea" };
 
-  test("asks the gateway of that admin listener with its token, and needs no config", async () => {
+  test("uses the gateway of that admin listener with its token, and needs no config", async () => {
     const args = ["call", "good__echo", "value=hi", "--url", gateway.admin];
     const { code, out } = await cardea([...args, "--token", ADMIN_TOKEN], elsewhere);
     expect([code, out]).toEqual([0, expect.stringContaining("hi")]);
     expect((await cardea(args, { ...elsewhere, CARDEA_ADMIN_TOKEN: ADMIN_TOKEN })).code).toBe(0);
   });
 
-  test("without the token says that it is missing", async () => {
+  test("without the token fails and asks for the token", async () => {
     const { code, said } = await cardea(["list", "--url", gateway.admin], elsewhere);
     expect([code, said]).toEqual([
       1,
@@ -123,13 +123,13 @@ describe("--url", () => {
     ]);
   });
 
-  test("of the endpoint for hosts is told apart", async () => {
+  test("that is the MCP endpoint fails and names the admin listener", async () => {
     const { code, said } = await cardea(["list", "--url", gateway.url], elsewhere);
     expect([code, said]).toEqual([1, expect.stringContaining("is no admin listener")]);
   });
 });
 
-test("a tool is not called without a token, nor for a page of another site", async () => {
+test("the admin listener refuses a call without a token or from a cross-origin page", async () => {
   const open = writeConfig({ mcpServers: { good: fixtureCommand("legacy") } });
   const args = ["serve", "--config", open.file, "--port", "0", "--admin-port", "0", "--state-dir", state];
   const unprotected = await startServing(args, open.remove);

@@ -40,7 +40,7 @@ const childrenOf = (pid: number): Promise<readonly number[]> =>
   });
 
 describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
-  test("open calls are answered, streams end, every child is gone, and the exit code is 0", async () => {
+  test("the drain answers open calls, ends streams and child processes, and exits with 0", async () => {
     const gateway = await serve(config);
     // A load balancer that asks is told of the end before the listener closes.
     expect((await fetch(`${gateway.admin}/readyz`)).status).toBe(200);
@@ -69,7 +69,7 @@ describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
   });
 });
 
-test("while a call is under way both listeners say that it ends, although nobody asked before", async () => {
+test("during a drain with a running call both listeners report it, even without an earlier health check", async () => {
   const gateway = await serveAtOnce({ mcpServers: { old: old.entry } });
   await until("the server", async () => {
     const rows = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as { state: string }[];
@@ -92,7 +92,7 @@ test("while a call is under way both listeners say that it ends, although nobody
 });
 
 describe("cardea stdio", () => {
-  test("ends with exit code 0 and without children when its stdin ends, and wrote nothing but messages", async () => {
+  test("exits with 0 and without child processes when stdin ends, and writes only JSON-RPC to stdout", async () => {
     const { file, remove } = writeConfig(config);
     const wire = processWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
     await wire.exchange({
@@ -110,8 +110,8 @@ describe("cardea stdio", () => {
   });
 });
 
-describe("what cannot be started", () => {
-  test("a config with an unknown key: exit code 78, and the place in the file", async () => {
+describe("a failed start", () => {
+  test("exits with 78 for a config with an unknown key, and prints its line and column", async () => {
     const { file, remove } = writeConfig({ mcpServers: {}, listne: {} });
     const program = start(process.execPath, [MAIN, "serve", "--config", file]);
     expect(await program.exited).toEqual({ code: 78, signal: null });
@@ -119,12 +119,12 @@ describe("what cannot be started", () => {
     await remove();
   });
 
-  test("an unknown flag: exit code 2", async () => {
+  test("exits with 2 for an unknown flag", async () => {
     const program = start(process.execPath, [MAIN, "serve", "--prot", "1"]);
     expect(await program.exited).toEqual({ code: 2, signal: null });
   });
 
-  test("a required server that is not there: exit code 69", async () => {
+  test("exits with 69 for a required server that is unavailable", async () => {
     const { file, remove } = writeConfig({
       mcpServers: { gone: { command: "/nowhere/to/be/found", required: true } },
     });

@@ -75,7 +75,7 @@ describe("a server that is still starting", () => {
     }
   });
 
-  test.each(HOSTS)("is in the first list of a %s host over a pipe", async (_era, open) => {
+  test.each(HOSTS)("is in the first list of a %s host over stdio", async (_era, open) => {
     const late = await gatedServer();
     const { file, remove } = writeConfig(config(late.entry));
     try {
@@ -87,7 +87,7 @@ describe("a server that is still starting", () => {
     }
   });
 
-  test("keeps neither a list nor the gateway from ending when it drains", async () => {
+  test("delays neither a list nor the shutdown when the gateway drains", async () => {
     const late = await gatedServer();
     const { file, remove } = writeConfig(config(late.entry));
     const wire = processWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
@@ -105,7 +105,7 @@ describe("a server that is still starting", () => {
   });
 });
 
-describe("with two processes and a URL that hang at start", () => {
+describe("with two stdio servers and a URL that hang at start", () => {
   const withHanging = async (act: (config: object) => Promise<void>): Promise<void> => {
     const mute = await muteUrl();
     const hanging = {
@@ -120,7 +120,7 @@ describe("with two processes and a URL that hang at start", () => {
     }
   };
 
-  test.each(HOSTS)("a %s host over HTTP lists the others while those still hang", async (_era, open) => {
+  test.each(HOSTS)("a %s host over HTTP lists the other servers", async (_era, open) => {
     await withHanging(async (config) => {
       const gateway = await serveAtOnce(config);
       try {
@@ -133,7 +133,7 @@ describe("with two processes and a URL that hang at start", () => {
     });
   });
 
-  test.each(HOSTS)("a %s host over a pipe lists the others while those still hang", async (_era, open) => {
+  test.each(HOSTS)("a %s host over stdio lists the other servers", async (_era, open) => {
     await withHanging(async (config) => {
       const { file, remove } = writeConfig(config);
       try {

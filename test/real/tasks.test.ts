@@ -54,8 +54,8 @@ async function taskHost() {
   return { client, tasks: client.experimental.tasks, asked, statuses };
 }
 
-describe("a host of 2025-11-25 and a server of the same", () => {
-  test("run a tool as a task, ask in its course, list and cancel", async () => {
+describe("a host and a server of 2025-11-25", () => {
+  test("run a tool as a task with a question, list tasks and cancel one", async () => {
     const { client, tasks, asked, statuses } = await taskHost();
     expect(client.getServerCapabilities()?.tasks).toEqual({
       list: {},
@@ -95,9 +95,9 @@ describe("a host of 2025-11-25 and a server of the same", () => {
 });
 
 describe.each(ASKABLE.filter(({ era }) => era === "modern"))(
-  "a host made of $name, which knows no such tasks",
+  "a host built with $name, which has no such tasks",
   (kind) => {
-    test("gets what came of it, and is asked in its course like in any other call", async () => {
+    test("gets the result of the task and its questions, as in any other call", async () => {
       const host = await kind.connect(
         { url: gateway.url },
         { elicit: () => CLARIFIED, sample: () => ({}), roots: () => ({ roots: [] }) },
@@ -113,10 +113,10 @@ describe.each(ASKABLE.filter(({ era }) => era === "modern"))(
   },
 );
 
-describe("a host of 2026-07-28 and a server of the same", () => {
+describe("a host and a server of 2026-07-28", () => {
   const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
 
-  test("have tasks as an extension, and the old ways are none of theirs", async () => {
+  test("have tasks as an extension, and not the task methods of 2025-11-25", async () => {
     const host = await openModern({ url: gateway.url }, { capabilities });
     const { extensions, tasks } = host.introduction().capabilities;
     expect(extensions).toHaveProperty(["io.modelcontextprotocol/tasks"]);
@@ -144,7 +144,7 @@ describe("a host of 2026-07-28 and a server of the same", () => {
     await host.close();
   });
 
-  test("know nothing of a task that was begun in the other era, nor the other way round", async () => {
+  test("cannot see a task of the other era, and the other era cannot see theirs", async () => {
     const [legacy, modern] = [await taskHost(), await openModern({ url: gateway.url }, { capabilities })];
     const { result } = await modern.request("tools/call", {
       name: "jobs__slow_compute",

@@ -101,13 +101,13 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 };
 
-describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
+describe.each(KINDS)("a host built with $through.name", ({ through, direct }) => {
   let expected: ReadonlyMap<RealServer, Account>;
   beforeAll(async () => {
     expected = await directly(direct);
   });
 
-  test("is asked to use every tool, prompt and resource that the servers have", () => {
+  test("is tested with every tool, prompt and resource of the servers", () => {
     for (const [server, { lists }] of expected) {
       const used = new Set<unknown>([
         ...server.uses.map(({ params }) => params.name ?? params.uri),
@@ -120,7 +120,7 @@ describe.each(KINDS)("a host made of $through.name", ({ through, direct }) => {
     }
   });
 
-  test.each(Object.keys(WAYS))("sees and gets through %s what it sees and gets directly", async (way) => {
+  test.each(Object.keys(WAYS))("gets the same lists and results through %s as directly", async (way) => {
     reset();
     await WAYS[way]?.(async (place) => {
       const host = await through.connect(place);

@@ -201,15 +201,15 @@ const expectAll = ({ seen, wrong }: Findings, revision: string, methods: readonl
 
 const PAIRS = ERAS.flatMap((host) => ERAS.map((upstream) => ({ host, upstream })));
 
-describe.each(PAIRS)("a $host host of a $upstream server", (eras) => {
-  test.each(["http", "stdio"] as const)("asks and answers over %s", async (transport) => {
+describe.each(PAIRS)("a $host host and a $upstream server", (eras) => {
+  test.each(["http", "stdio"] as const)("exchange questions in valid messages over %s", async (transport) => {
     const traffic = await listenIn(eras.upstream, transport, answerEverything(eras.host));
     const [asks, answers] = [QUESTIONS[eras.host], ANSWERS[eras.upstream]];
     expectAll(checkTraffic(traffic.downstream, "server"), REVISION[eras.host], asks);
     expectAll(checkTraffic(traffic.upstream, "client"), REVISION[eras.upstream], answers);
   });
 
-  test.each(["http", "stdio"] as const)("over %s", async (transport) => {
+  test.each(["http", "stdio"] as const)("exchange valid messages over %s", async (transport) => {
     const traffic = await listenIn(eras.upstream, transport, useEverything(eras.host));
     expectAll(checkTraffic(traffic.downstream, "server"), REVISION[eras.host], [...TO_HOST, ...NEWS]);
     expectAll(checkTraffic(traffic.upstream, "client"), REVISION[eras.upstream], TO_SERVER);

@@ -26,7 +26,7 @@ describe.each([HOSTS.modernHttp, HOSTS.modernStdio].map((kind) => [kind.name, ki
     afterAll(() => Promise.all([second.close(), first.close()]));
 
     test.each(OVER_HTTP.map((upstream) => [upstream.name, upstream] as const))(
-      "goes on where nothing waits, and hears that nobody knows where something did: %s",
+      "resumes a call by its requestState in another process, and gets an error where the call was parked in the first: %s",
       async (_server, upstream) => {
         const label = `${kind.key} ${upstream.key}`;
         const name = `${upstream.key}__form`;

@@ -16,7 +16,7 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
   afterAll(() => stage.close());
 
   test.each(UPSTREAMS.map(({ name, key }) => [name, key] as const))(
-    "hears that a resource is missing in the words of its own revision, under the URI that it asked for: %s",
+    "gets the resource-not-found error of its own revision, with the URI of its request: %s",
     async (_server, key) => {
       const uri = `${key}+memo://nowhere`;
       const response = await host.raw.send(`read ${key}`, "resources/read", { uri });

@@ -17,7 +17,7 @@ const cells = (["legacy", "modern"] as const).flatMap((era) =>
   UPSTREAMS.map((upstream) => [crowdOf(era, upstream), era, upstream.name, upstream] as const),
 );
 
-describe.each(cells)("%d %s hosts, in front of %s,", (count, era, _name, upstream) => {
+describe.each(cells)("%d %s hosts with %s", (count, era, _name, upstream) => {
   let stage: Stage;
   const hosts: ScenarioHost[] = [];
   beforeAll(async () => {
@@ -29,7 +29,7 @@ describe.each(cells)("%d %s hosts, in front of %s,", (count, era, _name, upstrea
   });
   afterAll(() => stage.close());
 
-  test("are asked at once, and every answer reaches its own call", async () => {
+  test("get concurrent questions, and every answer reaches its own call", async () => {
     let asked = 0;
     let everybodyIsAsked = (): void => {};
     const all = new Promise<void>((resolve) => {

@@ -46,7 +46,7 @@ describe.each(named(MODERN))("%s", (_name, kind) => {
   ] as const;
 
   test.each(undeclared)(
-    "is not asked for what it did not declare: %s",
+    "gets no question without the declared capability: %s",
     async (_what, capabilities, one, required) => {
       const host = await openHost(stage, kind, { capabilities });
       const label = newLabel();
@@ -61,7 +61,7 @@ describe.each(named(MODERN))("%s", (_name, kind) => {
   );
 
   test.each(undeclared.slice(0, -1))(
-    "is not asked for what it did not declare by a legacy server, which hears so: %s",
+    "gets no question of a legacy server without the declared capability, and the server gets an error: %s",
     async (_what, capabilities, one) => {
       const host = await openHost(stage, kind, { capabilities });
       const args = { label: newLabel(), questions: { one } };
@@ -78,7 +78,7 @@ describe.each(named(MODERN))("%s", (_name, kind) => {
     ["a page", { elicitation: { url: {} } }, page],
     ["a form", { elicitation: {} }, form],
     ["a model with tools", { sampling: { tools: {} } }, SAMPLING_WITH_TOOLS],
-  ] as const)("is asked for what it did declare: %s", async (_what, capabilities, one) => {
+  ] as const)("gets the questions whose capability it declared: %s", async (_what, capabilities, one) => {
     const host = await openHost(stage, kind, { capabilities });
     const args = { label: newLabel(), questions: { one } };
     const { outcome, asked } = host.call("modern-http__ask_this", args, () => ({ action: "accept" }));
@@ -93,7 +93,7 @@ describe.each(named(LEGACY))("%s", (_name, kind) => {
     SERVERS.map((server) => [revision, server.name, server] as const),
   );
 
-  test.each(ways)("of %s that names links is sent to a page by %s", async (revision, _of, { key }) => {
+  test.each(ways)("of %s with URL elicitation gets a URL question of %s", async (revision, _of, { key }) => {
     const capabilities = { elicitation: { form: {}, url: {} } };
     const host = await openHost(stage, kind, { revision, capabilities });
     const calling = host.call(`${key}__url`, { label: newLabel() }, () => ({ action: "accept" }));
@@ -107,7 +107,7 @@ describe.each(named(LEGACY))("%s", (_name, kind) => {
   });
 
   test.each(ways.filter(([revision]) => revision === "2025-06-18"))(
-    "of %s that names something else is asked by a form by %s",
+    "of %s with other elicitation modes gets a form question of %s",
     async (revision, _of, { key }) => {
       const host = await openHost(stage, kind, {
         revision,
@@ -121,7 +121,7 @@ describe.each(named(LEGACY))("%s", (_name, kind) => {
   );
 
   test.each(named(SERVERS.filter(({ era }) => era === "modern")))(
-    "that refuses one of two questions has its call ended, and %s is not called again without the answer",
+    "that refuses one of two questions has its call ended, and %s gets no retry without the answer",
     async (_of, upstream) => {
       const host = await openHost(stage, kind);
       const onlyForms: Answer = ({ method }) => {

@@ -55,15 +55,18 @@ describe.each(Object.values(HOSTS))("$name", (kind) => {
     });
   };
 
-  test.each(REQUESTS)("%s that is too long is refused, and reaches no server", async (_, method, params) => {
-    const before = UPSTREAMS.slice(0, 1).map((each) => stage.upstream(each).ledger().length);
-    const { error } = (await send(method, params)) as { error: { code: number; message: string } };
-    expect([-32602, -32600]).toContain(error.code);
-    expect(error.message).toMatch(/has \d+ characters, and may have \d+/);
-    expect(UPSTREAMS.slice(0, 1).map((each) => stage.upstream(each).ledger().length)).toEqual(before);
-  });
+  test.each(REQUESTS)(
+    "gets an error for %s that is too long, and no server gets the request",
+    async (_, method, params) => {
+      const before = UPSTREAMS.slice(0, 1).map((each) => stage.upstream(each).ledger().length);
+      const { error } = (await send(method, params)) as { error: { code: number; message: string } };
+      expect([-32602, -32600]).toContain(error.code);
+      expect(error.message).toMatch(/has \d+ characters, and may have \d+/);
+      expect(UPSTREAMS.slice(0, 1).map((each) => stage.upstream(each).ledger().length)).toEqual(before);
+    },
+  );
 
-  test("what is long and no name passes, and so do names of a length that is none", async () => {
+  test("may send long values, and names at the length limit", async () => {
     const text = long(100_000);
     const reply = await send("tools/call", { name: "modern-http__echo", arguments: { text, name: text } });
     expect(reply.error).toBeUndefined();

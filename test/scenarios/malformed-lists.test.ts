@@ -107,7 +107,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     await Promise.all([odd.close(), well.close()]);
   });
 
-  test.each(HOSTS)("takes from %s none of what can be read", async (_name, kind) => {
+  test.each(HOSTS)("with malformed entries hides no valid entry from %s", async (_name, kind) => {
     const host = await kind.connect({ url });
     for (const list of ALL) {
       const names = (await host.list(list)).map((item) => item[KEYS[list]]);
@@ -118,7 +118,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     await host.close();
   });
 
-  test("is named with each entry that was left out, once, in the log and on the page of servers", async () => {
+  test("has each omitted entry named once in the log and in /api/v1/servers", async () => {
     const page = (await (await fetch(`${admin}/api/v1/servers`)).json()) as readonly Json[];
     const [first, second] = page.map(({ malformed }) => malformed as readonly Json[]);
     expect(second).toEqual([]);
@@ -147,7 +147,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  test("shows what every host can read as it is", async () => {
+  test("has its valid entries listed unchanged", async () => {
     const whole = { ...WHOLE.tools, name: "well__whole" } as Json;
     const tools = await gateway.lists("tools");
     expect(tools.find(({ item }) => item.name === "well__whole")?.item).toEqual(whole);
@@ -158,10 +158,10 @@ const exposed = (server: string, list: List, own: string): string =>
   list === "tools" || list === "prompts" ? `${server}__${own}` : `${server}+${own}`;
 
 describe.each(["legacy", "modern"] as const)(
-  "in front of a %s server that says odd things of itself",
+  "with a %s server whose server info and capabilities are malformed",
   (era) => {
     test.each(HOSTS)(
-      "%s is served",
+      "%s is served all the same",
       async (_name, kind) => {
         const odd = oddOnes(WHOLE_CAPABILITIES).filter((_, index) => index % 37 === 0);
         for (const { odd: capabilities } of odd) {

@@ -60,7 +60,7 @@ describe.each([HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.mode
     return [refusalOf(response), ...received.map(({ server, params }) => `${server}/${String(params.name)}`)];
   };
 
-  test("calls nobody instead of a server that is away or disabled, whatever the rules allow of it", async () => {
+  test("reaches no other server in place of an unavailable or disabled one, whatever the rules allow", async () => {
     const host = await open();
     expect(await call(host, "files__read")).toEqual(["upstream_unavailable"]);
     expect(await call(host, "off__read")).toEqual(["unknown_target"]);
@@ -75,7 +75,7 @@ describe.each([HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.mode
     await host.leave();
   });
 
-  test("calls the server with the longer prefix, and the other by a name with a hash ending", async () => {
+  test("calls the server with the longer prefix, and the other server by a name with a hash", async () => {
     const host = await open();
     expect(await call(host, "a__b__c")).toEqual([undefined, "a__b/c"]);
     expect(await call(host, "a__x")).toEqual([undefined, "a/x"]);
@@ -85,7 +85,7 @@ describe.each([HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.mode
     await host.leave();
   });
 
-  test("gets prompts by the same names", async () => {
+  test("gets prompts by the same naming", async () => {
     const host = await open();
     received.length = 0;
     await host.raw.send("prompt-1", "prompts/get", { name: "a__b__c" });

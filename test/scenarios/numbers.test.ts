@@ -129,7 +129,7 @@ describe.each(HOSTS)("through a %s host", (kind) => {
         );
       }));
 
-    test("progress that is no more than before is left out", async () => {
+    test("progress that does not increase is dropped", async () => {
       const sent = [
         "#1.0",
         "#1",
@@ -170,7 +170,7 @@ describe.each(HOSTS)("through a %s host", (kind) => {
         expect(asked).toContain(JSON.stringify({ "vendor/n": tagged }));
       }));
 
-    test("ids and progress tokens come back as they were written", async () => {
+    test("request ids and progress tokens come back as they were written", async () => {
       for (const id of [
         "#9007199254740993",
         "#-123456789012345678901234567890",

@@ -36,7 +36,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   afterAll(() => stage.close());
 
   test.each(named(UPSTREAMS))(
-    "hears the log lines of its call to %s, as loud as it wants",
+    "gets the log messages of its call to %s, from its log level on",
     async (_of, { key }) => {
       const since = host.heard.length;
       await host.call(`${key}__work`, { label: "log", steps: 2 }).outcome;
@@ -51,7 +51,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   );
 
   test.each(named(UPSTREAMS))(
-    "hears how far its call to %s has come, under its own token",
+    "gets progress of its call to %s under its own progress token",
     async (_of, { key }) => {
       const since = host.heard.length;
       const meta = { progressToken: `token of ${key}` };
@@ -75,7 +75,7 @@ describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kin
   afterAll(() => stage.close());
 
   test.each(named(LEGACY))(
-    "hears what %s says between calls, and nothing that is too quiet",
+    "gets log messages of %s between calls, from its log level on",
     async (_of, { key }) => {
       const since = host.heard.length;
       await host.call(`${key}__talk_later`, { label: "talk" }).outcome;
@@ -86,24 +86,21 @@ describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kin
     },
   );
 
-  test.each(named(LEGACY))(
-    "is asked for its roots by %s when no call is under way",
-    async (_of, upstream) => {
-      const roots = { roots: [{ uri: "file:///home/ada" }] };
-      const calling = host.call(`${upstream.key}__ask_later`, { label: "later" }, () => roots);
-      await calling.outcome;
-      const told = await until("the answer", () =>
-        stage
-          .upstream(upstream)
-          .ledger()
-          .find(({ event }) => event === "told later"),
-      );
-      expect(told).toMatchObject({ result: roots });
-      expect(calling.asked).toMatchObject([{ method: "roots/list" }]);
-    },
-  );
+  test.each(named(LEGACY))("gets a roots question of %s while no call is running", async (_of, upstream) => {
+    const roots = { roots: [{ uri: "file:///home/ada" }] };
+    const calling = host.call(`${upstream.key}__ask_later`, { label: "later" }, () => roots);
+    await calling.outcome;
+    const told = await until("the answer", () =>
+      stage
+        .upstream(upstream)
+        .ledger()
+        .find(({ event }) => event === "told later"),
+    );
+    expect(told).toMatchObject({ result: roots });
+    expect(calling.asked).toMatchObject([{ method: "roots/list" }]);
+  });
 
-  test.each(named(LEGACY))("is told when %s takes a question back", async (_of, { key }) => {
+  test.each(named(LEGACY))("gets the cancel of a question of %s", async (_of, { key }) => {
     const before = host.takenBack;
     const label = `take back ${key}`;
     const calling = host.call(`${key}__take_back`, { label });
@@ -113,7 +110,7 @@ describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kin
     expect(host.takenBack - before).toBe(1);
   });
 
-  test.each(named(LEGACY))("refuses, and %s hears that in its own words", async (_of, { key }) => {
+  test.each(named(LEGACY))("refuses a question, and %s gets the host's own error", async (_of, { key }) => {
     const calling = host.call(`${key}__sampling`, { label: "refused" }, () => {
       throw new Error("no");
     });
@@ -121,7 +118,7 @@ describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kin
     expect(await calling.outcome).toMatchObject({ result: { content: [{ text: refusal }] } });
   });
 
-  test("tells every legacy server that its roots have changed, and no modern one, which could not hear it", async () => {
+  test("sends roots/list_changed to every legacy server, and to no modern one, which has no such message", async () => {
     await host.raw.wire.post({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
     for (const upstream of LEGACY) {
       await until(upstream.name, () => countOf(stage.upstream(upstream).ledger(), "heard") === 1);
@@ -137,8 +134,8 @@ describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kin
   });
 });
 
-describe("a question when no call is under way, on a connection of hosts without sessions,", () => {
-  test.each(named(LEGACY))("is refused to %s, and counted", async (_name, upstream) => {
+describe("a question while no call is running, on a shared connection of hosts without sessions,", () => {
+  test.each(named(LEGACY))("gets an error for %s, and is counted", async (_name, upstream) => {
     const stage = await openStage([upstream]);
     const host = await openHost(stage, HOSTS.modernHttp);
     await host.call("ask_later", { label: "later" }).outcome;
@@ -153,26 +150,23 @@ describe("a question when no call is under way, on a connection of hosts without
     await stage.close();
   });
 
-  test.each(named(LEGACY))(
-    "is answered to %s out of the config, which knows roots for it",
-    async (_name, upstream) => {
-      const stage = await openStage([upstream], { server: { roots: ["/srv/shared"] } });
-      const host = await openHost(stage, HOSTS.modernHttp);
-      await host.call("ask_later", { label: "later" }).outcome;
-      const told = await until("the answer", () =>
-        stage
-          .upstream(upstream)
-          .ledger()
-          .find(({ event }) => event === "told later"),
-      );
-      expect(told).toMatchObject({ result: { roots: [{ uri: "file:///srv/shared" }] } });
-      await stage.close();
-    },
-  );
+  test.each(named(LEGACY))("is answered for %s with the roots of the config", async (_name, upstream) => {
+    const stage = await openStage([upstream], { server: { roots: ["/srv/shared"] } });
+    const host = await openHost(stage, HOSTS.modernHttp);
+    await host.call("ask_later", { label: "later" }).outcome;
+    const told = await until("the answer", () =>
+      stage
+        .upstream(upstream)
+        .ledger()
+        .find(({ event }) => event === "told later"),
+    );
+    expect(told).toMatchObject({ result: { roots: [{ uri: "file:///srv/shared" }] } });
+    await stage.close();
+  });
 });
 
-describe("a question to a session when no call is under way", () => {
-  test.each(named(LEGACY))("is judged by the policy like any other: %s", async (_name, upstream) => {
+describe("a question to a session while no call is running", () => {
+  test.each(named(LEGACY))("is evaluated by the policy like any other: %s", async (_name, upstream) => {
     const rules = [{ name: "no-roots", on: "roots", effect: "deny" }];
     const stage = await openStage([upstream], { config: { policy: { rules } } });
     for (const [index, kind] of legacyHosts.entries()) {
@@ -196,7 +190,7 @@ describe("a question to a session when no call is under way", () => {
     await stage.close();
   });
 
-  test("is shown among the open questions while it is open", async () => {
+  test("is listed in /api/v1/questions while it is open", async () => {
     const upstream = LEGACY[0] as (typeof LEGACY)[number];
     const stage = await openStage([upstream]);
     const host = await openHost(stage, HOSTS.legacyHttp);
@@ -219,9 +213,9 @@ describe("a question to a session when no call is under way", () => {
   });
 });
 
-describe("a page that must be visited first (-32042)", () => {
+describe("a URL that must be visited first (-32042)", () => {
   test.each(named(LEGACY))(
-    "is a question for hosts that can be sent there, and %s is called again after it",
+    "is a question for hosts with URL elicitation, and %s gets a retry after it",
     async (_name, upstream) => {
       const stage = await openStage([
         upstream,
@@ -242,8 +236,8 @@ describe("a page that must be visited first (-32042)", () => {
   );
 });
 
-describe("a host that can show only forms", () => {
-  test.each(named(kinds))("is not sent to a page: %s", async (_name, kind) => {
+describe("a host with form elicitation only", () => {
+  test.each(named(kinds))("gets no URL question: %s", async (_name, kind) => {
     const stage = await openStage(UPSTREAMS);
     const host = await openHost(stage, kind, { capabilities: { ...ASKABLE, elicitation: { form: {} } } });
     const calling = host.call("legacy-http__sign_in", { label: "form only" });

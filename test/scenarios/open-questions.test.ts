@@ -34,7 +34,7 @@ const questions = async (stage: Stage): Promise<readonly Row[]> =>
   (await stage.status("questions")) as readonly Row[];
 
 test.each(UPSTREAMS.map((upstream) => [upstream.name, upstream] as const))(
-  "the status page shows each question of %s while it is open: whose, of what kind, since when, and not what it says",
+  "/api/v1/questions shows each open question of %s with principal, kind and time, without its content",
   async (_name, upstream) => {
     await onStage([upstream], {}, async (stage) => {
       const before = Date.now();
@@ -73,7 +73,7 @@ test.each(UPSTREAMS.map((upstream) => [upstream.name, upstream] as const))(
 const parked = (parkedCalls: object): StageSettings => ({ config: { parkedCalls } });
 const ask = (host: ScenarioHost, label: string): Calling => host.call("form", { label }, NEVER);
 
-test("a host that must come back is told that it cannot be asked where no call may be parked, and sessions are asked all the same", async () => {
+test("with parkedCalls 0 a question to a host without a session fails, and sessions still get questions", async () => {
   await onStage([LEGACY], parked({ total: 0 }), async (stage) => {
     for (const kind of kinds) {
       const host = await openHost(stage, kind);
@@ -99,7 +99,7 @@ test.each([
   ["in all", { total: 1 }, "eve"],
   ["at one server", { perServer: 1 }, "eve"],
 ] as const)(
-  "one call too many %s is not parked: its server hears that nobody answers, and goes on",
+  "a call over the parkedCalls limit %s is not parked: its server gets an error and continues",
   async (_what, limits, second) => {
     await onStage([LEGACY], parked(limits), async (stage) => {
       const first = ask(await openHost(stage, HOSTS.modernHttp), "first");
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test("one call too many of one principal is parked in the place of its oldest, whose server hears that nobody answers", async () => {
+test("a call over the parkedCalls limit of one principal replaces its oldest parked call, whose server gets an error", async () => {
   await onStage([LEGACY], parked({ perPrincipal: 1 }), async (stage) => {
     const first = ask(await openHost(stage, HOSTS.modernHttp), "first");
     await first.whenAsked();

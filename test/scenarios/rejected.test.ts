@@ -69,8 +69,8 @@ const refusalOf = (response: Json): unknown => {
 };
 
 describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
-  describe.each([HOSTS.legacyHttp, HOSTS.modernHttp, HOSTS.modernStdio])("and $name", (kind) => {
-    test("a rejected request is sent once, and is not retryable", async () => {
+  describe.each([HOSTS.legacyHttp, HOSTS.modernHttp, HOSTS.modernStdio])("called by $name", (kind) => {
+    test("gets a rejected request once, and the error is not retryable", async () => {
       const { stage, calls } = await strict(era);
       const host = await openHost(stage, kind);
       for (const status of [400, 403, 405, 409, 413, 422, 431]) {
@@ -85,7 +85,7 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
       }
     });
 
-    test("missing credentials are the server's matter, and are asked for once as well", async () => {
+    test("gets a request without credentials once, and its 401 is an upstream error", async () => {
       const { stage, calls } = await strict(era);
       const host = await openHost(stage, kind);
       const response = await host.call("strict__look", { status: 401 }).outcome;
@@ -93,7 +93,7 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
       expect(calls()).toBe(1);
     });
 
-    test("however many are rejected, the server stays in use", async () => {
+    test("stays in use after many rejected requests (no circuit breaker)", async () => {
       const { stage } = await strict(era);
       const rude = await openHost(stage, kind, { person: "eve" });
       for (let at = 0; at < 30; at += 1) {
@@ -109,7 +109,7 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
   });
 });
 
-test("404 to a server without sessions is the request's own, and is not repeated", async () => {
+test("a 404 of a server without sessions is an error of the request, without a retry", async () => {
   const { stage, calls } = await strict("modern");
   const host = await openHost(stage, HOSTS.modernHttp);
   const response = await host.call("strict__look", { status: 404 }).outcome;
@@ -117,7 +117,7 @@ test("404 to a server without sessions is the request's own, and is not repeated
   expect(calls()).toBe(1);
 });
 
-test("failures of the server itself still pause it", async () => {
+test("failures of the server itself open the circuit breaker", async () => {
   const { stage } = await strict("modern");
   const host = await openHost(stage, HOSTS.modernHttp);
   for (let at = 0; at < 22; at += 1) await host.call("strict__change", { status: 500 }).outcome;

@@ -110,10 +110,10 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   });
   afterAll(() => stage.close());
 
-  describe.each(named(UPSTREAMS))("and another, in front of %s,", (_upstream, upstream) => {
+  describe.each(named(UPSTREAMS))("and another host, with %s,", (_upstream, upstream) => {
     const exposed = (uri: string): string => `${upstream.key}+${uri}`;
 
-    test("follow a resource over one subscription, which ends with the last of them", async () => {
+    test("share one subscription to a resource, which ends with the last host", async () => {
       const server = stage.upstream(upstream);
       const followers = [
         await follow(one, [exposed("memo://one")]),
@@ -140,7 +140,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       await until("no subscription any more", () => openAt(server, upstream, "memo://one") === 0);
     });
 
-    test("hear of a part of what they follow, under the name that they know, and of nothing else", async () => {
+    test("get updates of their own resources only, under the exposed URI", async () => {
       const before = one.heard.length;
       const follower = await follow(one, [exposed("memo://one")]);
       await touch(other, upstream, "memo://two");
@@ -151,7 +151,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       expect(one.heard.slice(before).filter(({ method }) => method !== UPDATED)).toEqual([]);
     });
 
-    test("are promised only what the server will tell", async () => {
+    test("get acknowledged only the resources that a server lists", async () => {
       const follower = await follow(one, [exposed("memo://one"), exposed(SECRET), "nobody+memo://one"]);
       expect(follower.promised).toEqual([exposed("memo://one")]);
       await follower.stop();
@@ -159,8 +159,8 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   });
 });
 
-describe.each(named(UPSTREAMS))("when %s loses its streams", (_name, upstream) => {
-  test("every host that follows hears that it may have missed something, and then of what happens", async () => {
+describe.each(named(UPSTREAMS))("when %s loses its event streams", (_name, upstream) => {
+  test("every subscribed host gets an update for what it may have missed, and then new updates", async () => {
     const stage = await openStage([upstream]);
     const uri = `${upstream.key}+memo://one`;
     const open = (kind: HostKind) => openHost(stage, kind, { capabilities: {} });
@@ -177,25 +177,28 @@ describe.each(named(UPSTREAMS))("when %s loses its streams", (_name, upstream) =
   });
 });
 
-describe.each(named(kinds))("%s that comes before the servers are there", (_name, kind) => {
+describe.each(named(kinds))("%s that connects before the servers are ready", (_name, kind) => {
   const onPipes = UPSTREAMS.filter(({ transport }) => transport === "stdio");
-  test.each(named(onPipes))("follows a resource of %s, and hears of it", async (_upstream, upstream) => {
-    const folder = mkdtempSync(join(tmpdir(), "late-"));
-    const startsWith = join(folder, "go");
-    // Of a single one a host on a pipe would wait to hear whether it is there.
-    const stage = await openStage(onPipes, { startsWith });
-    const host = await openHost(stage, kind, { capabilities: {} });
-    const uris = [`${upstream.key}+memo://one`];
-    const following = follow(host, uris);
-    // Another answer says that the gateway has taken up what came before it.
-    await host.call("nobody__knows", {}).outcome;
-    writeFileSync(startsWith, "");
-    const follower = await following;
-    expect(follower.promised).toEqual(uris);
-    await touch(host, upstream, "memo://one");
-    await until("news", () => follower.told().length > 0);
-    expect(new Set(follower.told())).toEqual(new Set(uris));
-    await stage.close();
-    rmSync(folder, { recursive: true });
-  });
+  test.each(named(onPipes))(
+    "subscribes to a resource of %s, and gets its updates",
+    async (_upstream, upstream) => {
+      const folder = mkdtempSync(join(tmpdir(), "late-"));
+      const startsWith = join(folder, "go");
+      // Of a single one a host on a pipe would wait to hear whether it is there.
+      const stage = await openStage(onPipes, { startsWith });
+      const host = await openHost(stage, kind, { capabilities: {} });
+      const uris = [`${upstream.key}+memo://one`];
+      const following = follow(host, uris);
+      // Another answer says that the gateway has taken up what came before it.
+      await host.call("nobody__knows", {}).outcome;
+      writeFileSync(startsWith, "");
+      const follower = await following;
+      expect(follower.promised).toEqual(uris);
+      await touch(host, upstream, "memo://one");
+      await until("news", () => follower.told().length > 0);
+      expect(new Set(follower.told())).toEqual(new Set(uris));
+      await stage.close();
+      rmSync(folder, { recursive: true });
+    },
+  );
 });

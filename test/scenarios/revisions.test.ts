@@ -48,7 +48,7 @@ const TITLED = {
 };
 const NAMED = { type: "string", enum: ["s", "l"], enumNames: ["Small", "Large"] };
 
-describe.each(REVISIONS)("with a host of %s,", (revision) => {
+describe.each(REVISIONS)("with a host of %s", (revision) => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await openStage(UPSTREAMS);
@@ -62,7 +62,7 @@ describe.each(REVISIONS)("with a host of %s,", (revision) => {
     });
 
     test.each(UPSTREAMS.map(({ name, key }) => [name, key] as const))(
-      "answers for its model and its roots, to %s",
+      "answers sampling and roots questions of %s",
       async (_server, key) => {
         const sampling = await play(host, `${key}__sampling`);
         expect(sampling.told).toEqual({ one: { result: COMPLETION } });
@@ -101,7 +101,7 @@ describe.each(REVISIONS)("a server of %s", (revision) => {
   afterAll(() => stage.close());
 
   test.each(kinds.map((kind) => [kind.name, kind] as const))(
-    "asks %s for its model and its roots",
+    "sends sampling and roots questions to %s",
     async (_name, kind) => {
       const host = await openHost(stage, kind);
       for (const { key } of legacy) {
@@ -111,7 +111,7 @@ describe.each(REVISIONS)("a server of %s", (revision) => {
     },
   );
 
-  test("is promised what its revision has words for, and nothing on the connection that all share", async () => {
+  test("gets the capabilities that its revision has, and none on a shared connection", async () => {
     for (const kind of kinds) {
       const host = await openHost(stage, kind);
       for (const { key } of legacy) await play(host, `${key}__roots`);

@@ -72,12 +72,12 @@ describe("an address in a URL", () => {
     "169.253.0.1",
   ])("is public: %s", (form) => expect(isPublicHost(new URL(`https://${form}/`).hostname)).toBe(true));
 
-  test("is nobody's when it is none", () => {
+  test("has no answer where it is no address", () => {
     for (const text of ["", "localhost", "1.2.3", "fe80::1%eth0"]) expect(isPublicAddress(text)).toBe(false);
   });
 });
 
-describe("a name", () => {
+describe("a host name", () => {
   /** A name server that answers differently each time, the last answer for ever. */
   function nameServer(...answers: readonly (readonly string[])[]) {
     let asked = 0;
@@ -102,7 +102,7 @@ describe("a name", () => {
       );
     });
 
-  test("that stands for public addresses is connected to, and for those alone", async () => {
+  test("that resolves to public addresses only is connected to", async () => {
     const both = ["93.184.216.34", "2606:4700:4700::1111"];
     expect(await resolved(both, true)).toEqual([
       { address: both[0], family: 4 },
@@ -118,11 +118,11 @@ describe("a name", () => {
     [["93.184.216.34", "127.0.0.1"]],
     [["169.254.169.254", "93.184.216.34"]],
     [[]],
-  ])("that stands for %j is not", async (answer) => {
+  ])("that resolves to %j is refused", async (answer) => {
     for (const all of [true, false]) await expect(resolved(answer, all)).rejects.toThrow(/private network/);
   });
 
-  test("that is rebound between two looks is looked at once, and what was looked at is connected to", async () => {
+  test("is resolved once, and the checked address is connected to (DNS rebinding)", async () => {
     const server = nameServer(["93.184.216.34"], ["127.0.0.1"]);
     const look = publicLookup(server.resolve);
     const addresses = await new Promise((done) =>
@@ -134,7 +134,7 @@ describe("a name", () => {
     );
   });
 
-  test("of this machine is one of its addresses", async () => {
+  test("of this machine resolves to one of its addresses", async () => {
     const canary = await canaryListener();
     for (const name of ["localhost", "localhost.", "LOCALHOST"]) {
       const fetched = fetchJson(`http://${name}:${canary.port}/keys`, AbortSignal.timeout(60_000), "public");
@@ -145,9 +145,9 @@ describe("a name", () => {
   });
 });
 
-describe("an issuer that was taken over", () => {
+describe("a compromised issuer", () => {
   test.each(["10.0.0.1", "169.254.169.254", "[::ffff:10.0.0.1]", "0x0a000001"])(
-    "cannot send the gateway to %s for its keys",
+    "cannot redirect the gateway to %s for its keys",
     async (form) => {
       const from = await issuer();
       from.metadata = { jwks_uri: `https://${form}/latest/meta-data` };
@@ -162,7 +162,7 @@ describe("an issuer that was taken over", () => {
     },
   );
 
-  test("and where the config itself names the place, that is its own affair", async () => {
+  test("may have a private JWKS address where the config itself names it", async () => {
     const from = await issuer();
     const authentication = authenticationOf({ jwt: jwtConfig(from.url, { jwksUri: `${from.url}/keys` }) });
     expect(await outcome(authentication, bearer(await from.token()))).toMatchObject({ id: "alice" });

@@ -102,7 +102,7 @@ describe.skipIf(process.platform !== "linux")("a request of 4 MiB", () => {
     ["of members of members", () => fill('{"a":0', (at) => `,"${at}":{"a":{"a":{"a":{}}}}`, "}")],
     ["of one text", () => fill('{"a":"', () => "x".repeat(1_000), '"}')],
     ["of escapes", () => fill('{"a":"', () => "\\u0000", '"}')],
-  ])("%s takes less than a hundred times as much", async (_what, args) => {
+  ])("%s allocates less than a hundred times its size", async (_what, args) => {
     const request = call(args());
     const taken = await growth(gateway.process.pid, async () => {
       expect((await send(gateway.url, request)).status).toBe(200);
@@ -110,7 +110,7 @@ describe.skipIf(process.platform !== "linux")("a request of 4 MiB", () => {
     expect(taken).toBeLessThan(TOO_MUCH * LIMIT);
   });
 
-  test("and a byte, or nested 65 deep, is refused before anything is made of it", async () => {
+  test("plus one byte, or nested too deep, is refused before it is parsed", async () => {
     const large = call(`{"a":"${"x".repeat(LIMIT)}"}`);
     // Else the connection is closed behind the answer, which we might be too busy sending to hear.
     const headers = { ...large.headers, connection: "keep-alive" };
@@ -127,7 +127,7 @@ describe.skipIf(process.platform !== "linux")("a server", () => {
   const told = async (name: string): Promise<string> =>
     JSON.stringify(await host.request("tools/call", { name, arguments: {} }));
 
-  test("that compresses nothing into much is not unpacked", async () => {
+  test("that sends a decompression bomb is not decompressed", async () => {
     const taken = await growth(gateway.process.pid, async () => {
       expect(await told("web__bomb")).toContain(
         "it compressed its response (gzip) although the request allows identity only",
@@ -136,14 +136,14 @@ describe.skipIf(process.platform !== "linux")("a server", () => {
     expect(taken).toBeLessThan(NOISE);
   });
 
-  test("that never ends its answer is cut off at 64 MiB", async () => {
+  test("that sends an endless response is cut off at 64 MiB", async () => {
     const taken = await growth(gateway.process.pid, async () => {
       expect(await told("web__endless")).toContain("a response longer than");
     });
     expect(taken).toBeLessThan(3 * 64 * MIB + NOISE);
   });
 
-  test("that never ends its line is cut off at 10 MiB", async () => {
+  test("that sends an endless line is cut off at 10 MiB", async () => {
     const taken = await growth(gateway.process.pid, async () => {
       expect(await told("pipe__endless")).toContain("sent a line longer than");
     });
@@ -154,7 +154,7 @@ describe.skipIf(process.platform !== "linux")("a server", () => {
     ["long", 50 * MIB],
     ["many", 1.5 * MIB],
     ["deep", 10_000],
-  ])("whose answer is %s harms nobody else", async (name, size) => {
+  ])("whose response is %s does not affect other calls", async (name, size) => {
     const taken = await growth(gateway.process.pid, async () => {
       expect((await told(`web__${name}`)).length).toBeGreaterThan(0);
     });

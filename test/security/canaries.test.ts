@@ -142,7 +142,7 @@ async function everythingTold(host: RawHost): Promise<string> {
 describe.each([
   ["in one process", []],
   ["in two workers", ["--workers", "2"]],
-])("the gateway that serves %s", (_how, flags) => {
+])("the gateway that runs %s", (_how, flags) => {
   let gateway: Started;
   let url = "";
   let admin = "";
@@ -173,7 +173,7 @@ describe.each([
   });
   afterAll(() => gateway.stop());
 
-  test("tells hosts of both eras no secret, whatever fails", async () => {
+  test("sends no secret to hosts of either era, whatever fails", async () => {
     for (const open of [openLegacy, openModern]) {
       const wire = httpWire(url, { authorization: `Bearer ${CANARIES.hostKey}` });
       const host = await open(wire);
@@ -185,7 +185,7 @@ describe.each([
     }
   });
 
-  test("tells strangers none, and whoever comes with the wrong key not that one", async () => {
+  test("sends no secret to unauthenticated clients, and does not echo a wrong key", async () => {
     const told = [];
     for (const path of ["/mcp", "/mcp/dead", "/healthz", "/readyz", "/nothing"]) {
       const headers = { authorization: `Bearer ${CANARIES.wrongKey}` };
@@ -196,7 +196,7 @@ describe.each([
     expect(found(told.join())).toEqual([]);
   });
 
-  test("shows operators none, on any page", async () => {
+  test("has no secret on any admin page", async () => {
     const shown = await pages(admin, { authorization });
     expect(shown).toContain("dead");
     expect(found(shown)).toEqual([]);
@@ -205,7 +205,7 @@ describe.each([
     );
   });
 
-  test("keeps a config that is wrong to itself, wherever the secret stands in it", async () => {
+  test("prints no secret of an invalid config", async () => {
     const text = readFileSync(configFile, "utf8");
     const wrong = { ...JSON.parse(text), naming: { maxLength: CANARIES.path } };
     wrong.mcpServers.careless.timeout = "${GATEWAY_VARIABLE}";
@@ -217,7 +217,7 @@ describe.each([
   });
 
   test.skipIf(process.platform !== "linux")(
-    "gives no process another's secrets, and shows none in the list of processes",
+    "passes each process its own secrets only, and none on a command line",
     () => {
       const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "utf8");
       const steady = descendantsOf(gateway.pid).find((pid) => commandOf(pid).includes("--steady"));
@@ -227,7 +227,7 @@ describe.each([
     },
   );
 
-  test("writes none into its log, whatever servers say", async () => {
+  test("writes no secret into its log, whatever servers send", async () => {
     const wire = httpWire(url, { authorization: `Bearer ${CANARIES.hostKey}` });
     const host = await openLegacy(wire);
     await everythingTold(host);
@@ -241,7 +241,7 @@ describe.each([
     expect(stdout).toBe("");
   });
 
-  test("leaves none in a file", () => {
+  test("writes no secret to a file", () => {
     const files = readdirSync(folder, { recursive: true, encoding: "utf8", withFileTypes: true }).filter(
       (entry) => entry.isFile() && !["cardea.json", "hasty.json", "secret"].includes(entry.name),
     );
@@ -250,7 +250,7 @@ describe.each([
   });
 });
 
-describe("commands", () => {
+describe("CLI commands", () => {
   // Where nothing is required, nothing is waited for.
   const file = join(folder, "hasty.json");
   beforeAll(() => writeFileSync(file, hasty));
@@ -271,27 +271,24 @@ describe("commands", () => {
       ["call", "careless__die"],
       ["call", "careless__die", "--json"],
     ].map((words) => [words.join(" "), words] as const),
-  )("%s shows none", async (_, args) => {
+  )("%s prints no secret", async (_, args) => {
     const shown = await run([...args, "--config", file]);
     expect(shown).toMatch(/dead|careless|using|checking/);
     expect(found(shown)).toEqual([]);
   });
 
-  test.skipIf(process.platform !== "linux")(
-    "connect hides its headers from the list of processes",
-    async () => {
-      const args = [
-        MAIN,
-        "connect",
-        "http://127.0.0.1:1/mcp",
-        "--header",
-        `Authorization: Bearer ${CANARIES.bearer}`,
-      ];
-      const bridge = start(process.execPath, args, { env: ENVIRONMENT, cwd: folder });
-      await bridge.says(/the next attempt is in/);
-      expect(found(readFileSync(`/proc/${bridge.pid}/cmdline`, "utf8"))).toEqual([]);
-      await bridge.stop();
-      expect(found(bridge.stderr())).toEqual([]);
-    },
-  );
+  test.skipIf(process.platform !== "linux")("connect hides its headers from the process list", async () => {
+    const args = [
+      MAIN,
+      "connect",
+      "http://127.0.0.1:1/mcp",
+      "--header",
+      `Authorization: Bearer ${CANARIES.bearer}`,
+    ];
+    const bridge = start(process.execPath, args, { env: ENVIRONMENT, cwd: folder });
+    await bridge.says(/the next attempt is in/);
+    expect(found(readFileSync(`/proc/${bridge.pid}/cmdline`, "utf8"))).toEqual([]);
+    await bridge.stop();
+    expect(found(bridge.stderr())).toEqual([]);
+  });
 });

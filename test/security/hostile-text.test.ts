@@ -34,7 +34,7 @@ writeFileSync(
 const env = { PATH: process.env.PATH, HOME: folder, CARDEA_LOG_LEVEL: "debug" };
 
 describe("the log", () => {
-  test("has one line for each event, each of which parses, and shows nothing that is not to be seen", async () => {
+  test("has one JSON line for each event, with control and invisible characters escaped", async () => {
     const gateway = start(process.execPath, [MAIN, "serve", "--config", file], { env, cwd: folder });
     const [, url = ""] = await gateway.says(/(http:\/\/[^\s"]+\/mcp)/);
     for (const open of [openLegacy, openModern]) {
@@ -79,7 +79,7 @@ describe("the log", () => {
   });
 });
 
-describe("commands", () => {
+describe("CLI commands", () => {
   const run = async (args: readonly string[], input = ""): Promise<{ out: string; err: string }> => {
     const command: Started = start(process.execPath, [MAIN, ...args], {
       env: { ...env, CARDEA_LOG_LEVEL: "" },
@@ -101,7 +101,7 @@ describe("commands", () => {
       ["explain", "nasty__speak"],
       ["doctor", "--json"],
     ].map((words) => [words.join(" "), words] as const),
-  )("%s shows nothing that steers a terminal or hides", async (_, args) => {
+  )("%s prints no terminal escapes and no invisible characters", async (_, args) => {
     const { out, err } = await run([...args, "--config", file]);
     expect(out + err).not.toBe("");
     expect(out).not.toMatch(HIDDEN);
@@ -109,7 +109,7 @@ describe("commands", () => {
     if (args.includes("--json")) expect(() => JSON.parse(out) as unknown).not.toThrow();
   });
 
-  test("doctor gives a server no line that it could fill as it likes", async () => {
+  test("doctor lets no server forge a line of its report", async () => {
     const { out } = await run(["doctor", "--config", file]);
     expect(out).toContain("forged");
     const lines = out.trimEnd().split("\n");
@@ -117,7 +117,7 @@ describe("commands", () => {
     expect(lines.filter((line) => !line.startsWith(" "))).toHaveLength(3);
   });
 
-  test("nor does check of a config that is full of it", async () => {
+  test("check prints no terminal escapes of a config", async () => {
     const wrong = join(folder, "wrong.json");
     writeFileSync(
       wrong,
@@ -130,14 +130,14 @@ describe("commands", () => {
     }
   });
 
-  test("nor does import, and what it prints means what it was given", async () => {
+  test("import prints no terminal escapes, and its config keeps the values", async () => {
     const host = { mcpServers: { [NASTY]: { command: "x", args: [NASTY] } } };
     const { out, err } = await run(["import", "-"], JSON.stringify(host));
     expect(out + err).not.toMatch(HIDDEN);
     expect(JSON.parse(out.replace(/^\/\/.*$/gm, ""))).toMatchObject(host);
   });
 
-  test("nor do complaints about what was typed", async () => {
+  test("usage errors print no terminal escapes of the arguments", async () => {
     for (const args of [
       [NASTY],
       ["call", NASTY, "--config", file],
@@ -152,7 +152,7 @@ describe("commands", () => {
     }
   });
 
-  test("JSON keeps every sign that people write with", async () => {
+  test("JSON output keeps all printable characters", async () => {
     const signs = "❤️ 👩‍💻 می‌خواهم हिन्दी क्‍ष";
     const name = createHash("sha256").update(signs).digest("hex").slice(0, 8);
     const { out } = await run(

@@ -59,7 +59,7 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
   const begun = () =>
     LISTENED.flatMap((it) => stage.upstream(it).ledger()).filter(({ event }) => event === "begun").length;
 
-  test("is told which member could be read as another, or is no object, and nothing reaches a server", async () => {
+  test("gets an error that names the ambiguous or invalid member, and no server gets the request", async () => {
     const before = begun();
     for (const [at, [method, params, member]] of REFUSED.entries()) {
       const { error } = await host.raw.send(`odd ${at}`, method, params);
@@ -71,7 +71,7 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
     expect(begun()).toBe(before);
   });
 
-  test("may give its own members any name that is no other's, and its arguments any name at all", async () => {
+  test("may use any unambiguous name for its own members, and any name for arguments", async () => {
     const params = {
       ...echo,
       arguments: { text: "free", Text: "T", Name: "n", _Meta: 1, ſ: 2 },
@@ -85,7 +85,7 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_name, kin
     });
   });
 
-  test("cannot hide whom it is, what it can be asked, or what it follows", async () => {
+  test("cannot hide its identity, its capabilities or its subscriptions", async () => {
     const wire = await stage.enter(kind.door);
     const [sent, member] =
       kind.era === "legacy"

@@ -77,7 +77,7 @@ async function useEverything(url: string, tools: number): Promise<string> {
 }
 
 describe("a server that names another URL", () => {
-  test("in links, icons, schemas and resources: it is passed on, and never fetched", async () => {
+  test("in links, icons, schemas and resources: the URL is forwarded and never fetched", async () => {
     const canary = await canaryListener();
     const elsewhere = `http://127.0.0.1:${canary.port}`;
     const server = await scriptedServer(leading(elsewhere));
@@ -93,7 +93,7 @@ describe("a server that names another URL", () => {
   const MOMENTS = ["initialize", "tools/list", "tools/call", "resources/read", "GET", "DELETE"] as const;
 
   test.each([301, 302, 303, 307, 308])(
-    "in a redirect %i, for any request: it is not followed",
+    "in a redirect %i, for any request: the redirect is not followed",
     async (status) => {
       const canary = await canaryListener();
       const elsewhere = `http://localhost:${canary.port}/latest/meta-data`;
@@ -122,7 +122,7 @@ describe("a server that names another URL", () => {
     },
   );
 
-  test("as the endpoint of its event stream: it is not used", async () => {
+  test("as the endpoint of its event stream: the URL is not used", async () => {
     const canary = await canaryListener();
     const elsewhere = `http://127.0.0.1:${canary.port}/messages`;
     const server = await scriptedServer((asked, response) => {

@@ -9,7 +9,7 @@ const rows = [...page.matchAll(/^\| (\d+) \| .* \| (.*) \|$/gm)].map(([, number,
   checks,
 }));
 
-test("every attack that must have its check has one", () => {
+test("every attack of docs/threat-model.md that needs a test has one", () => {
   expect(rows.map(({ number }) => number)).toEqual(
     expect.arrayContaining([
       5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 29,
@@ -19,7 +19,7 @@ test("every attack that must have its check has one", () => {
     expect([number, checks]).toEqual([number, expect.stringContaining(".test.ts")]);
 });
 
-test("every test that the page names is there, by its title, and every script", () => {
+test("every test title and script that docs/threat-model.md names exists", () => {
   const missing = rows.flatMap(({ number, checks }) =>
     [...checks.matchAll(/`([^`]+)`((?:,? "[^"]+")*)/g)].flatMap(([check, file = "", quoted = ""]) => {
       const isTest = file.endsWith(".test.ts");

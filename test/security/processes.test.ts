@@ -19,7 +19,7 @@ const stateOf = (pid: number): string => {
 const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
 test.skipIf(process.platform !== "linux")(
-  "24 crashes leave as many processes and descriptors as there were",
+  "24 crashes of a server leak no processes and no file descriptors",
   async () => {
     const entry = { command: process.execPath, args: [inRepository("test/support/servers/careless.mjs")] };
     const servers = Array.from({ length: SERVERS }, (_, at): [string, object] => [`s${at}`, entry]);

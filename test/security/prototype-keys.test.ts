@@ -112,7 +112,7 @@ describe.each([
   ["legacy", openLegacy],
   ["modern", openModern],
 ] as const)("a %s host", (_era, open) => {
-  test("sees every server, tool, prompt and resource under its name, and reaches it", async () => {
+  test("lists and reaches every server, tool, prompt and resource named like a member of Object.prototype", async () => {
     const host = await open(as("constructor"));
     const listed = await tools(host, NAMES.length ** 2);
     const expected = NAMES.flatMap((one) => NAMES.map((name) => `${one}__${name}`));
@@ -131,7 +131,7 @@ describe.each([
     await host.close();
   });
 
-  test("finds nothing where nothing was put, whatever the name is inherited from", async () => {
+  test("gets not-found errors for inherited names that the config does not have", async () => {
     const host = await open(as("toString"));
     await tools(host, NAMES.length ** 2);
     for (const name of [...NAMES, "__lookupGetter__", "isPrototypeOf"]) {
@@ -150,7 +150,7 @@ describe.each([
     await host.close();
   });
 
-  test("is a principal of any name, and sees one server alone, or a profile, of any name", async () => {
+  test("may be a principal, and use a server path or profile, of any such name", async () => {
     for (const id of NAMES) {
       for (const scope of [id, `p-${id}`]) {
         const host = await open(as(id, `/${scope}`));
@@ -161,7 +161,7 @@ describe.each([
   });
 });
 
-test("paths that name nothing are nothing", async () => {
+test("paths of names that the config does not have get 404", async () => {
   const headers = { authorization: "Bearer key-of-valueOf", "content-type": "application/json" };
   for (const name of ["isPrototypeOf", "__lookupGetter__", "p-isPrototypeOf"]) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
@@ -169,7 +169,7 @@ test("paths that name nothing are nothing", async () => {
   }
 });
 
-test("operators see them all", async () => {
+test("the admin API shows all such names", async () => {
   const get = async (path: string) => (await fetch(`${admin}${path}`)).text();
   const isUp = (metrics: string, name: string) => metrics.includes(`cardea_upstream_up{server="${name}"} 1`);
   await until("every server to be up", async () => {
@@ -187,7 +187,7 @@ test("operators see them all", async () => {
   }
 });
 
-test("and nothing of JavaScript itself has changed", () => {
+test("Object.prototype is not changed", () => {
   expect(ownNames()).toEqual(before);
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 });

@@ -81,7 +81,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   afterAll(() => stage.close());
 
   test.each(named(UPSTREAMS.filter(({ transport }) => transport !== "sse")))(
-    "is asked nothing that no revision knows, or that reads in two ways: %s",
+    "gets no question with an unknown method or an ambiguous member: %s",
     async (_of, { key, era }) => {
       for (const [at, [one, word]] of REFUSED.entries()) {
         const calling = host.call(`${key}__ask_this`, { label: `odd ${at}`, questions: { one } });
@@ -103,7 +103,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   );
 
   test.each(named(UPSTREAMS.filter(({ transport }) => transport === "http")))(
-    "is sent to nothing that is no page, and the server hears that nobody would go there: %s",
+    "gets no unsafe URL to visit, and the server gets an error: %s",
     async (_of, { key, era }) => {
       for (const [at, one] of ASTRAY.entries()) {
         const calling = host.call(`${key}__ask_this`, { label: `astray ${at}`, questions: { one } });
@@ -118,7 +118,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   );
 
   test.each(named(UPSTREAMS.filter(({ transport }) => transport === "http")))(
-    "is sent to a page by its plain address, which nothing can hide in: %s",
+    "gets a URL to visit in its normalized form: %s",
     async (_of, { key }) => {
       for (const [at, link] of LINKS.entries()) {
         const args = { label: `link ${at}`, questions: { one: page(link) } };
@@ -129,7 +129,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
     },
   );
 
-  test("is shown the pages of an error by their plain addresses, or not at all", async () => {
+  test("gets the URLs of an error in normalized form, or not at all", async () => {
     const refusal = (elicitations: unknown, data: Json = {}): Json => ({
       error: { code: -32_042, message: "Sign in.", data: { elicitations, ...data } },
     });
@@ -159,7 +159,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   });
 
   test.each(named(UPSTREAMS.filter(({ transport }) => transport === "http")))(
-    "takes no result for a question that nobody has judged: %s",
+    "gets an error for a result that hides a question from the policy: %s",
     async (_of, { key, era }) => {
       const question = { q: elicitation({ requestedSchema: schema }) };
       const calling = (result: Json) => host.call(`${key}__answer_this`, { label: "result", result });

@@ -44,11 +44,11 @@ describe.each([
   ["legacy", openLegacy],
   ["modern", openModern],
 ] as const)("a %s host", (_era, open) => {
-  test("gets a result as its server wrote it, links and all", async () => {
+  test("gets a result as its server wrote it, with its links", async () => {
     expect(await told(open, {})).toMatchObject(RESULT);
   });
 
-  test("gets no image and no script that a rule takes out, wherever they stand", async () => {
+  test("gets no image and no script that a rule removes, at any depth", async () => {
     const patterns = ["!\\[[^\\]]*\\]\\([^)]*\\)", '(?i)javascript:[^\\s"]*'];
     const rules = [
       { tools: ["*"], effect: "redact", redact: { results: { patterns }, replacement: "(taken out)" } },
@@ -64,7 +64,7 @@ describe.each([
     });
   });
 
-  test("gets no result that is longer than the config allows", async () => {
+  test("gets no result over the size limit of the config", async () => {
     const result = await told(open, { checks: { maxResultBytes: 100 } });
     expect(result).toMatchObject({ isError: true, _meta: { "cardea/refusal": { server: "it" } } });
     expect(JSON.stringify(result)).not.toContain("evil.example");

@@ -31,7 +31,7 @@ async function drip(port: number, count: number, beginning: string): Promise<rea
 test.each([
   ["heads", `${HEAD}X-Slow: `],
   ["bodies", `${HEAD}Content-Length: 1000\r\n\r\n{`],
-])("%s that drip, 500 at a time", async (_what, beginning) => {
+])("500 connections with %s that arrive byte by byte do not block other hosts", async (_what, beginning) => {
   const gateway = fakePort({ handlers: { "tools/call": () => textReply("done") } });
   const patient = await listening({ gateway, timeouts: { headersMs: 60_000, requestMs: 60_000 } });
   const kept = await drip(patient.port, DRIPPING, beginning);
@@ -48,7 +48,7 @@ test.each([
   expect(gateway.calls.length).toBe(51);
 });
 
-test("they cannot fill all places and keep them", async () => {
+test("slow connections cannot occupy all connection slots", async () => {
   const gateway = fakePort({ handlers: { "tools/call": () => textReply("done") } });
   const { url, port: number } = await listening({ gateway, timeouts: TIMEOUTS, maxConnections: 100 });
   const quick = () => send(url, modernRequest("tools/call", { name: "quick" }));

@@ -68,7 +68,7 @@ const AMBIGUOUS: readonly (readonly [string, string])[] = [
 ];
 
 test.each(AMBIGUOUS)(
-  "%s: the connection ends with a refusal, and nothing hidden is served",
+  "%s: the connection ends with an error, and no smuggled request is served",
   async (_what, bytes) => {
     const { port, url, legacy } = await listening();
     const heard = await raw(port, bytes);
@@ -82,7 +82,7 @@ test.each(AMBIGUOUS)(
   },
 );
 
-test("what is not ambiguous is one request after the other", async () => {
+test("unambiguous pipelined requests are served one after the other", async () => {
   const { port, legacy } = await listening();
   const last = HIDDEN.replace("Host: localhost", "Host: localhost\r\nConnection: close");
   for (const [lines, body] of [
@@ -105,7 +105,7 @@ test.each([
     ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA=="],
   ],
   ["something unheard of", ["Expect: the-unexpected"]],
-])("who asks for %s gets no tunnel", async (_what, lines) => {
+])("a request for %s gets no tunnel", async (_what, lines) => {
   const { port, legacy } = await listening();
   const bytes = post([...lines, length(BODY)], BODY)
     .replace(HIDDEN, "")

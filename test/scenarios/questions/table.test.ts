@@ -10,18 +10,18 @@ const WANTED = [
   ...["replayed state", "stolen state", "tampered state"],
 ];
 
-test("has a row for each situation", () => {
+test("the table has a row for each situation", () => {
   expect(SITUATIONS.map(({ key }) => key)).toEqual(WANTED);
 });
 
-test("has five kinds of hosts and five kinds of servers", () => {
+test("the table has five kinds of hosts and five kinds of servers", () => {
   const ways = (kinds: readonly { readonly key: string }[]) => kinds.map(({ key }) => key);
   const five = ["legacy-http", "legacy-stdio", "legacy-sse", "modern-http", "modern-stdio"];
   expect(ways(Object.values(HOSTS))).toEqual(five);
   expect(ways(UPSTREAMS)).toEqual(five);
 });
 
-test("has a test in each cell, and something else where the cell cannot exist, with the reason", () => {
+test("each cell of the table has a test, or the reason why the pair cannot exist", () => {
   const cells = Object.values(HOSTS).flatMap((host) =>
     UPSTREAMS.flatMap(() => SITUATIONS.map((situation) => ({ host, situation }))),
   );
