@@ -21,7 +21,7 @@ export function within(id, work, figures, detail = "", { judged = true } = {}) {
   };
 }
 
-/** How many times as long as the ruler's. */
+/** A goal as a multiple of the pass-through's time. */
 export const times = (id, work, value, goal, floor, detail, options) =>
   within(id, work, [{ value, goal, floor, unit: " ×" }], detail, options);
 

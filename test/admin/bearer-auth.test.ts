@@ -54,8 +54,8 @@ const paths = [
 /** They say nothing of what happens here: the console's files are the same in every installation. */
 const PUBLIC = ["/healthz", "/readyz", "/", "/console.css", "/console.js", "/icon.svg"];
 
-describe("with a token", () => {
-  test("every path asks for it but those of the public list", async () => {
+describe("with a token, the admin listener", () => {
+  test("requires it for every path except the public ones", async () => {
     const url = await started();
     expect(paths).toEqual(expect.arrayContaining(["/metrics", "/api/v1", "/api/v1/status", ...PUBLIC]));
     for (const path of [...paths, "/api/v1/nothing", "/nothing", "/api/v1/status/", "/API/v1/status"]) {
@@ -67,7 +67,7 @@ describe("with a token", () => {
     }
   });
 
-  test("whoever sends it may look at everything", async () => {
+  test("serves every page to a request with the token", async () => {
     const url = await started();
     for (const authorization of [`Bearer ${TOKEN}`, `bearer  ${TOKEN} `]) {
       for (const path of paths) {
@@ -86,30 +86,30 @@ describe("with a token", () => {
     ["the bare token", { authorization: TOKEN }],
     ["a cookie", { cookie: `token=${TOKEN}` }],
     ["the header of hosts", { "x-api-key": TOKEN }],
-  ] as [string, Record<string, string>][])("%s opens nothing", async (_what, headers) => {
+  ] as [string, Record<string, string>][])("refuses %s", async (_what, headers) => {
     const url = await started();
     expect((await fetch(`${url}/metrics`, { headers })).status).toBe(401);
   });
 
-  test("nor does the query", async () => {
+  test("refuses a token in the query", async () => {
     const url = await started();
     expect((await fetch(`${url}/metrics?token=${TOKEN}&access_token=${TOKEN}`)).status).toBe(401);
   });
 
-  test("a stranger's POST is asked who it is before it is told what is not served", async () => {
+  test("answers an unauthenticated POST with 401, not 405", async () => {
     const url = await started();
     expect((await fetch(`${url}/api/v1/status`, { method: "POST" })).status).toBe(401);
   });
 });
 
 describe("the token", () => {
-  test("may stand in the config as its hash, and the hash is not the token", () => {
+  test("may be a hash in the config, and the hash itself does not authenticate", () => {
     const hashed = `sha256:${createHash("sha256").update(TOKEN).digest("hex")}`;
     expect(bearerAuth(hashed)(`Bearer ${TOKEN}`)).toBe(true);
     expect(bearerAuth(hashed)(`Bearer ${hashed}`)).toBe(false);
   });
 
-  test("is compared in a time that does not tell how much of it was right", () => {
+  test("is compared in constant time", () => {
     const mayLook = bearerAuth(TOKEN);
     for (const sent of [TOKEN, "a", `${TOKEN}x`]) {
       compared.times = 0;
@@ -119,8 +119,8 @@ describe("the token", () => {
   });
 });
 
-describe("without a token", () => {
-  test("it listens on this machine alone", async () => {
+describe("without a token, the admin listener", () => {
+  test("listens only on loopback", async () => {
     const { token: _, ...open } = settings;
     for (const host of ["0.0.0.0", "::", "10.0.0.1"]) {
       const admin = createAdminListener({ ...open, host });
@@ -132,13 +132,13 @@ describe("without a token", () => {
     expect((await fetch(`${url}/metrics`)).status).toBe(200);
   });
 
-  test("with one it may listen anywhere", async () => {
+  test("needs one to listen beyond loopback", async () => {
     expect((await fetch(`${await started({ host: "0.0.0.0" })}/healthz`)).status).toBe(200);
   });
 });
 
 describe("the console", () => {
-  test("asks for the token itself, keeps it for the tab and sends it as a header, never as a cookie", async () => {
+  test("asks for the token, keeps it in sessionStorage and sends it as a header, never as a cookie", async () => {
     const url = await started();
     const page = await (await fetch(`${url}/`)).text();
     expect(page).toMatch(/<input id="token" type="password"/);

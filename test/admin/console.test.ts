@@ -160,7 +160,7 @@ describe("the console", () => {
     expect([at("health").className, at("health").textContent]).toEqual([`badge ${colour}`, words]);
   });
 
-  test("leaves a part alone in which something is selected, and draws the others", async () => {
+  test("does not redraw a part with a text selection, and redraws the others", async () => {
     const { at, selected, again } = await opened(undefined);
     const [servers, sessions] = [at("servers").children, at("sessions").children];
     selected.id = "servers";
@@ -172,7 +172,7 @@ describe("the console", () => {
     expect(at("servers").children).not.toBe(servers);
   });
 
-  test("asks for the token, and shows nothing else until it has the right one", async () => {
+  test("asks for the token, and shows nothing else until the token is valid", async () => {
     const { seen, enter, sent, storage, at } = await opened("the-right-one");
     const shut = { door: true, rooms: false, links: false, health: "locked", servers: false };
     expect([seen(), at("token").focused > 0]).toEqual([{ ...shut, wrong: false }, true]);
@@ -188,7 +188,7 @@ describe("the console", () => {
     expect(sent).not.toContain("Bearer ein ümlaut");
   });
 
-  test("goes on with the token that the tab has, and asks again when it is good no more", async () => {
+  test("uses the token of the tab, and asks again when it is no longer valid", async () => {
     expect((await opened("new", "new")).seen()).toMatchObject({ door: false, servers: true });
     expect((await opened("new", "old")).seen()).toMatchObject({ door: true, wrong: true, servers: false });
   });

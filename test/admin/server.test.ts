@@ -66,13 +66,13 @@ function raw(port: number, request: string): Promise<string> {
 }
 
 describe("health", () => {
-  test("alive is alive, whatever else is wrong", async () => {
+  test("/healthz is 200 whatever else fails", async () => {
     const { url } = await started({ readiness: () => ({ ready: false, reasons: ["files is down"] }) });
     const response = await fetch(`${url}/healthz`);
     expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
   });
 
-  test("ready says what is degraded all the same", async () => {
+  test("/readyz is 200 and names what is degraded", async () => {
     const { url } = await started({ readiness: () => ({ ready: true, reasons: ["git is restarting"] }) });
     const response = await fetch(`${url}/readyz`);
     expect([response.status, await response.json()]).toEqual([
@@ -81,7 +81,7 @@ describe("health", () => {
     ]);
   });
 
-  test("not ready is 503, with the reasons", async () => {
+  test("/readyz is 503 with the reasons when the gateway is not ready", async () => {
     const { url } = await started({ readiness: () => ({ ready: false, reasons: ["files is down"] }) });
     const response = await fetch(`${url}/readyz`);
     expect([response.status, await response.json()]).toEqual([
@@ -91,7 +91,7 @@ describe("health", () => {
   });
 });
 
-test("metrics are Prometheus text", async () => {
+test("/metrics is Prometheus text", async () => {
   const { url } = await started();
   const response = await fetch(`${url}/metrics`);
   expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -109,17 +109,20 @@ describe("the API", () => {
     },
   );
 
-  test("a page is given the query", async () => {
+  test("a page gets the query", async () => {
     const { url } = await started();
     expect(await (await fetch(`${url}/api/v1/decisions?limit=7`)).json()).toEqual({ limit: "7" });
   });
 
-  test.each(["nothing", "__proto__", "constructor", "toString"])("there is no page %s", async (name) => {
-    const { url } = await started();
-    expect((await fetch(`${url}/api/v1/${name}`)).status).toBe(404);
-  });
+  test.each(["nothing", "__proto__", "constructor", "toString"])(
+    "an unknown page %s is 404",
+    async (name) => {
+      const { url } = await started();
+      expect((await fetch(`${url}/api/v1/${name}`)).status).toBe(404);
+    },
+  );
 
-  test("a query that makes no sense is told so", async () => {
+  test("an invalid query is 400 with the reason", async () => {
     const refused = () => {
       throw new BadQuery("name=… says which tool");
     };
@@ -128,7 +131,7 @@ describe("the API", () => {
     expect([response.status, await response.json()]).toEqual([400, { error: "name=… says which tool" }]);
   });
 
-  test("a page that lacks a server is 503, and names it", async () => {
+  test("a page that misses a server is 503, and names it", async () => {
     const lists = () => {
       throw new GatewayError("upstream_unavailable", "upstream", "required server a is not connected");
     };
@@ -140,7 +143,7 @@ describe("the API", () => {
     ]);
   });
 
-  test("a page that waits learns that its client has gone", async () => {
+  test("a page that waits is cancelled when its client disconnects", async () => {
     let ended: (() => void) | undefined;
     const gone = new Promise<void>((resolve) => {
       ended = resolve;
@@ -163,7 +166,7 @@ describe("the API", () => {
     await gone;
   });
 
-  test("a page that fails says so to the log and nothing to the caller", async () => {
+  test("a page that fails is 500; the error is in the log, not in the response", async () => {
     const errors: LogFields[] = [];
     const logger = { ...SILENT, error: (fields: LogFields) => void errors.push(fields) };
     const failure = new Error("with a secret in it");
@@ -184,26 +187,23 @@ describe("the API", () => {
   });
 });
 
-describe("who may look", () => {
+describe("access", () => {
   const PATHS = ["/", "/healthz", "/readyz", "/metrics", "/api/v1/status", "/console.js", "/nothing"];
 
-  test.each(PATHS)("%s is not served under a name that DNS was rebound to", async (path) => {
+  test.each(PATHS)("%s is refused for a foreign Host header (DNS rebinding)", async (path) => {
     const { port } = await started();
     const answer = await raw(port, `GET ${path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);
   });
 
-  test.each(PATHS)(
-    "%s is not served to a page of another origin, and no CORS header invites it",
-    async (path) => {
-      const { url } = await started();
-      const response = await fetch(url + path, { headers: { origin: "https://evil.example" } });
-      expect(response.status).toBe(403);
-      expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
-    },
-  );
+  test.each(PATHS)("%s is refused for another origin, without CORS headers", async (path) => {
+    const { url } = await started();
+    const response = await fetch(url + path, { headers: { origin: "https://evil.example" } });
+    expect(response.status).toBe(403);
+    expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
 
-  test("beyond loopback it is found by any address and by the names of the config, and by no other name", async () => {
+  test("beyond loopback the listener accepts any IP address and the host names of the config as Host, and no other name", async () => {
     const { port } = await started({
       host: "0.0.0.0",
       token: "a-token-of-some-length",
@@ -228,7 +228,7 @@ describe("who may look", () => {
     expect(await status("rebound.evil.example")).toBe(403);
   });
 
-  test("two Host headers are none", async () => {
+  test("two Host headers are refused", async () => {
     const { port } = await started();
     const answer = await raw(
       port,
@@ -237,7 +237,7 @@ describe("who may look", () => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  test.each(["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])("%s changes nothing here", async (method) => {
+  test.each(["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])("the method %s is refused", async (method) => {
     const { url } = await started();
     const response = await fetch(`${url}/api/v1/servers`, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
@@ -273,7 +273,7 @@ describe("POST /api/v1/calls", () => {
     expect(calls).toHaveLength(status === 200 ? 1 : 0);
   });
 
-  test("is not there where no calls are made", async () => {
+  test("is 404 where no calls are served", async () => {
     const { url } = await started({ ownerToken: "secret-of-the-owner" });
     expect((await post(url, { authorization })).status).toBe(405);
   });
@@ -295,14 +295,14 @@ describe("the console", () => {
     }
   });
 
-  test("writes what servers say as text only", async () => {
+  test("inserts text of servers as text only", async () => {
     const { url } = await started();
     const script = await (await fetch(`${url}/console.js`)).text();
     expect(script).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function/);
   });
 
   test.each(["/../package.json", "/console.js/../../server.ts", "/%2e%2e/package.json", "//etc/passwd"])(
-    "serves no file by path: %s",
+    "serves no file outside its folder: %s",
     async (path) => {
       const { port } = await started();
       const answer = await raw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
@@ -312,7 +312,7 @@ describe("the console", () => {
 });
 
 describe("start and stop", () => {
-  test("a port that is taken is refused, and says so", async () => {
+  test("a port in use is an error (EADDRINUSE)", async () => {
     const { port } = await started();
     const second = createAdminListener({
       host: "127.0.0.1",
@@ -325,7 +325,7 @@ describe("start and stop", () => {
     await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
   });
 
-  test("stopping ends connections that are kept alive", async () => {
+  test("stopping closes keep-alive connections", async () => {
     const { url } = await started();
     await (await fetch(`${url}/healthz`)).text();
     await admin?.stop();
@@ -334,7 +334,7 @@ describe("start and stop", () => {
   });
 });
 
-test("a connection that cannot be taken is no end of the others", async () => {
+test("a failed accept of a connection does not affect the others", async () => {
   const listen = vi.spyOn(Server.prototype, "listen");
   const said: string[] = [];
   const logger = { ...SILENT, error: (_: LogFields, sentence: string) => void said.push(sentence) };

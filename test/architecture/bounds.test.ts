@@ -1,4 +1,4 @@
-/** Every store that ARCHITECTURE.md names ("Who owns what") has a bound in bytes, and something that shows it. */
+/** Every store that ARCHITECTURE.md names ("State, lifetimes, limits") has a bound in bytes, and something that shows it. */
 
 import { createSecretKey } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -210,7 +210,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
 };
 
 const page = readFileSync(inRepository("ARCHITECTURE.md"), "utf8");
-const section = page.slice(page.indexOf("## Who owns what"), page.indexOf("## When there is too much"));
+const section = page.slice(page.indexOf("## State, lifetimes, limits"), page.indexOf("## When there is too much"));
 const rows = [...section.matchAll(/^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$/gm)]
   .map(([, state = "", owners = "", , most = ""]) => ({
     state,
@@ -219,7 +219,7 @@ const rows = [...section.matchAll(/^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$/gm)]
   }))
   .filter(({ owners }) => owners.length > 0);
 
-test("every row of the table says how much there may be, and every store in it has something that shows it", () => {
+test("every row of the limits table has a limit, and every store in it has a test", () => {
   expect(rows.length).toBeGreaterThan(14);
   for (const { state, owners, most } of rows) {
     expect([state, most]).toEqual([state, expect.stringMatching(/\d|one/)]);
@@ -230,7 +230,7 @@ test("every row of the table says how much there may be, and every store in it h
   );
 });
 
-test("what is shown elsewhere is there, by its title", () => {
+test("every test that the limits table names exists, by its title", () => {
   for (const bound of Object.values(BOUNDS)) {
     if (!("file" in bound)) continue;
     const path = inRepository(`test/${bound.file}`);
@@ -239,7 +239,7 @@ test("what is shown elsewhere is there, by its title", () => {
   }
 });
 
-describe("filled with ever more of what hosts may send, memory stays bounded:", () => {
+describe("memory stays bounded while hosts send without end:", () => {
   const filled = Object.entries(BOUNDS).flatMap(([owner, bound]) =>
     "fill" in bound ? [[owner, bound] as const] : [],
   );

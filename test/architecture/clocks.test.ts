@@ -56,7 +56,7 @@ function faultsOf(text: string): readonly string[] {
   return faults;
 }
 
-test("no file in test/ is held against a clock", () => {
+test("no file in test/ compares with a wall clock", () => {
   const allowed = ["measures real time", "lets real time pass"];
   const wrong = FILES.map(({ file, text }) => {
     return [file, faultsOf(text).filter((fault) => !(file in REASONS && allowed.includes(fault)))] as const;
@@ -64,7 +64,7 @@ test("no file in test/ is held against a clock", () => {
   expect(wrong.filter(([, faults]) => faults.length > 0)).toEqual([]);
 });
 
-test("every exception is still needed", () => {
+test("every exception of the clock rule is still needed", () => {
   const needed = FILES.filter(({ text }) => faultsOf(text).length > 0).map(({ file }) => file);
   expect(needed.sort()).toEqual(Object.keys(REASONS).sort());
 });
@@ -80,6 +80,6 @@ test.each([
   ["await vi.waitFor(() => expect(said).toBe(1), { timeout: 60_000 });", []],
   ["await vi.waitFor(() => expect(said).toBe(1), { timeout: 5_000 });", ["a short limit: timeout: 5_000"]],
   ['test("x", () => {\n}, 5_000);', ["a short limit: }, 5_000);"]],
-])("what is found in %s", (text, faults) => {
+])("the clock rule finds the uses in %s", (text, faults) => {
   expect(faultsOf(text)).toEqual(faults);
 });

@@ -72,7 +72,7 @@ async function gatewayTo(kind: (typeof UPSTREAMS)[number]) {
 }
 
 test.each(UPSTREAMS.filter(({ transport }) => transport !== "sse"))(
-  "a call to $name makes nothing of the web platform",
+  "a call to $name creates no objects of the web platform",
   async (kind) => {
     const call = await gatewayTo(kind);
     for (const era of ["legacy", "modern"] as const) expect(await call(era)).toContain("here");
@@ -82,7 +82,7 @@ test.each(UPSTREAMS.filter(({ transport }) => transport !== "sse"))(
   },
 );
 
-test("what is made is noticed", () => {
+test("the check counts created objects of the web platform", () => {
   const made = counted();
   void new AbortController();
   void new Response("");

@@ -62,10 +62,10 @@ const forbidden = (reached: ReadonlySet<string>): readonly string[] =>
 /** The text without its comments, which may speak of what the code must not do. */
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
 
-describe("the files that a call runs through", () => {
+describe("the files of the hot path", () => {
   const imports = importsOf("src");
 
-  test("are all there, from the listener to the transport", () => {
+  test("include all files from the listener to the transport", () => {
     const path = reachable(imports, ENTRANCES);
     const files = new Set(imports.map(({ file }) => file));
     expect(ENTRANCES.filter((file) => !files.has(file))).toEqual([]);
@@ -78,7 +78,7 @@ describe("the files that a call runs through", () => {
     expect(forbidden(reachable(imports, ENTRANCES))).toEqual([]);
   });
 
-  test("use neither fetch nor other classes of the web platform, and read and write nothing synchronously", () => {
+  test("use neither fetch nor other classes of the web platform, and no synchronous I/O", () => {
     const path = reachable(imports, ENTRANCES);
     const found = filesOf("src").flatMap(({ file, text }) => {
       const word = path.has(file) ? FORBIDDEN_WORDS.exec(codeOf(text))?.[0] : undefined;
@@ -88,11 +88,11 @@ describe("the files that a call runs through", () => {
   });
 });
 
-test("no file loads what lies inside undici, by `require` neither", () => {
+test("no file imports or requires internals of undici", () => {
   expect(filesOf("src").filter(({ text }) => /["'`]undici\//.test(text))).toEqual([]);
 });
 
-test("nothing in the program waits for another process synchronously, but where it ends", () => {
+test("the program waits for no other process synchronously, except at its exit", () => {
   const found = filesOf("src").flatMap(({ file, text }) =>
     [...codeOf(text).matchAll(/\b(?:spawn|exec|execFile)Sync\(/g)].map(() => file),
   );
@@ -101,7 +101,7 @@ test("nothing in the program waits for another process synchronously, but where 
 });
 
 describe("the checks themselves", () => {
-  test("a package is found behind other files, and not behind types", () => {
+  test("a package is found through other files, and not through type imports", () => {
     const imports = [
       ...readImports("a.ts", 'import { b } from "./b.js";\nimport type { z } from "zod";'),
       ...readImports("b.ts", 'import { c } from "./c.js";'),

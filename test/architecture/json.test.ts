@@ -24,12 +24,12 @@ const isAllowed = (file: string): boolean => [...ALLOWED.keys()].some((path) => 
 /** The text without its comments. */
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
 
-test("nobody else on the way of a message parses or writes JSON with what JavaScript has for that", () => {
+test("no other file on the path of a message uses JSON.parse or JSON.stringify", () => {
   const users = filesOf("src").filter(({ file, text }) => USES.test(codeOf(text)) && !isAllowed(file));
   expect(users.map(({ file }) => file)).toEqual([]);
 });
 
-test("whoever may, does", () => {
+test("every file of the exceptions uses JSON.parse or JSON.stringify", () => {
   const users = filesOf("src").filter(({ text }) => USES.test(codeOf(text)));
   const unused = [...ALLOWED.keys()].filter((path) => !users.some(({ file }) => file.startsWith(path)));
   expect(unused).toEqual([]);

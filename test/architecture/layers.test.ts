@@ -144,15 +144,15 @@ function circles(imports: readonly Import[]): readonly string[] {
 }
 
 describe("the source tree", () => {
-  test("every folder looks only downward", () => {
+  test("every folder imports only from lower layers", () => {
     expect(strays(importsOf("src"))).toEqual([]);
   });
 
-  test("no two files import each other in a circle", () => {
+  test("no files import each other in a cycle", () => {
     expect(circles(importsOf("src"))).toEqual([]);
   });
 
-  test("the heart of the program imports no package: it has no input and no output", () => {
+  test("the core of the program imports no package: it has no input and no output", () => {
     const heart = ["wire", "core"];
     const packages = importsOf("src")
       .filter(({ file, target }) => heart.includes(layerOf(file)) && !target.endsWith(".ts"))
@@ -160,7 +160,7 @@ describe("the source tree", () => {
     expect(packages).toEqual([]);
   });
 
-  test("nobody between the edges knows a revision of the protocol by name", () => {
+  test("no layer between the edges names a revision of the protocol", () => {
     const between = ["core", "catalog", "routing", "policy", "telemetry"];
     const knowing = filesOf("src")
       .filter(({ file }) => between.includes(file.split("/")[0] ?? ""))
@@ -169,14 +169,14 @@ describe("the source tree", () => {
     expect(knowing).toEqual([]);
   });
 
-  test("the program imports the SDK nowhere: it is our peer in tests, never on the path of a call", () => {
+  test("the program does not import the SDK, which is only a peer in tests", () => {
     const sdk = importsOf("src").filter(({ target }) => target.startsWith("@modelcontextprotocol/"));
     expect(sdk).toEqual([]);
   });
 });
 
 describe("the checks themselves", () => {
-  test("an era that imports its twin is found, type-only imports too", () => {
+  test("an era that imports the other era is found, also by type-only imports", () => {
     const imports = readImports(
       "downstream/legacy/session.ts",
       'import type { A } from "../modern/a.js";\nimport { b } from "../edge.js";\nconst x = 1 as const;',
@@ -184,7 +184,7 @@ describe("the checks themselves", () => {
     expect(strays(imports)).toEqual(["downstream/legacy/session.ts -> downstream/modern/a.ts"]);
   });
 
-  test("a dynamic import and a re-export count", () => {
+  test("a dynamic import and a re-export count as imports", () => {
     const imports = readImports(
       "catalog/catalog.ts",
       'export { a } from "../upstream/a.js";\nexport async function b() { return import("../routing/b.js"); }',
@@ -195,13 +195,13 @@ describe("the checks themselves", () => {
     ]);
   });
 
-  test("a folder that the table does not know is found", () => {
+  test("a folder that is not in the table is found", () => {
     expect(strays(readImports("helper/a.ts", 'import "../core/b.js";'))).toEqual([
       "helper/a.ts -> core/b.ts",
     ]);
   });
 
-  test("a circle of three files is found; one that only types close is not", () => {
+  test("a cycle of three files is found; a cycle of type imports is not", () => {
     const a = readImports("core/a.ts", 'import { b } from "./b.js";');
     const b = readImports("core/b.ts", 'import { c } from "./c.js";');
     const c = readImports("core/c.ts", 'import { a } from "./a.js";');

@@ -28,7 +28,7 @@ const ENTRY = {
 };
 
 describe("add", () => {
-  test("puts a command behind the others, and the comments stay", async () => {
+  test("appends a stdio server and keeps the comments", async () => {
     const { run, write, read } = atHome();
     write("work/cardea.jsonc", CONFIG);
     const { code, out } = await run("add", "db", "--env", "URL=a=b", "--", "npx", "-y", "db", "--port", "1");
@@ -41,7 +41,7 @@ describe("add", () => {
     );
   });
 
-  test("puts a URL with its headers into YAML, whose comments stay", async () => {
+  test("adds a URL with its headers to YAML and keeps the comments", async () => {
     const { run, write, read } = atHome({ TOKEN: "x" });
     write("work/cardea.yaml", "# mine\nservers:\n  files: # why\n    command: files\n");
     const { code } = await run(
@@ -57,21 +57,21 @@ describe("add", () => {
     );
   });
 
-  test("makes the config where there is none", async () => {
+  test("creates the config file where there is none", async () => {
     const { run, read } = atHome();
     const { out } = await run("add", "db", "--", "db");
     expect(out).toBe("added db to cardea.jsonc, which is new\n");
     expect(JSON.parse(read("work/cardea.jsonc"))).toEqual({ mcpServers: { db: { command: "db" } } });
   });
 
-  test("in a config elsewhere keeps the folder that relative paths mean", async () => {
+  test("in a config of another folder writes cwd, so that relative paths keep their meaning", async () => {
     const { run, read } = atHome();
     await run("add", "db", "--config", "../home/c.json", "--", "./db");
     const { mcpServers } = JSON.parse(read("home/c.json"));
     expect(mcpServers.db).toEqual({ command: "./db", cwd: expect.stringMatching(/\/work$/) });
   });
 
-  test("says which variable is not set, and adds the server", async () => {
+  test("warns of a variable that is not set, and adds the server", async () => {
     const { run, write } = atHome();
     write("work/cardea.jsonc", CONFIG);
     const { code, said } = await run("add", "db", "--env", "KEY=${NOT_SET}", "--", "db");
@@ -95,7 +95,7 @@ describe("add", () => {
     ["a header for a command", ["add", "x", "--header", "A: b", "--", "ls"], 2, "--env K=V"],
     ["a variable for a URL", ["add", "x", "https://x.example", "--env", "A=b"], 2, "--header"],
     ["a header without a colon", ["add", "x", "https://x.example", "--header", "s3cr3t"], 2, "'Name: value'"],
-  ])("%s is refused and changes nothing", async (_, argv, code, message) => {
+  ])("%s is refused and the config stays unchanged", async (_, argv, code, message) => {
     const { run, write, read } = atHome();
     write("work/cardea.jsonc", CONFIG);
     const done = await run(...argv);
@@ -105,7 +105,7 @@ describe("add", () => {
     expect(read("work/cardea.jsonc")).toBe(CONFIG);
   });
 
-  test("a broken config is refused with the place", async () => {
+  test("an invalid config is refused with line and column", async () => {
     const { run, write } = atHome();
     write("work/cardea.jsonc", '{ "mcpServers": ');
     const { code, said } = await run("add", "x", "--", "y");
@@ -114,7 +114,7 @@ describe("add", () => {
   });
 
   describe("from a server.json", () => {
-    test("names the variables that are missing and writes nothing", async () => {
+    test("names the missing variables and writes nothing", async () => {
       const { run, write, has } = atHome();
       write("work/server.json", ENTRY);
       const { code, said } = await run("add", "server.json");
@@ -140,7 +140,7 @@ describe("add", () => {
       });
     });
 
-    test("at a URL, or by its name in the registry of the config", async () => {
+    test("reads it from a URL, or by name from the registry of the config", async () => {
       const asked: string[] = [];
       const server = createServer(({ url }, answer) => {
         asked.push(url ?? "");
@@ -177,7 +177,7 @@ describe("add", () => {
       }
     });
 
-    test("does not undo what another program wrote while the registry was asked", async () => {
+    test("keeps a concurrent change of the config during the registry request", async () => {
       const place = atHome({ WEATHER_KEY: "x" });
       const theirs = `{ "auth": { "keys": [] }, "mcpServers": {} }`;
       const server = createServer((_, answer) => {
@@ -208,7 +208,7 @@ describe("add", () => {
       ]);
     });
 
-    test("what is no server.json is refused", async () => {
+    test("a document that is no server.json is refused", async () => {
       const { run, write } = atHome();
       write("work/server.json", { mcpServers: {} });
       const { code, said } = await run("add", "server.json");
@@ -218,7 +218,7 @@ describe("add", () => {
 });
 
 describe("remove", () => {
-  test("takes the server and the comment on its line out, and nothing else", async () => {
+  test("removes the server and the comment on its line, and nothing else", async () => {
     const { run, write, read } = atHome();
     write("work/cardea.jsonc", CONFIG);
     expect(await run("remove", "files")).toEqual({
@@ -233,14 +233,14 @@ describe("remove", () => {
   test.each([
     ["file", "did you mean files?"],
     ["other", "it has files"],
-  ])("a server %s that is not there is refused", async (name, hint) => {
+  ])("an unknown server %s is refused", async (name, hint) => {
     const { run, write } = atHome();
     write("work/cardea.jsonc", CONFIG);
     const { code, said } = await run("remove", name);
     expect([code, said]).toEqual([1, [`error: cardea.jsonc has no server "${name}"; ${hint}`]]);
   });
 
-  test("a server that a profile still names stays, and the place is named", async () => {
+  test("a server that a profile names stays, and the error has line and column", async () => {
     const { run, write } = atHome();
     write("work/cardea.json", { mcpServers: { a: { command: "x" } }, profiles: { p: { servers: ["a"] } } });
     const { code, said } = await run("remove", "a");
@@ -248,7 +248,7 @@ describe("remove", () => {
     expect(said[0]).toMatch(/^error: cardea\.json:\d+:\d+: .*profiles/);
   });
 
-  test("without a config there is nothing to remove", async () => {
+  test("without a config the command fails", async () => {
     expect((await atHome().run("remove", "a")).code).toBe(1);
   });
 });

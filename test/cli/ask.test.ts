@@ -31,7 +31,7 @@ describe("a question at the terminal", () => {
     await expect(confirm("sure?", terminal(typed))).rejects.toThrow("nothing was written");
   });
 
-  test("is asked at terminals alone", () => {
+  test("is asked only at a terminal", () => {
     const { stdin, stderr } = terminal("");
     expect(canAsk({ stdin, stderr })).toBe(true);
     expect(canAsk({ stdin: new PassThrough(), stderr })).toBe(false);

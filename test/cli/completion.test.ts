@@ -50,7 +50,7 @@ const OFFERED: Readonly<Record<string, (words: readonly string[]) => readonly st
 describe.each(["bash", "fish"].filter(isInstalled))("in %s", (shell) => {
   const offered = (...words: readonly string[]) => OFFERED[shell]?.(["cardea", ...words]) ?? [];
 
-  test("commands are offered", () => {
+  test("completion offers commands", () => {
     expect(offered("")).toEqual(expect.arrayContaining(["serve", "stdio", "doctor", "key", "completion"]));
     expect(offered("com")).toEqual(["completion"]);
     expect(offered("key", "re")).toEqual(["revoke"]);
@@ -58,21 +58,21 @@ describe.each(["bash", "fish"].filter(isInstalled))("in %s", (shell) => {
     expect(offered("list", "to")).toEqual(["tools"]);
   });
 
-  test("flags of the command are offered, and its own only", () => {
+  test("completion offers the flags of the command, and no others", () => {
     expect(offered("serve", "--admin-")).toEqual(expect.arrayContaining(["--admin-host", "--admin-port"]));
     expect(offered("serve", "--port", "1", "--ins")).toEqual(["--insecure"]);
     expect(offered("check", "--ins")).toEqual([]);
     expect(offered("key", "revoke", "--con")).toEqual(["--config"]);
   });
 
-  test("files are offered where one belongs", () => {
+  test("completion offers files for an argument that is a file", () => {
     expect(offered("check", "--config", "my").join().replaceAll("\\", "")).toBe("my config.jsonc");
     expect(offered("import", "my").join().replaceAll("\\", "")).toBe("my config.jsonc");
     expect(offered("serve", "--port", "")).toEqual([]);
   });
 });
 
-test.runIf(isInstalled("zsh"))("in zsh the script is well-formed and registers itself", () => {
+test.runIf(isInstalled("zsh"))("the zsh completion script is well-formed and registers itself", () => {
   const script = "autoload -Uz compinit && compinit -u -D && source ./cardea.zsh && print ${_comps[cardea]}";
   expect(run("zsh", ["-f", "-c", script])).toEqual(["_cardea"]);
 });

@@ -30,7 +30,7 @@ function write(mcpServers: object): void {
 
 const node = (program: string, more: object = {}) => ({ command: "node", args: ["-e", program], ...more });
 
-describe("what is really there", () => {
+describe("doctor with real servers", () => {
   const memory = fileURLToPath(
     new URL("../../node_modules/@modelcontextprotocol/server-memory/dist/index.js", import.meta.url),
   );
@@ -99,7 +99,7 @@ describe("what is really there", () => {
     expect(found).toMatchObject({ ok: cause === "ok", cause, sentence: expect.stringMatching(sentence) });
   });
 
-  test("every server is told of, in the order of the file, and the code says that not all is well", () => {
+  test("the report has every server in the order of the file, and the exit code is 1", () => {
     expect(reports.map(({ server }) => server)).toEqual([
       ...["fine", "gone", "line", "folder", "file", "module", "package", "exits", "variable"],
       ...["banner", "silent", "closed", "nowhere", "nobody", "undocumented", "unreachable"],
@@ -107,12 +107,12 @@ describe("what is really there", () => {
     expect(code).toBe(1);
   });
 
-  test("what a server said is shown once, without secrets", () => {
+  test("the stderr of a server is shown once, without secrets", () => {
     expect(reports.find(({ server }) => server === "exits")?.stderr).toEqual(["the database is [redacted]"]);
   });
 });
 
-describe("what is told of it", () => {
+describe("doctor with simulated servers", () => {
   const because = (code: string, message = "x cannot be reached"): ProbeResult => ({
     error: new Error(message, { cause: Object.assign(new Error(code), { code }) }),
     stderr: [],
@@ -137,7 +137,7 @@ describe("what is told of it", () => {
       "the secure connection cannot be made: its certificate is for another host",
     ],
     [because("OTHER", "x refused initialize: no"), "refused", "x refused initialize: no"],
-  ])("an address that cannot be used: %#", async (seen, cause, sentence) => {
+  ])("a URL that cannot be connected to: %#", async (seen, cause, sentence) => {
     write({ x: { url: "https://mcp.example/mcp" } });
     const shell = fakeShell({ cwd: folder, examine: async () => seen });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
@@ -220,7 +220,7 @@ describe("what is told of it", () => {
     ],
     ["usage: server.py [-h] --db DB", "needs_arguments", "it wants other arguments: server.py [-h] --db DB"],
     ["Segmentation fault", "exits_at_once", "it exits at once with code 1; see what it says below"],
-  ])("a process that said %j", async (said, cause, sentence) => {
+  ])("a process that wrote %j to stderr", async (said, cause, sentence) => {
     write({ x: { command: "x" } });
     const seen = {
       error: new Error("x exited with code 1; last output: y"),
@@ -239,7 +239,7 @@ describe("what is told of it", () => {
       "it answers with status 503: mcp.example, or what is behind it, is down or overloaded",
     ],
     [405, "speaks_no_mcp", "it speaks no MCP at /mcp: it answers with status 405"],
-  ])("an address that answers %i", async (status, cause, sentence) => {
+  ])("a URL that responds with status %i", async (status, cause, sentence) => {
     write({ x: { url: "https://mcp.example/mcp" } });
     const error = Object.assign(new Error("x"), { status });
     const shell = fakeShell({
@@ -250,7 +250,7 @@ describe("what is told of it", () => {
     expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause, sentence }] });
   });
 
-  test("a process that complains on stdout is not only told that it speaks no MCP", async () => {
+  test("an error message on stdout is explained, too, and not only reported as non-protocol output", async () => {
     write({ x: { command: "x" } });
     const seen = {
       error: new Error("x exited with code 1"),
@@ -262,7 +262,7 @@ describe("what is told of it", () => {
     expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause: "network_failed" }] });
   });
 
-  test("for people, with what to do and what the server said, and nothing that steers the terminal", async () => {
+  test("the text report has advice and stderr, with terminal escapes removed", async () => {
     write({ a: { command: "x" }, b: { command: "y", required: true } });
     const shell = fakeShell({
       cwd: folder,
@@ -288,7 +288,7 @@ WRONG b: it exits at once with code 1; see what it says below
 `);
   });
 
-  test("names what a server lists and hosts cannot read, and holds it for well nevertheless", async () => {
+  test("names malformed list entries of a server, which stays healthy", async () => {
     write({ a: { command: "x" } });
     const malformed = [
       { list: "tools", name: "odd\u001b[2J", member: "description", reason: "must be a string, not null" },
@@ -316,7 +316,7 @@ WRONG b: it exits at once with code 1; see what it says below
     });
   });
 
-  test("says which names a server has that begin like another's", async () => {
+  test("names the tools and prompts that begin with the prefix of another server", async () => {
     write({ bare: { command: "x", prefix: "" }, files: { command: "y" } });
     const names = { tools: ["files__read_file", "search"], prompts: ["files__ask"] };
     const none = { tools: ["files__x"], prompts: [] };
@@ -353,7 +353,7 @@ ok    files: all right: 2 tools
     nonProtocolOutput: [],
   });
 
-  test("counts tools after filters, and says at its place what matches nothing", async () => {
+  test("counts tools after filters, and warns with line and column of filters that match nothing", async () => {
     write({ files: { command: "x", tools: { deny: ["raed_file"] } } });
     const shell = fakeShell({ cwd: folder, examine: async () => listing("read_file") });
     expect(await runCommandLine(["doctor"], shell)).toBe(0);
@@ -385,7 +385,7 @@ ok    files: all right: 2 tools
     expect(shell.said.filter((line) => line.includes("warn"))).toEqual([]);
   });
 
-  test("says of rules what check says, and of a glob only what the lists tell", async () => {
+  test("has the warnings of check about rules, and only one warning for each glob", async () => {
     const rule = { name: "r", tools: ["flies__*"], principals: ["zoe"], effect: "deny" };
     const config = { mcpServers: { files: { command: "x" } }, policy: { rules: [rule] } };
     writeFileSync(join(folder, "cardea.json"), JSON.stringify(config));
@@ -404,7 +404,7 @@ ok    files: all right: 2 tools
     expect(none.out()).toMatch(/warning: matches no name: .* did you mean files__\*\?/);
   });
 
-  test("reports a server as soon as it has answered", async () => {
+  test("prints the report of a server as soon as it has answered", async () => {
     write({ slow: { command: "x" }, quick: { command: "x" } });
     let answer = (_: ProbeResult): void => {};
     const slow = new Promise<ProbeResult>((resolve) => (answer = resolve));
@@ -433,7 +433,7 @@ ok    files: all right: 2 tools
     expect(shell.out()).toBe(text);
   });
 
-  test("a signal ends it", async () => {
+  test("a signal ends doctor", async () => {
     write({ a: { command: "x" } });
     const examined: ProbeResult = {
       error: new Error("it was interrupted"),

@@ -69,7 +69,7 @@ function shellWith(explained: Explained, env = {}) {
   return { explain, shell: fakeShell({ cwd: folder, env, gateway: { explain } }) };
 }
 
-test("every rule that is about the call, in order, and every limit that applies", async () => {
+test("explain prints every rule that matches the call, in order, and every limit that applies", async () => {
   const { shell, explain } = shellWith(DENIED);
   const words = [
     "explain",
@@ -109,7 +109,7 @@ limits that apply:
   expect(shell.events).toEqual(["stop at once"]);
 });
 
-test("what hosts see shorter of its definition, and by which key", async () => {
+test("explain prints what is shortened in a tool's definition, and by which key", async () => {
   const shortened = {
     description: { from: 2_781, to: 298 },
     inputSchema: { from: 1_203, to: 811 },
@@ -122,7 +122,7 @@ test("what hosts see shorter of its definition, and by which key", async () => {
   );
 });
 
-test("what no rule is about", async () => {
+test("explain prints the default where no rule matches", async () => {
   const { shell } = shellWith({
     server: "db",
     target: "db__drop",
@@ -145,7 +145,7 @@ limits: none applies
 `);
 });
 
-test("all of it as JSON, with flags from the environment", async () => {
+test("explain prints JSON, with flags from the environment", async () => {
   const { shell, explain } = shellWith(DENIED, { CARDEA_JSON: "1", CARDEA_AS: "bob", CARDEA_GROUPS: "ops" });
   expect(await runCommandLine(["explain", "db__drop"], shell)).toBe(0);
   expect(explain).toHaveBeenCalledWith(
@@ -161,7 +161,7 @@ test("all of it as JSON, with flags from the environment", async () => {
   expect(JSON.parse(shell.out())).toEqual(DENIED);
 });
 
-test("a tool that is not there, or hidden, is told and the exit code says so", async () => {
+test("an unknown or hidden tool is reported, with an exit code", async () => {
   const { shell } = shellWith({ unknown: "for ann there is no tool x" });
   expect(await runCommandLine(["explain", "x", "--as", "ann"], shell)).toBe(1);
   expect(shell.out()).toBe("");
@@ -169,7 +169,7 @@ test("a tool that is not there, or hidden, is told and the exit code says so", a
 });
 
 test.each([["{"], ["[1]"], ["7"]])(
-  "arguments of %s are wrong usage, before anything is started",
+  "arguments of %s are a usage error before any server starts",
   async (text) => {
     const { shell } = shellWith(DENIED);
     expect(await runCommandLine(["explain", "x", text], shell)).toBe(2);

@@ -36,7 +36,7 @@ test.each(files)("%s", async (file) => {
 const variablesOf = (config: string): Record<string, string> =>
   Object.fromEntries([...config.matchAll(/^\/\/ {3}(\w+)/gm)].map(([, name = ""]) => [name, "x"]));
 
-describe("what is not a host's file", () => {
+describe("a file that is no host's config", () => {
   test.each([
     ["is not JSON", "{", 78, "standard input:1:2: a closing } is missing"],
     ["is a list", "[]", 78, "standard input:1:1: a host's config is an object"],
@@ -48,7 +48,7 @@ describe("what is not a host's file", () => {
     expect(shell.out()).toBe("");
   });
 
-  test("from a pipe may be YAML, which its first character tells", async () => {
+  test("from stdin may be YAML, recognized by its first character", async () => {
     const shell = fakeShell({ stdin: "mcpServers:\n  a:\n    command: x\n" });
     expect(await runCommandLine(["import", "-"], shell)).toBe(0);
     expect(shell.out()).toBe(
@@ -56,7 +56,7 @@ describe("what is not a host's file", () => {
     );
   });
 
-  test("from a pipe may be Codex's TOML, or the piece of JSON that a README shows", async () => {
+  test("from stdin may be Codex's TOML, or a fragment of JSON from a README", async () => {
     const printed = `// Imported from standard input.\n${JSON.stringify({ mcpServers: { a: { command: "x" } } }, null, 2)}\n`;
     for (const stdin of [
       'model = "o3"\n[mcp_servers.a]\ncommand = "x"\n',
@@ -70,13 +70,13 @@ describe("what is not a host's file", () => {
     }
   });
 
-  test("because it is not TOML is refused with the place, and without the text around it", async () => {
+  test("because it is invalid TOML is refused with line and column, without the text around it", async () => {
     const shell = fakeShell({ stdin: '[mcp_servers.a]\nenv = { KEY = "s3cr3t" \n' });
     expect(await runCommandLine(["import", "-"], shell)).toBe(78);
     expect(shell.said).toEqual(["error: standard input:3:1: this is not TOML"]);
   });
 
-  test("because it is not there is refused", async () => {
+  test("because it does not exist is refused", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["import", "nothing.json"], shell)).toBe(1);
     expect(shell.said).toEqual(["error: nothing.json cannot be read: there is no such file"]);

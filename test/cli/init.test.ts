@@ -10,7 +10,7 @@ const serversOf = (text: string): Record<string, unknown> => {
 };
 
 describe("init", () => {
-  test("makes a config of what the installed hosts have, and says how to connect each of them", async () => {
+  test("creates a config from the servers of installed hosts, and prints how to connect each host", async () => {
     const { run, write, read } = atHome();
     write(DESKTOP, {
       mcpServers: { files: { command: "npx", args: ["-y", "files"] }, db: { command: "db" } },
@@ -64,7 +64,7 @@ describe("init", () => {
     }
   });
 
-  test("overwrites nothing", async () => {
+  test("does not overwrite a file", async () => {
     const { run, write, read } = atHome();
     write("work/cardea.jsonc", "{}");
     const { code, said } = await run("init", "--yes");
@@ -73,7 +73,7 @@ describe("init", () => {
     expect(read("work/cardea.jsonc")).toBe("{}");
   });
 
-  test("takes the files that are named, and writes where it is told", async () => {
+  test("reads the files of --from, and writes the file of --out", async () => {
     const { run, write, read } = atHome();
     write("work/one.json", { mcpServers: { a: { command: "a" } } });
     write("work/two.yaml", "mcpServers:\n  b:\n    command: b\n");
@@ -85,14 +85,14 @@ describe("init", () => {
     });
   });
 
-  test("writes YAML where the name says so", async () => {
+  test("writes YAML to a file with that extension", async () => {
     const { run, write, read } = atHome();
     write(DESKTOP, { mcpServers: { a: { command: "a", env: { TOKEN: "${TOKEN}" } } } });
     expect((await run("init", "--out", "cardea.yaml")).code).toBe(0);
     expect(read("work/cardea.yaml")).toContain("#   TOKEN\nmcpServers:\n  a:\n    command: a\n");
   });
 
-  test("names secrets that it copies and variables that must be set", async () => {
+  test("names copied secrets and variables that must be set", async () => {
     const { run, write, read } = atHome();
     write(DESKTOP, {
       mcpServers: { a: { command: "a", env: { API_KEY: "k3y-9f8e7d6c5b4a3928", TOKEN: "${TOKEN}" } } },
@@ -106,7 +106,7 @@ describe("init", () => {
     expect(read("work/cardea.jsonc")).toContain("//   TOKEN\n");
   });
 
-  test("leaves out Cardea itself, what no config may have, and servers of other projects", async () => {
+  test("omits Cardea itself, invalid servers and servers of other projects", async () => {
     const { run, write, read } = atHome();
     write("home/.claude.json", {
       mcpServers: {
@@ -125,7 +125,7 @@ describe("init", () => {
     ]);
   });
 
-  test("without any host writes a config to begin with, and says so", async () => {
+  test("without any host writes a config to start from", async () => {
     const { run, read } = atHome();
     const { code, out, said } = await run("init");
     expect([code, said.length]).toEqual([0, 1]);
@@ -134,7 +134,7 @@ describe("init", () => {
     expect(serversOf(read("work/cardea.jsonc"))).toEqual({});
   });
 
-  test("a file that is not there, or has no servers, ends it with nothing written", async () => {
+  test("a missing file, or one without servers, is an error and nothing is written", async () => {
     const { run, has, write } = atHome();
     write("work/empty.json", {});
     expect((await run("init", "--from", "nothing.json")).code).toBe(1);

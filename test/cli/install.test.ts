@@ -90,7 +90,7 @@ async function announce(home: string, config: string | undefined, pid: number = 
 
 describe("install", () => {
   test.each(HOSTS)(
-    "%s starts the config over stdio, or is given the gateway that runs",
+    "%s gets a stdio entry with the config, or the URL of the running gateway",
     async (host, file, path, stdio, http) => {
       const place = withConfig();
       expect((await place.run("install", host)).code).toBe(0);
@@ -101,7 +101,7 @@ describe("install", () => {
     },
   );
 
-  test("codex gets a table, and the rest of its file stays byte for byte", async () => {
+  test("codex gets a TOML table, and the rest of its file stays unchanged", async () => {
     const mine = '# mine\nmodel = "x"   # best\n\n[tui]\ntheme = "y" # dark';
     const place = await withGateway();
     place.write("home/.codex/config.toml", mine);
@@ -110,7 +110,7 @@ describe("install", () => {
     expect(place.read("home/.codex/config.toml.bak")).toBe(mine);
   });
 
-  test("keeps comments and layout, shows what changes, keeps a backup, and does it once", async () => {
+  test("keeps comments and layout, prints a diff, writes a backup, and is idempotent", async () => {
     const mine =
       '{\n  // dark is best\n  "theme": "dark",\n  "context_servers": {\n    "files": { "command": "f" } // mine\n  }\n}\n';
     const file = "home/.config/zed/settings.json";
@@ -131,7 +131,7 @@ describe("install", () => {
     expect(place.has(`${file}.bak.2`)).toBe(false);
   });
 
-  test("names servers that would show up twice, and takes them out where that is asked for", async () => {
+  test("names servers that the host would have twice, and removes them with the flag for it", async () => {
     const file = "home/.cursor/mcp.json";
     const place = await withGateway();
     place.write(file, { mcpServers: { files: { command: "f" }, own: { command: "o" } } });
@@ -147,7 +147,7 @@ describe("install", () => {
     });
   });
 
-  test("neither shows the headers that it writes nor lets other users read them", async () => {
+  test("does not print headers, and makes the file private", async () => {
     const place = await withGateway();
     place.write("home/.cursor/mcp.json", { mcpServers: { own: { command: "o" } } });
     const { out } = await place.run(
@@ -167,7 +167,7 @@ describe("install", () => {
     expect(out).toContain('"own"');
   });
 
-  test("closes a file that has the headers already, and the copy of one that had others", async () => {
+  test("makes a file that already has the headers private, and the backup of one with other headers", async () => {
     const place = await withGateway();
     const file = "home/.cursor/mcp.json";
     const args = (key: string) => [
@@ -191,7 +191,7 @@ describe("install", () => {
     expect([place.mode(file), place.mode(`${file}.bak`)]).toEqual([0o600, 0o600]);
   });
 
-  test("a host that only starts commands gets headers in the environment, where no other user sees them", async () => {
+  test("a stdio-only host gets headers in the environment, not in the process list", async () => {
     const place = withConfig();
     const { code } = await place.run(
       "install",
@@ -209,7 +209,7 @@ describe("install", () => {
     });
   });
 
-  test("a gateway that has ended, or serves another config, is not taken", async () => {
+  test("a stopped gateway, or one with another config, is not used", async () => {
     const ended = await withGateway(2 ** 22 + 12345);
     await ended.run("install", "cursor");
     expect(entryIn(ended.read("home/.cursor/mcp.json"), ["mcpServers"])).toHaveProperty("command");
@@ -220,7 +220,7 @@ describe("install", () => {
     expect(entryIn(other.read("home/.cursor/mcp.json"), ["mcpServers"])).toHaveProperty("command");
   });
 
-  test("a gateway that runs with the config by another path is taken", async () => {
+  test("a running gateway with the same config by another path is used", async () => {
     const place = withConfig();
     symlinkSync(workFile(place.home, "cardea.json"), workFile(place.home, "link.json"));
     await announce(place.home, workFile(place.home, "link.json"));
@@ -228,7 +228,7 @@ describe("install", () => {
     expect(entryIn(place.read("home/.cursor/mcp.json"), ["mcpServers"])).toEqual({ url: URL });
   });
 
-  test("without a config the only gateway is taken, where it has one itself", async () => {
+  test("without a config the only running gateway is used, if it has a config", async () => {
     const [one, bare, two] = [atHome(), atHome(), atHome()];
     await announce(one.home, "/elsewhere/c.json");
     expect((await one.run("install", "cursor")).code).toBe(0);
@@ -246,7 +246,7 @@ describe("install", () => {
     }
   });
 
-  test("opencode 2 keeps its servers one level deeper", async () => {
+  test("opencode 2 has its servers one level deeper", async () => {
     const file = "home/.config/opencode/opencode.json";
     const place = await withGateway();
     place.write(file, { mcp: { servers: { a: { type: "local", command: ["a"] } } } });
@@ -274,7 +274,7 @@ describe("install", () => {
     ["no URL", ["install", "zed", "--url", "ftp://x"], 2, "--url takes"],
     ["a file that is broken", ["install", "zed"], 78, "/home/.config/zed/settings.json:1:"],
     ["a config that is wrong", ["install", "cursor", "--config", "bad.json"], 78, "bad.json:1:"],
-  ])("%s is refused, and nothing is written", async (_, argv, code, message) => {
+  ])("%s is refused and nothing is written", async (_, argv, code, message) => {
     const place = withConfig();
     place.write("work/bad.json", '{ "nonsense": 1 }');
     place.write("home/.config/zed/settings.json", '{ "a": ');
@@ -284,7 +284,7 @@ describe("install", () => {
     expect(place.has("home/.cursor/mcp.json")).toBe(false);
   });
 
-  test("without a config it says how to get one", async () => {
+  test("without a config the error names the command that creates one", async () => {
     const { code, said } = await atHome().run("install", "cursor");
     expect([code, said[0]]).toEqual([78, expect.stringContaining('"cardea init" writes one')]);
   });

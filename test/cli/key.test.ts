@@ -25,7 +25,7 @@ async function made(args: readonly string[], env: Record<string, string> = {}) {
 }
 
 describe("key", () => {
-  test("prints a key of 256 random bits, and what of it goes into the config", async () => {
+  test("prints a key of 256 random bits and its entry for the config", async () => {
     const { code, key, entry, more, said } = await made(["--id", "ci", "--groups", "robots, staff,"]);
     expect([code, more]).toEqual([0, []]);
     expect(key).toMatch(/^cardea_[\w-]{43}$/);
@@ -37,7 +37,7 @@ describe("key", () => {
     expect((await made(["--id", "ci"])).key).not.toBe(key);
   });
 
-  test("finds a name where none is given", async () => {
+  test("generates a name where none is given", async () => {
     const { entry } = await made([]);
     expect(entry.id).toMatch(/^key-[0-9a-f]{8}$/);
     expect(Object.keys(entry)).toEqual(["id", "hash"]);
@@ -64,13 +64,13 @@ describe("key", () => {
     ["--expires", "999999y"],
     ["--id", "anonymous"],
     ["--id", "a\u0007b"],
-  ])("%s %s is wrong usage", async (flag, value) => {
+  ])("%s %s is a usage error", async (flag, value) => {
     const shell = fakeShell();
     expect(await runCommandLine(["key", flag, value], shell)).toBe(2);
     expect([shell.out(), shell.said[0]]).toEqual(["", expect.stringContaining(`error: ${flag} takes`)]);
   });
 
-  test("flags have variables", async () => {
+  test("flags have environment variables", async () => {
     const { entry } = await made(["--id", "flag"], {
       CARDEA_ID: "env",
       CARDEA_GROUPS: "a,b",
@@ -80,7 +80,7 @@ describe("key", () => {
     expect(entry).not.toHaveProperty("expires");
   });
 
-  test("prints one JSON document where that is asked for", async () => {
+  test("prints one JSON document with --json", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["key", "--json", "--id", "ci"], shell)).toBe(0);
     const { key, entry } = JSON.parse(shell.out()) as { key: string; entry: Entry };
@@ -117,7 +117,7 @@ describe("the keys of a config file", () => {
     return { code, out: shell.out(), said: shell.said };
   };
 
-  test("--add appends one, prints the key alone, and the comments stay", async () => {
+  test("--add appends a key, prints only the key, and keeps the comments", async () => {
     const { code, out, said } = await run("--add", "--id", "ci", "--groups", "robots", "--expires", "90d");
     expect(code).toBe(0);
     expect(out).toMatch(/^cardea_[\w-]{43}\n$/);
@@ -134,7 +134,7 @@ describe("the keys of a config file", () => {
     );
   });
 
-  test("--add makes auth where there is none, and says what that means", async () => {
+  test("--add creates auth where there is none, and warns of the consequence", async () => {
     writeFileSync(file(), '{ "mcpServers": {} }');
     const { code, said, out } = await run("--add", "--id", "ci", "--json");
     const { entry, file: where } = JSON.parse(out) as { entry: Entry; file: string };
@@ -143,7 +143,7 @@ describe("the keys of a config file", () => {
     expect(said).toContain("It is the first: from now on every host over HTTP needs a key.");
   });
 
-  test("list shows whose they are and when they expire, not the whole hash", async () => {
+  test("list prints principal and expiry of each key, and not the whole hash", async () => {
     expect((await run("list")).out).toBe(
       "alice  staff      never expires       sha256:aaaaaaaa\n" +
         "bob    no groups  EXPIRED 2026-01-01  sha256:bbbbbbbb\n" +
@@ -154,7 +154,7 @@ describe("the keys of a config file", () => {
     expect(rows[1]).toMatchObject({ id: "bob", expires: "2026-01-01", expired: true });
   });
 
-  test("revoke takes all of a principal out, and the other comments stay", async () => {
+  test("revoke removes all keys of a principal and keeps the other comments", async () => {
     const { code, said } = await run("revoke", "alice");
     expect([code, said]).toEqual([
       0,
@@ -167,7 +167,7 @@ describe("the keys of a config file", () => {
     );
   });
 
-  test("revoke names the nearest where there is none of that name", async () => {
+  test("revoke suggests the nearest name for an unknown one", async () => {
     expect(await run("revoke", "alicia")).toEqual({
       code: 1,
       out: "",
@@ -175,7 +175,7 @@ describe("the keys of a config file", () => {
     });
   });
 
-  test("revoke leaves the last one, without which the config would be refused", async () => {
+  test("revoke refuses to remove the last key, without which the config would be invalid", async () => {
     await run("revoke", "alice");
     const before = text();
     const { code, said } = await run("revoke", "bob");
@@ -184,7 +184,7 @@ describe("the keys of a config file", () => {
     expect(text()).toBe(before);
   });
 
-  test("may be those of a YAML file", async () => {
+  test("can be edited in a YAML file", async () => {
     writeFileSync(
       join(folder, "c.yaml"),
       `auth:\n  keys:\n    # people\n    - id: bob\n      hash: ${ALICE}\n`,
@@ -203,7 +203,7 @@ describe("the keys of a config file", () => {
       "mcp.json",
       "error: mcp.json:1:1: this is a host's own file, which holds no keys",
     ],
-  ])("--add leaves %s in %s alone", async (content, name, message) => {
+  ])("--add keeps %s in %s", async (content, name, message) => {
     writeFileSync(join(folder, name), content);
     const { code, out, said } = await run("--add", "--config", name);
     expect([code === 0, out]).toEqual([false, ""]);

@@ -40,7 +40,7 @@ describe("list", () => {
     }
   };
 
-  test("shows what a host will see and from which server, and nothing that steers a terminal", async () => {
+  test("prints what a host will see and from which server, without terminal escapes", async () => {
     const shell = shellWith({ lists });
     expect(await runCommandLine(["list"], shell)).toBe(0);
     expect(shell.out()).toBe(`tools (2)
@@ -70,7 +70,7 @@ templates (1)
     [[], {}, undefined, []],
     [["--at", "ide", "--all"], {}, undefined, [], { at: "ide", all: true }],
   ] as [string[], Record<string, string>, unknown, string[], object?][])(
-    "%j %j asks for the lists of that principal, and warns where none comes so",
+    "%j %j requests the lists of that principal, and warns of an unknown principal",
     async (flags, env, as, warnings, query = {}) => {
       const file = join(folder, "keys.json");
       const keys = [{ id: "cli", hash: `sha256:${"0".repeat(64)}` }];
@@ -111,7 +111,7 @@ templates (1)
     expect(shell.said.join("\n")).toContain(`there is no server or profile "x"`);
   });
 
-  test("prints one list as an array, entries whole", async () => {
+  test("prints one list as an array of whole entries", async () => {
     const shell = shellWith({ lists });
     expect(await runCommandLine(["list", "resources", "--json"], shell)).toBe(0);
     expect(JSON.parse(shell.out())).toEqual([{ uri: "files+a:b", name: "b", server: "files" }]);
@@ -129,7 +129,7 @@ templates (1)
     ]);
   });
 
-  test("warns of names that hosts cut off", async () => {
+  test("warns of names that hosts truncate", async () => {
     const name = "n".repeat(52);
     const shell = shellWith({ lists: async () => [{ server: "a", item: { name } }] });
     expect(await runCommandLine(["list", "tools"], shell)).toBe(0);
@@ -138,7 +138,7 @@ templates (1)
     );
   });
 
-  test("ends with 1 and names the servers that are missing, whatever else it prints", async () => {
+  test("exits with 1 and names the missing servers", async () => {
     const missing = async () => [
       { server: "slow", ok: false, tools: 0, error: "slow did not answer within 30 s" },
       { server: "git", ok: false, tools: 0 },
@@ -151,7 +151,7 @@ templates (1)
     );
   });
 
-  test("tells of each server that has listed", async () => {
+  test("prints progress for each server that has listed", async () => {
     const shell = shellWith({
       lists: async (_kind, _as, onServer) => {
         onServer?.({ server: "files", ok: true, tools: 1 });
@@ -163,7 +163,7 @@ templates (1)
     expect(shell.said.at(-1)).toBe("info: files: 1 tool");
   });
 
-  test("ends with 69 when a required server is not there", async () => {
+  test("exits with 69 when a required server is unavailable", async () => {
     const error = new GatewayError("upstream_unavailable", "upstream", "a is not there", { server: "a" });
     const shell = shellWith({ lists: () => Promise.reject(error) });
     expect(await runCommandLine(["list"], shell)).toBe(69);
@@ -203,7 +203,7 @@ describe("call", () => {
       reply;
   const result = (object: JsonObject): Reply => ({ kind: "result", result: Payload.ofObject(object) });
 
-  test("passes the arguments on and prints the text of the answer", async () => {
+  test("sends the arguments and prints the text of the result", async () => {
     const calls: unknown[] = [];
     const call: Gateway["call"] = async (...given) => {
       calls.push(given.slice(0, 2));
@@ -231,7 +231,7 @@ describe("call", () => {
     expect(JSON.parse(shell.out())).toEqual(object);
   });
 
-  test("prints structured content where there is nothing else", async () => {
+  test("prints structured content where there is no other content", async () => {
     const shell = shellWith({ call: answering(result({ content: [], structuredContent: { n: 1 } })) });
     expect(await runCommandLine(["call", "t"], shell)).toBe(0);
     expect(JSON.parse(shell.out())).toEqual({ n: 1 });
@@ -256,14 +256,14 @@ describe("call", () => {
       "",
       "error: the server asks a question, and there is no person to answer it",
     ],
-  ] as const)("ends with 1 at %s", async (_, reply, out, said) => {
+  ] as const)("exits with 1 at %s", async (_, reply, out, said) => {
     const shell = shellWith({ call: answering(reply) });
     expect(await runCommandLine(["call", "t"], shell)).toBe(1);
     expect(shell.out()).toBe(out);
     if (said !== undefined) expect(shell.said.at(-1)).toBe(said);
   });
 
-  test("names the servers that are missing when the tool is not known", async () => {
+  test("names the missing servers when the tool is unknown", async () => {
     const error = { code: -32602, message: "unknown tool: t" };
     const missing = async () => [{ server: "git", ok: false, tools: 0, error: "git is away" }];
     const shell = shellWith({ call: answering({ kind: "error", error }), missing });
@@ -282,6 +282,9 @@ describe("call", () => {
   });
 
   test("prints an error as JSON when asked", async () => {
+
+/*CHECK*/
+  test("prints an error as JSON with --json", async () => {
     const shell = shellWith({
       call: answering({ kind: "error", error: { code: 5, message: "m", data: {} } }),
     });

@@ -10,11 +10,11 @@ test.each([
   [{ npm_lifecycle_event: "start", npm_package_name: "somebody-elses" }, false],
   [{ npm_lifecycle_event: "serve-in-the-background", npm_package_name: "cardea" }, false],
   [{}, false],
-])("%j: npm's shell waits for us: %s", (env, expected) => {
+])("%j: npm's shell is our parent process: %s", (env, expected) => {
   expect(wasStartedByNpm(env)).toBe(expected);
 });
 
-test("the end of the parent is told once", () => {
+test("the exit of the parent process is reported once", () => {
   vi.useFakeTimers();
   try {
     const source = { ppid: 7 };
@@ -31,7 +31,7 @@ test("the end of the parent is told once", () => {
 });
 
 test.skipIf(process.platform === "win32")(
-  "a shell that is ended and tells nobody takes the gateway with it where npx started both",
+  "the gateway exits with the shell of npx, also when the shell does not forward its signal",
   async () => {
     const shell = start(
       "sh",

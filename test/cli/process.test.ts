@@ -99,13 +99,13 @@ const linesOf = (text: string): readonly Record<string, unknown>[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-test("--version is the package's", async () => {
+test("--version prints the version of the package", async () => {
   const run = new Run(["--version"]);
   expect(await run.ended).toBe(0);
   expect([run.stdout, run.stderr]).toEqual([`${packageVersion()}\n`, ""]);
 });
 
-test("a wrong config ends it with 78, and stderr is JSON lines because it is no terminal", async () => {
+test("the program exits with 78 for an invalid config, and stderr has JSON lines where it is no terminal", async () => {
   const run = new Run(["serve", "--config", "bad.json"]);
   expect(await run.ended).toBe(78);
   expect(run.stdout).toBe("");
@@ -115,19 +115,19 @@ test("a wrong config ends it with 78, and stderr is JSON lines because it is no 
   ]);
 });
 
-test("wrong usage ends it with 2", async () => {
+test("the program exits with 2 for a usage error", async () => {
   const run = new Run(["serve", "--prot"]);
   expect(await run.ended).toBe(2);
   expect(run.stderr).toContain("Did you mean --port?");
 });
 
-test("a level of the log that is none is wrong usage, too", async () => {
+test("an unknown log level is a usage error", async () => {
   const run = new Run(["check"], { CARDEA_LOG_LEVEL: "verbose" });
   expect(await run.ended).toBe(2);
   expect(run.stderr).toBe("error: CARDEA_LOG_LEVEL must be one of error, warn, info, debug, silent\n");
 });
 
-test("a port in use ends it with exit code 1 and one line with what to do", async () => {
+test("the program exits with 1 for a port in use (EADDRINUSE), and prints one line with advice", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
@@ -147,7 +147,7 @@ describe("serve", () => {
       /ready: (http:\/\/127\.0\.0\.1:\d+\/mcp) \(admin: (http:\/\/127\.0\.0\.1:\d+)\)/.exec(run.stderr),
     );
 
-  test("answers at the URLs that its one line names, and ends with 0 at SIGTERM", async () => {
+  test("serves at the URLs of its ready line, and exits with 0 at SIGTERM", async () => {
     const run = new Run(["serve"]);
     const [, url = "", adminUrl = ""] = await ready(run);
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -160,7 +160,7 @@ describe("serve", () => {
     expect(linesOf(run.stderr).filter(({ msg }) => String(msg).startsWith("ready"))).toHaveLength(1);
   });
 
-  test("as a bridge has one server with its names as they are", async () => {
+  test("as a bridge serves one server without a name prefix", async () => {
     const run = new Run(["--port", "0", "--admin-port", "0", "--", process.execPath, memory], {
       CARDEA_LOG_LEVEL: "info",
     });
@@ -192,7 +192,7 @@ const onceCatching = (failure: string) =>
 test.each([
   ["uncaughtException", onceCatching("throw new Error('boom')")],
   ["unhandledRejection", onceCatching("void Promise.reject(new Error('boom'))")],
-])("%s is logged and ends it with 1", async (sentence, program) => {
+])("%s is logged and exits with 1", async (sentence, program) => {
   const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
   expect(await run.ended).toBe(1);
   // While it is written, the start may go on and say so.
@@ -206,7 +206,7 @@ test.each([
 });
 
 describe("stdio", () => {
-  test("has nothing but JSON-RPC on stdout, and ends with 0 when its input ends", async () => {
+  test("writes only JSON-RPC to stdout, and exits with 0 when stdin ends", async () => {
     const run = new Run(["stdio"]);
     run.child.stdin.write(`${JSON.stringify(initialize)}\n`);
     await run.until(() => (run.stdout.endsWith("\n") ? true : undefined));
@@ -220,7 +220,7 @@ describe("stdio", () => {
 });
 
 describe("list and call", () => {
-  test("print data and nothing else on stdout", async () => {
+  test("print only data to stdout", async () => {
     const run = new Run(["list", "tools", "--json"]);
     expect(await run.ended).toBe(0);
     const tools = JSON.parse(run.stdout) as readonly { name: string; server: string }[];
@@ -230,7 +230,7 @@ describe("list and call", () => {
     expect(JSON.parse(call.stdout)).toMatchObject({ structuredContent: { entities: [], relations: [] } });
   });
 
-  test("survive a reader that goes away", async () => {
+  test("survive a closed stdout (EPIPE)", async () => {
     const run = new Run(["list"]);
     run.child.stdout.destroy();
     expect(await run.ended).toBe(0);

@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("help", () => {
-  test.each([["--help"], ["-h"]])("%s goes to stdout and fits on a screen", async (flag) => {
+  test.each([["--help"], ["-h"]])("%s is printed to stdout and fits on a screen", async (flag) => {
     const shell = fakeShell();
     expect(await runCommandLine([flag], shell)).toBe(0);
     const lines = shell.out().trimEnd().split("\n");
@@ -30,7 +30,7 @@ describe("help", () => {
     expect(shell.said).toEqual([]);
   });
 
-  test("comes with the word help as well", async () => {
+  test("is printed by the command help as well", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["help", "key"], shell)).toBe(0);
     expect(shell.out()).toContain("Usage: cardea key");
@@ -49,7 +49,7 @@ describe("help", () => {
     "schema",
     "key",
     "completion",
-  ])("%s has its own with examples, and stands in that of all", async (command) => {
+  ])("%s has its own help with examples, and is listed in the general help", async (command) => {
     const shell = fakeShell();
     expect(await runCommandLine([command, "--help"], shell)).toBe(0);
     expect(shell.out()).toContain(`Usage: cardea ${command}`);
@@ -59,14 +59,14 @@ describe("help", () => {
     expect(all.out()).toContain(`cardea ${command}`);
   });
 
-  test.each(["--version", "-V"])("%s is the package's version", async (flag) => {
+  test.each(["--version", "-V"])("%s prints the version of the package", async (flag) => {
     const shell = fakeShell();
     expect(await runCommandLine([flag], shell)).toBe(0);
     expect(shell.out()).toBe(`${packageVersion()}\n`);
   });
 });
 
-describe("wrong usage ends with 2, says what was wrong, and prints no data", () => {
+describe("a usage error exits with 2, names the mistake, and prints no data", () => {
   test.each([
     [["chekc"], 'there is no command "chekc"', "(did you mean check?)"],
     [["complet", "bash"], 'there is no command "complet"', "(did you mean completion?)"],
@@ -128,7 +128,7 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     expect(shell.configs).toEqual([]);
   });
 
-  test("a variable counts as much as the flag", async () => {
+  test("an environment variable is checked like its flag", async () => {
     const shell = fakeShell({ cwd: folder, env: { CARDEA_ADMIN_PORT: "x" } });
     expect(await runCommandLine(["serve"], shell)).toBe(2);
     expect(shell.said).toEqual(["error: CARDEA_ADMIN_PORT must be a whole number from 0 to 65535"]);
@@ -139,7 +139,7 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
     ["serve", "CARDEA_REAP"],
     ["check", "CARDEA_JSON"],
     ["list", "CARDEA_JSON"],
-  ])("%s takes from %s nothing that could mean either", async (command, variable) => {
+  ])("%s accepts no ambiguous value of %s", async (command, variable) => {
     const shell = fakeShell({ cwd: folder, env: { [variable]: "perhaps" } });
     expect(await runCommandLine([command], shell)).toBe(2);
     expect(shell.said.at(-1)).toBe(`error: ${variable} must be 1 or 0`);
@@ -147,7 +147,7 @@ describe("wrong usage ends with 2, says what was wrong, and prints no data", () 
   });
 });
 
-describe("listening beyond this machine without asking who comes", () => {
+describe("listening beyond loopback without authentication", () => {
   test.each([
     [[], {}, false],
     [["--insecure"], {}, true],
@@ -167,7 +167,7 @@ describe("listening beyond this machine without asking who comes", () => {
   });
 });
 
-describe("flag beats environment beats file beats default", () => {
+describe("a flag overrides the environment, which overrides the file, which overrides the default", () => {
   const env = {
     CARDEA_HOST: "envhost",
     CARDEA_PORT: "11",
@@ -203,7 +203,7 @@ describe("flag beats environment beats file beats default", () => {
     expect([config?.servers[0]?.name, http?.host, http?.port, admin?.host, admin?.port]).toEqual(expected);
   });
 
-  test("for a command after -- as well", async () => {
+  test("and so for a command after --", async () => {
     const shell = fakeShell({ cwd: folder, env });
     shell.signal("SIGTERM");
     expect(await runCommandLine(["--port", "0", "--", "node", "s.js", "--port", "9", "--", "x"], shell)).toBe(
@@ -217,19 +217,19 @@ describe("flag beats environment beats file beats default", () => {
   });
 });
 
-describe("the config that won", () => {
+describe("the config in use", () => {
   test.each([
     [["--config", "other.json"], {}, "info: using other.json, named by --config"],
     [[], { CARDEA_CONFIG: "other.json" }, "info: using other.json, named by CARDEA_CONFIG"],
     [[], {}, "info: using cardea.json"],
-  ])("is named: %j %j", async (argv, env, line) => {
+  ])("is logged: %j %j", async (argv, env, line) => {
     const shell = fakeShell({ cwd: folder, env });
     expect(await runCommandLine(["list", ...argv], shell)).toBe(0);
     expect(shell.said[0]).toBe(line);
   });
 
   test.each(["serve", "stdio", "list", "call"])(
-    "ends %s with 78 when it is wrong, all of it said",
+    "that is invalid makes %s print all problems and exit with 78",
     async (command) => {
       const shell = fakeShell({ cwd: folder });
       const argv = command === "call" ? ["call", "x"] : [command];
@@ -247,13 +247,13 @@ describe("the config that won", () => {
     },
   );
 
-  test("may not be there at all", async () => {
+  test("that does not exist is an error", async () => {
     const shell = fakeShell({ cwd: "/", env: { HOME: "/nowhere" } });
     expect(await runCommandLine(["serve"], shell)).toBe(78);
     expect(shell.said.join()).toContain("no config file: looked for cardea.jsonc, cardea.json, cardea.yaml");
   });
 
-  test("may not be there at all, which check says as JSON as well", async () => {
+  test("that does not exist is an error in the JSON of check as well", async () => {
     const shell = fakeShell({ cwd: "/", env: { HOME: "/nowhere" } });
     expect(await runCommandLine(["check", "--json"], shell)).toBe(78);
     const sentence = expect.stringMatching(/^no config file: looked for .*; --config names another$/);
@@ -270,7 +270,7 @@ describe("the config that won", () => {
 });
 
 describe("check", () => {
-  test("prints every problem and ends with 78", async () => {
+  test("prints every problem and exits with 78", async () => {
     const shell = fakeShell({ cwd: folder });
     expect(await runCommandLine(["check", "--config", "bad.json"], shell)).toBe(78);
     expect(shell.out()).toBe(
@@ -279,7 +279,7 @@ describe("check", () => {
     );
   });
 
-  test("prints the same as JSON", async () => {
+  test("prints the problems as JSON", async () => {
     const shell = fakeShell({ cwd: folder });
     expect(await runCommandLine(["check", "--config", "bad.json", "--json"], shell)).toBe(78);
     expect(JSON.parse(shell.out())).toEqual({
@@ -299,7 +299,7 @@ describe("check", () => {
     });
   });
 
-  test("warns of what may surprise, at its place and without what variables hold, and ends with 0", async () => {
+  test("warns with line and column, without values of variables, and exits with 0", async () => {
     const file = join(folder, "odd.yaml");
     writeFileSync(file, 'mcpServers:\n  a:\n    command: npx\n    args: ["-y", "${PACKAGE}"]\n');
     const shell = fakeShell({ cwd: folder, env: { PACKAGE: "s3cret-package", CARDEA_JSON: "0" } });
@@ -317,7 +317,7 @@ describe("check", () => {
     ["{}", { CARDEA_HOST: "0.0.0.0", CARDEA_INSECURE: "1" }, 0, "all right"],
     ['{ "limits": [{ "rate": "1/s" }] }', { CARDEA_WORKERS: "2" }, 78, "1:13: the limit"],
   ] as [string, Record<string, string>, number, string][])(
-    "refuses what serve would: %s %j",
+    "reports what serve would refuse: %s %j",
     async (text, env, code, message) => {
       writeFileSync(join(folder, "exposed.json"), text);
       const shell = fakeShell({ cwd: folder, env });
@@ -326,7 +326,7 @@ describe("check", () => {
     },
   );
 
-  test("warns of the cwd of a stdio server that is not a folder, at its place and without what variables hold", async () => {
+  test("warns of the cwd of a stdio server that is not a folder, with line and column and without values of variables", async () => {
     const missing = '{ "command": "x", "cwd": "./no-such-folder/${PLACE}" }';
     const aFile = '{ "command": "x", "cwd": "bad.json" }';
     const aFolder = '{ "command": "x", "cwd": "." }';
@@ -343,7 +343,7 @@ describe("check", () => {
     );
   });
 
-  test("finds rules that will never have a say", async () => {
+  test("warns of rules that never decide", async () => {
     const file = join(folder, "shadow.yaml");
     writeFileSync(
       file,

@@ -47,7 +47,7 @@ const PLAIN = [
   ...["application/json", "read,write,admin", "ann@example.com", "claude-sonnet-4-20250514", ""],
 ];
 
-describe("what a server gets is a secret unless it is plainly none", () => {
+describe("a value for a server is a secret unless it is plainly none", () => {
   test.each(SECRETS)("%s", (value) => {
     expect(secretsIn(stdio({ env: { ANYTHING: value } }))).toContain(value);
     expect(secretsIn(http({ headers: { "X-Anything": value } }))).toContain(value);
@@ -66,7 +66,7 @@ const NAMES = [
   ...["SIGNING", "SALT", "PAT", "BEARER", "WEBHOOK", "JWT", "DB_PASS", "accessToken", "X-Api-Key"],
 ];
 
-test.each(NAMES)("under the name %s a word is a secret too", (name) => {
+test.each(NAMES)("a word under the name %s is a secret, too", (name) => {
   expect(secretsIn(stdio({ env: { [name]: "swordfish" } }))).toEqual(["swordfish"]);
 });
 
@@ -82,11 +82,11 @@ test.each([
     ["MAX_TOKENS", "4096000"],
     ["PASSWORD_MIN_LENGTH", "100000"],
   ],
-])("%s: %s is none", (name, value) => {
+])("%s: %s is no secret", (name, value) => {
   expect(secretsIn(stdio({ env: { [name as string]: value } }))).toEqual([]);
 });
 
-test("parts that come back alone are secrets of their own", () => {
+test("the parts of a secret that servers may echo alone are secrets as well", () => {
   const basic = Buffer.from("ann:hunter2x").toString("base64");
   const found = secretsIn({
     mcpServers: {

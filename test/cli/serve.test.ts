@@ -31,7 +31,7 @@ const READY = "info: ready: http://127.0.0.1:1/mcp (admin: http://127.0.0.1:2)";
 const never = new Promise<never>(() => {});
 
 describe("serve", () => {
-  test("says one line with the URLs when it is ready, drains at a signal and ends with 0", async () => {
+  test("prints one line with the URLs when it is ready, drains at a signal and exits with 0", async () => {
     const { shell, ended } = serving();
     await vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 60_000 });
     shell.signal("SIGTERM");
@@ -43,7 +43,7 @@ describe("serve", () => {
     expect(shell.secrets).toEqual(["s3cret"]);
   });
 
-  test("stops at once at the second signal, and says by its code that it did not drain", async () => {
+  test("stops at once at the second signal, and exits with the code of an incomplete drain", async () => {
     const events: string[] = [];
     const stop = ({ immediate = false } = {}): Promise<void> => {
       events.push(immediate ? "at once" : "drain");
@@ -56,7 +56,7 @@ describe("serve", () => {
     expect(events).toEqual(["drain", "at once"]);
   });
 
-  test("does not wait for a gateway that cannot even stop at once", async () => {
+  test("exits although the gateway does not stop after the second signal", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const { shell, ended } = serving({ gateway: { stop: () => never } });
     shell.signal("SIGTERM");
@@ -73,17 +73,14 @@ describe("serve", () => {
     [["stdio", "--reap"], {}, "end"],
     [["--reap", "--", "server"], {}, "end"],
     [["list"], {}, undefined],
-  ] as const)(
-    "with %j and %j, processes left behind by a gateway that was killed: %s",
-    async (argv, env, done) => {
-      const shell = fakeShell({ cwd: folder, env: { CMD: "x", ...env } });
-      shell.signal("SIGTERM");
-      await runCommandLine(argv, shell);
-      expect(shell.orphans).toEqual([done]);
-    },
-  );
+  ] as const)("with %j and %j, orphaned processes of a killed gateway: %s", async (argv, env, done) => {
+    const shell = fakeShell({ cwd: folder, env: { CMD: "x", ...env } });
+    shell.signal("SIGTERM");
+    await runCommandLine(argv, shell);
+    expect(shell.orphans).toEqual([done]);
+  });
 
-  test("ends with 0 when the signal comes before it is ready", async () => {
+  test("exits with 0 when the signal comes before it is ready", async () => {
     const { shell, ended } = serving({ gateway: { start: () => never } });
     shell.signal("SIGTERM");
     expect(await ended).toBe(0);
@@ -93,20 +90,23 @@ describe("serve", () => {
   test.each([
     [8080, "--port"],
     [8081, "--admin-port"],
-  ])("ends with 1 when it cannot listen at %i, and says why and which flag helps", async (port, flag) => {
-    const error = Object.assign(new Error(`listen EADDRINUSE: address already in use 127.0.0.1:${port}`), {
-      code: "EADDRINUSE",
-      port,
-    });
-    const { shell, ended } = serving({ gateway: { start: () => Promise.reject(error) } });
-    expect(await ended).toBe(1);
-    expect(shell.said.at(-1)).toBe(
-      `error: the gateway cannot start: ${error.message}; is it running already? ${flag} N takes another port, 0 a free one`,
-    );
-    expect(shell.events).toEqual(["stop at once"]);
-  });
+  ])(
+    "exits with 1 when it cannot listen at %i (EADDRINUSE), and names the reason and the flag",
+    async (port, flag) => {
+      const error = Object.assign(new Error(`listen EADDRINUSE: address already in use 127.0.0.1:${port}`), {
+        code: "EADDRINUSE",
+        port,
+      });
+      const { shell, ended } = serving({ gateway: { start: () => Promise.reject(error) } });
+      expect(await ended).toBe(1);
+      expect(shell.said.at(-1)).toBe(
+        `error: the gateway cannot start: ${error.message}; is it running already? ${flag} N takes another port, 0 a free one`,
+      );
+      expect(shell.events).toEqual(["stop at once"]);
+    },
+  );
 
-  test("ends with 69 when a required server is not there", async () => {
+  test("exits with 69 when a required server is unavailable", async () => {
     const error = new GatewayError("upstream_unavailable", "upstream", "a cannot be started", {
       server: "a",
     });
@@ -117,13 +117,13 @@ describe("serve", () => {
   });
 });
 
-describe("a config that changes while it serves", () => {
+describe("a config reload while the gateway serves", () => {
   const ready = (shell: FakeShell) =>
     vi.waitFor(() => expect(shell.said).toContain(READY), { timeout: 60_000 });
   const event = (shell: FakeShell, name: string) =>
     vi.waitFor(() => expect(shell.events).toContain(name), { timeout: 60_000 });
 
-  test("takes effect when it is right, stays as it was when it is wrong, and takes effect again", async () => {
+  test("applies a valid config, keeps the old one when the new is invalid, and applies the next valid one", async () => {
     const { shell, ended } = serving();
     await ready(shell);
     config("a", "b");
@@ -148,7 +148,7 @@ describe("a config that changes while it serves", () => {
     expect(shell.events).toEqual(["start", "reload a b", "refused 2", "reload c", "refused 1", "stop"]);
   });
 
-  test("is read again at SIGHUP even when the file is the same", async () => {
+  test("happens at SIGHUP even when the file is unchanged", async () => {
     const { shell, ended } = serving();
     await ready(shell);
     shell.signal("SIGHUP");
@@ -157,7 +157,7 @@ describe("a config that changes while it serves", () => {
     expect(await ended).toBe(0);
   });
 
-  test("keeps its listeners, and says that theirs need a restart", async () => {
+  test("keeps the listeners, and warns that a change of listen needs a restart", async () => {
     const listened: number[] = [];
     writeFileSync(join(folder, "cardea.json"), "{}");
     const { shell, ended } = serving({
@@ -173,7 +173,7 @@ describe("a config that changes while it serves", () => {
     expect(await ended).toBe(0);
   });
 
-  test("goes on sealing with the key it began with, and says that another needs a restart", async () => {
+  test("keeps the sealing key, and warns that a change of keys needs a restart", async () => {
     const sealed: unknown[] = [];
     const reload = async ({ keys }: Config) => void sealed.push(keys?.state);
     const { shell, ended } = serving({ gateway: { reload } });
@@ -191,7 +191,7 @@ describe("a config that changes while it serves", () => {
     expect(await ended).toBe(0);
   });
 
-  test("stays as it was when the gateway cannot apply it", async () => {
+  test("keeps the old config when the gateway cannot apply the new one", async () => {
     const { shell, ended } = serving({ gateway: { reload: () => Promise.reject(new Error("no")) } });
     await ready(shell);
     config("b");
@@ -202,7 +202,7 @@ describe("a config that changes while it serves", () => {
 });
 
 describe("stdio", () => {
-  test("serves the host on the streams and ends with 0 when it has gone", async () => {
+  test("serves the host on stdin and stdout, and exits with 0 when the host disconnects", async () => {
     const served: unknown[] = [];
     const shell = fakeShell({
       cwd: folder,
@@ -214,7 +214,7 @@ describe("stdio", () => {
     expect(shell.out()).toBe("");
   });
 
-  test("serves it as the principal that the environment names", async () => {
+  test("serves the host as the principal of the environment variable", async () => {
     const served: unknown[] = [];
     const shell = fakeShell({
       cwd: folder,
@@ -226,7 +226,7 @@ describe("stdio", () => {
   });
 
   test.each([["stdio"], ["connect", "https://x.example/mcp"]])(
-    "%s ends with 69 when a required server is not there, although its host goes with it",
+    "%s exits with 69 when a required server is unavailable, although its host disconnects",
     async (...argv) => {
       let goes = (): void => {};
       const stdio = () => new Promise<void>((resolve) => (goes = resolve));
@@ -243,7 +243,7 @@ describe("stdio", () => {
     },
   );
 
-  test("says by its code that it did not drain, although its host goes with it", async () => {
+  test("exits with the code of an incomplete drain, although its host disconnects", async () => {
     let goes = (): void => {};
     const stdio = () => new Promise<void>((resolve) => (goes = resolve));
     const stop = async ({ immediate = false } = {}): Promise<void> => {
@@ -264,7 +264,7 @@ describe("stdio", () => {
     expect(shell.events).toEqual(["stop"]);
   });
 
-  test("connect serves one address with its headers, which nobody gets to see", async () => {
+  test("connect serves one URL with its headers, which are redacted", async () => {
     const shell = fakeShell({ cwd: folder, gateway: { stdio: async () => {} } });
     const argv = [
       "connect",
@@ -284,7 +284,7 @@ describe("stdio", () => {
     expect(shell.secrets).toContain("Bearer s3cret");
   });
 
-  test("connect takes headers from the environment, one a line", async () => {
+  test("connect reads headers from the environment, one per line", async () => {
     const shell = fakeShell({ env: { CARDEA_HEADER: "A: 1\nB: 2\n" }, gateway: { stdio: async () => {} } });
     expect(await runCommandLine(["connect", "https://x.example"], shell)).toBe(0);
     expect(shell.configs[0]?.servers).toMatchObject([{ transport: { headers: { A: "1", B: "2" } } }]);

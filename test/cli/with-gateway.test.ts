@@ -67,16 +67,16 @@ async function listAt(...digests: (string | undefined)[]) {
   return { code, warnings: said.filter((line) => line.startsWith("warn")), waits };
 }
 
-test("a change of the config that the running gateway has yet to take over is waited for", async () => {
+test("a command waits until the running gateway has reloaded a changed config", async () => {
   expect(await listAt("before", "before", CURRENT)).toEqual({ code: 0, warnings: [], waits: [100, 100] });
 });
 
-test("a running gateway that keeps an earlier config is asked with a warning after 3 s", async () => {
+test("a running gateway that keeps an earlier config is used after 3 s, with a warning", async () => {
   const { code, warnings, waits } = await listAt("before");
   expect([code, waits.length]).toEqual([0, 30]);
   expect(warnings).toEqual([expect.stringMatching(/has not taken over .*cardea\.json as it is now/)]);
 });
 
-test.each([[CURRENT], [undefined]])("the digest %s is no reason to wait", async (digest) => {
+test.each([[CURRENT], [undefined]])("the config digest %s causes no wait", async (digest) => {
   expect(await listAt(digest)).toEqual({ code: 0, warnings: [], waits: [] });
 });

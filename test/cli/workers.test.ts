@@ -44,20 +44,23 @@ describe("--workers", () => {
     [["serve", "--workers", "3"], {}],
     [["serve"], { CARDEA_WORKERS: "3" }],
     [["serve", "--workers", "3"], { CARDEA_WORKERS: "9" }],
-  ] as const)("%j with %o starts three, passes hangups on, and stops them at a signal", async (argv, env) => {
-    const { shell, orders, events } = shellWithWorkers(env);
-    const ended = runCommandLine(argv, shell);
-    await vi.waitFor(
-      () => expect(shell.said).toContain("info: ready: http://127.0.0.1:1/mcp (admin: http://127.0.0.1:2)"),
-      { timeout: 60_000 },
-    );
-    expect(orders).toMatchObject([{ count: 3, orphans: "name" }]);
-    shell.signal("SIGHUP");
-    shell.signal("SIGTERM");
-    expect(await ended).toBe(0);
-    expect(events).toEqual(["reload", "stop"]);
-    expect(shell.configs).toEqual([]);
-  });
+  ] as const)(
+    "%j with %o starts three workers, forwards SIGHUP, and stops them at a signal",
+    async (argv, env) => {
+      const { shell, orders, events } = shellWithWorkers(env);
+      const ended = runCommandLine(argv, shell);
+      await vi.waitFor(
+        () => expect(shell.said).toContain("info: ready: http://127.0.0.1:1/mcp (admin: http://127.0.0.1:2)"),
+        { timeout: 60_000 },
+      );
+      expect(orders).toMatchObject([{ count: 3, orphans: "name" }]);
+      shell.signal("SIGHUP");
+      shell.signal("SIGTERM");
+      expect(await ended).toBe(0);
+      expect(events).toEqual(["reload", "stop"]);
+      expect(shell.configs).toEqual([]);
+    },
+  );
 
   test.each(["0", "-1", "two", "129", "1.5", ""])("refuses %j", async (text) => {
     const { shell, orders } = shellWithWorkers();
@@ -77,7 +80,7 @@ describe("--workers", () => {
     },
   );
 
-  test("takes limits that do not count", async () => {
+  test("accepts limits without shared counters", async () => {
     config({ limits: [{ tools: ["*"], timeout: "1m" }] });
     const { shell, orders } = shellWithWorkers();
     const ended = runCommandLine(["serve", "--workers", "2"], shell);
@@ -86,7 +89,7 @@ describe("--workers", () => {
     expect(await ended).toBe(0);
   });
 
-  test("a worker listens where all do, and refuses limits that count, whatever the file says by now", async () => {
+  test("a worker listens on the shared port, and refuses counting limits, also after a change of the file", async () => {
     const { shell } = shellWithWorkers();
     const worker: FakeShell = { ...shell, worker: { listen: LISTEN, announce: () => {} } };
     config({ listen: { http: { port: 2222 } } });
@@ -101,7 +104,7 @@ describe("--workers", () => {
     expect(shell.configs).toHaveLength(1);
   });
 
-  test("a worker starts none of its own, and tells the first process when it is ready", async () => {
+  test("a worker starts no workers, and reports to the first process when it is ready", async () => {
     const urls: string[] = [];
     const { shell, orders } = shellWithWorkers({ CARDEA_WORKERS: "3" });
     const announce = (url: string): void => void urls.push(url);

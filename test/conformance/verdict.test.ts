@@ -31,7 +31,7 @@ describe("a check", () => {
   });
 });
 
-test("a scenario without any result has failed, even if nobody ran it directly either", () => {
+test("a scenario without any result has failed, even without a direct run", () => {
   const { judged } = judge({ direct: new Map(), through: new Map() }, ["scenario"], []);
   expect(tally(judged)).toMatchObject({ failed: 1, passed: 0 });
 });
@@ -40,7 +40,7 @@ describe("an excuse", () => {
   const direct = results({ one: "SUCCESS", two: "SUCCESS" });
   const reason = "it cannot be done";
 
-  test("for one check leaves the others of its scenario to be judged", () => {
+  test("for one check leaves the other checks of its scenario in force", () => {
     const through = results({ one: "FAILURE", two: "FAILURE" });
     const { judged } = judge({ direct, through }, ["scenario"], [{ check: "scenario:one", reason }]);
     expect(judged).toMatchObject([
@@ -55,7 +55,7 @@ describe("an excuse", () => {
     expect(tally(judged)).toMatchObject({ excused: 2, failed: 0 });
   });
 
-  test("that nothing needs is stale", () => {
+  test("without a failing check is stale", () => {
     const { stale } = judge({ direct, through: direct }, ["scenario"], [{ check: "scenario:one", reason }]);
     expect(stale).toEqual(["scenario:one"]);
   });

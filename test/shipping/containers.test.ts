@@ -102,7 +102,7 @@ describe("the image", () => {
   const stages = stagesOf(read("Dockerfile"));
   const run = stages.at(-1) ?? [];
 
-  test("copies files that are there, and that are not kept out of the build", () => {
+  test("copies only files that exist and that .dockerignore does not exclude", () => {
     const ignored = read(".dockerignore").split("\n");
     const paths = stages.flatMap(copied);
     expect(paths).toEqual(
@@ -111,11 +111,11 @@ describe("the image", () => {
     expect(paths.filter((path) => !existsSync(inRepository(path)) || ignored.includes(path))).toEqual([]);
   });
 
-  test("is run by nobody in particular, by its number, so that an orchestrator can tell", () => {
+  test("runs as a numeric non-root user, which an orchestrator can verify", () => {
     expect(last(run, "USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/);
   });
 
-  test("is one process below an init that reaps, without a shell in between", () => {
+  test("is one process below an init that reaps zombies, without a shell in between", () => {
     expect(JSON.parse(last(run, "ENTRYPOINT") ?? "")).toEqual(["tini", "--", "node", "/app/dist/main.js"]);
     expect(JSON.parse(last(run, "CMD") ?? "")).toEqual(["serve"]);
     expect(last(run, "STOPSIGNAL")).toBe("SIGTERM");
@@ -123,7 +123,7 @@ describe("the image", () => {
     expect((JSON.parse(health) as string[])[2]).toContain("/healthz");
   });
 
-  test("reads its config where the examples mount it, and takes along neither the compiler nor a secret", () => {
+  test("reads its config where the examples mount it, and contains neither a compiler nor a secret", () => {
     expect(last(run, "ENV")).toContain("CARDEA_CONFIG=/etc/cardea/cardea.jsonc");
     expect(cardea.volumes).toContain("./container:/etc/cardea:ro");
     expect(container.volumeMounts).toContainEqual({
@@ -138,7 +138,7 @@ describe("the image", () => {
 describe.each(EXAMPLES)("%s", (name, text) => {
   const file = configFile(name.replaceAll("/", "-").replaceAll(" ", "-"), text);
 
-  test("is right, asks everybody who they are, and leaves nothing to be remarked on", async () => {
+  test("is a valid config with authentication, and check has no warnings", async () => {
     const config = await loaded(file);
     expect(config.listen.http).toMatchObject({ host: "0.0.0.0", insecure: false });
     expect(config.auth?.keys).toHaveLength(1);
@@ -146,7 +146,7 @@ describe.each(EXAMPLES)("%s", (name, text) => {
     expect(advise(config)).toEqual([]);
   });
 
-  test("listens where the image and the examples say", async () => {
+  test("listens on the ports of the image and the examples", async () => {
     const { http, admin } = (await loaded(file)).listen;
     const ports = [http.port, admin.port];
     expect(last(stagesOf(read("Dockerfile")).at(-1) ?? [], "EXPOSE")).toBe(ports.join(" "));
@@ -155,7 +155,7 @@ describe.each(EXAMPLES)("%s", (name, text) => {
     expect(cardea.ports).toEqual(ports.map((port) => `127.0.0.1:${port}:${port}`));
   });
 
-  test("is given every variable and every secret that it names", () => {
+  test("gets every environment variable and secret that it names", () => {
     const variables = [...text.matchAll(/\$\{(CARDEA_\w+)\}/g)].map(([, variable]) => variable);
     const given =
       name === "the ConfigMap" ? container.env.map((one) => one.name) : Object.keys(cardea.environment);
@@ -165,7 +165,7 @@ describe.each(EXAMPLES)("%s", (name, text) => {
     expect(files.filter((path) => !mounts.some((mount) => path.startsWith(`${mount}/`)))).toEqual([]);
   });
 
-  test("serves probes to whoever comes by an address, and nothing else without credentials", async () => {
+  test("serves health probes by IP address without credentials, and nothing else", async () => {
     const process = start(
       globalThis.process.execPath,
       [MAIN, "serve", "--config", file, "--port", "0", "--admin-port", "0"],
@@ -199,8 +199,8 @@ describe.each(EXAMPLES)("%s", (name, text) => {
   });
 });
 
-describe("where it runs", () => {
-  test("nobody is root, nothing can be written but what is said, and nothing can be gained", () => {
+describe("the deployment", () => {
+  test("has no root user, a read-only file system and no added capabilities", () => {
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
     expect(pod.automountServiceAccountToken).toBe(false);
     expect(container.securityContext).toEqual({
@@ -215,14 +215,14 @@ describe("where it runs", () => {
     });
   });
 
-  test("compose gives no secret from the environment to a read-only service, which it refuses", () => {
+  test("of compose passes no secret from the environment to a read-only service, which compose refuses", () => {
     for (const { read_only, secrets = [] } of Object.values(compose.services)) {
       const ofEnvironment = secrets.filter((name) => compose.secrets[name]?.environment !== undefined);
       if (read_only) expect(ofEnvironment).toEqual([]);
     }
   });
 
-  test("what npx fetches can be started: the home folder is a volume, as tmpfs is noexec", () => {
+  test("can start packages of npx: the home folder is a volume, as tmpfs is noexec", () => {
     const [, home] = /HOME=(\S+)/.exec(last(stagesOf(read("Dockerfile")).at(-1) ?? [], "ENV") ?? "") ?? [];
     expect(cardea.volumes).toContain(`home:${home}`);
     expect(Object.keys(compose.volumes)).toContain("home");
@@ -232,7 +232,7 @@ describe("where it runs", () => {
     expect(container.volumeMounts).toContainEqual({ name: "home", mountPath: home });
   });
 
-  test("a server that cannot be started is seen: it is required, and health means readiness", async () => {
+  test("reports a server that fails to start: the server is required, and the health check is readiness", async () => {
     expect(cardea.healthcheck.test.join(" ")).toContain("/readyz");
     for (const [name, text] of EXAMPLES) {
       const { servers } = await loaded(configFile(`required-${name.replaceAll(/\W/g, "-")}`, text));
@@ -240,12 +240,12 @@ describe("where it runs", () => {
     }
   });
 
-  test("there is time to drain", () => {
+  test("has a grace period longer than the drain", () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(DRAIN_SECONDS);
     expect(Number.parseInt(cardea.stop_grace_period, 10)).toBeGreaterThan(DRAIN_SECONDS);
   });
 
-  test("readiness and life are asked for at their own paths", () => {
+  test("has readiness and liveness probes at their own paths", () => {
     expect(container.readinessProbe.httpGet.path).toBe("/readyz");
     expect([container.livenessProbe.httpGet.path, container.startupProbe.httpGet.path]).toEqual([
       "/healthz",
@@ -253,7 +253,7 @@ describe("where it runs", () => {
     ]);
   });
 
-  test("volumes and secrets are those that are declared, and a changed ConfigMap is seen", () => {
+  test("uses declared volumes and secrets, and reloads a changed ConfigMap", () => {
     const mounted = container.volumeMounts.map(({ name }) => name);
     expect(mounted.sort()).toEqual(pod.volumes.map(({ name }) => name).sort());
     expect(container.volumeMounts.filter(({ subPath }) => subPath !== undefined)).toEqual([]);
@@ -269,7 +269,7 @@ describe("where it runs", () => {
     }
   });
 
-  test("no secret stands in a file", () => {
+  test("has no secret in a file", () => {
     for (const text of [
       read("config/kubernetes.yaml"),
       read("config/compose.yaml"),

@@ -96,8 +96,8 @@ const metricOf = (series: string) =>
 const each = (look: (names: Names, where: string, expr: string) => readonly string[]): readonly string[] =>
   expressions.flatMap(([where, expr]) => look(namesIn(expr), where, expr));
 
-describe("what the dashboard and the alerts name", () => {
-  test("is a metric that a scrape shows", () => {
+describe("each name in the dashboard and the alerts", () => {
+  test("is a metric of a scrape", () => {
     const unknown = each(({ selectors }, where) =>
       selectors
         .filter(({ metric }) => metricOf(metric) === undefined)
@@ -118,7 +118,7 @@ describe("what the dashboard and the alerts name", () => {
     expect(unknown).toEqual([]);
   });
 
-  test("is an outcome that there is", () => {
+  test("is an existing outcome", () => {
     const outcomes = new Set(["ok", "tool_error", "input_required", ...Object.keys(ERRORS)]);
     const named = each(({ selectors }) =>
       selectors.flatMap(({ matchers }) =>
@@ -129,7 +129,7 @@ describe("what the dashboard and the alerts name", () => {
     expect(named.filter((outcome) => !outcomes.has(outcome))).toEqual([]);
   });
 
-  test("is rated where it counts up, and nowhere else", () => {
+  test("is under rate() where it is a counter, and nowhere else", () => {
     const wrong = each(({ selectors }, where) =>
       selectors
         .filter(({ metric, rated }) => {
@@ -153,19 +153,19 @@ describe("the dashboard", () => {
     expect(sources.filter((one) => JSON.stringify(one) !== JSON.stringify(source))).toEqual([]);
   });
 
-  test("has a fixed name, no id of an installation, and panels that are told apart", () => {
+  test("has a fixed uid, no id of an installation, and panels with distinct ids and titles", () => {
     expect([dashboard.uid, dashboard.id]).toEqual(["cardea-overview", null]);
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(panels.filter(({ fieldConfig }) => !fieldConfig?.defaults.unit)).toEqual([]);
   });
 
-  test("looks as far back as its own resolution needs", () => {
+  test("uses no fixed ranges in its expressions", () => {
     const fixed = panels.flatMap(({ targets = [] }) => targets).filter(({ expr }) => /\[\d/.test(expr));
     expect(fixed).toEqual([]);
   });
 
-  test("offers variables by labels that there are", () => {
+  test("has variables of existing labels", () => {
     for (const { definition } of dashboard.templating.list.slice(1)) {
       const [, selector = "", label = ""] = /^label_values\((.*), (\w+)\)$/.exec(definition ?? "") ?? [];
       const [{ metric, matchers } = { metric: "", matchers: [] }] = namesIn(selector).selectors;
@@ -176,16 +176,13 @@ describe("the dashboard", () => {
 });
 
 describe("an alert", () => {
-  test.each(rules)(
-    "$alert says how bad it is, what it is, and what to look at",
-    ({ labels, annotations }) => {
-      expect(["critical", "warning", "info"]).toContain(labels.severity);
-      expect(annotations.summary).not.toBe("");
-      expect(annotations.description).toMatch(/\.$/);
-    },
-  );
+  test.each(rules)("$alert has a severity, a summary and a description", ({ labels, annotations }) => {
+    expect(["critical", "warning", "info"]).toContain(labels.severity);
+    expect(annotations.summary).not.toBe("");
+    expect(annotations.description).toMatch(/\.$/);
+  });
 
-  test("speaks of labels that its expression leaves", () => {
+  test("uses only labels in its text that its expression keeps", () => {
     const wrong = rules.flatMap(({ alert, expr, annotations }) => {
       const { selectors, grouping } = namesIn(expr);
       const left =
@@ -201,7 +198,7 @@ describe("an alert", () => {
   });
 });
 
-test("the files of the provisioning are YAML, and Prometheus reads the rules that are there", () => {
+test("the provisioning files are valid YAML, and prometheus.yml loads the existing rules", () => {
   for (const path of ["dashboards/cardea.yaml", "datasources/prometheus.yaml"]) {
     expect(parse(read(`provisioning/${path}`))).toMatchObject({ apiVersion: 1 });
   }
@@ -209,8 +206,8 @@ test("the files of the provisioning are YAML, and Prometheus reads the rules tha
   expect(rule_files).toEqual(["cardea.rules.yml"]);
 });
 
-describe("the reader of expressions", () => {
-  test("finds metrics, labels and values, and takes no word of the language for one", () => {
+describe("the PromQL reader", () => {
+  test("finds metrics, labels and values, and no keyword as one of them", () => {
     const names = namesIn(
       'topk(10, sum by (le, a) (rate(x_bucket{b=~"p|q",c!=""}[$__rate_interval])) / on (d) y) or vector(0) > 0.5 and z[5m]',
     );
@@ -230,7 +227,7 @@ describe("the reader of expressions", () => {
   });
 });
 
-test("every alert stands on the page that says what to look at", () => {
+test("every alert is in docs/containers.md", () => {
   const page = readFileSync(inRepository("docs/containers.md"), "utf8");
   const named = [...page.matchAll(/`(Cardea\w+)`/g)].map(([, alert]) => alert);
   expect(new Set(named)).toEqual(new Set(rules.map(({ alert }) => alert)));

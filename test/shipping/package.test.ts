@@ -64,7 +64,7 @@ const lock = JSON.parse(readFileSync(inRepository("package-lock.json"), "utf8"))
 const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path !== "" && dev !== true);
 
 describe("the package", () => {
-  test("holds the program, its console, its schema and its pages, and nothing else", () => {
+  test("contains the program, its console, its schema and its pages, and nothing else", () => {
     const paths = packed.files.map(({ path }) => path);
     const program = filesOf("src").map(({ file }) => `dist/${file.replace(/\.ts$/, ".js")}`);
     const others = [
@@ -84,7 +84,7 @@ describe("the package", () => {
     expect(alien).toEqual([]);
   });
 
-  test("holds every page that its README links to", () => {
+  test("contains every page that its README links to", () => {
     const paths = packed.files.map(({ path }) => path);
     const links = [
       ...readFileSync(inRepository("README.md"), "utf8").matchAll(/\]\((?!https?:|#)([^)#\s]+)/g),
@@ -101,7 +101,7 @@ describe("the package", () => {
     expect(packed.unpackedSize).toBeLessThan(BUDGET.unpacked);
   });
 
-  test("is a program and promises no library", () => {
+  test("is a program without library exports", () => {
     expect(manifest.bin).toEqual({ cardea: "dist/main.js" });
     for (const promise of ["main", "module", "exports", "types", "browser"]) {
       expect(manifest).not.toHaveProperty(promise);
@@ -109,7 +109,7 @@ describe("the package", () => {
     expect(readFileSync(inRepository("dist/main.js"), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 
-  test("is as publint wants packages to be", async () => {
+  test("passes publint", async () => {
     const bytes = readFileSync(tarball);
     const content = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
     const { messages } = await publint({
@@ -120,8 +120,8 @@ describe("the package", () => {
   });
 });
 
-describe("what it depends on", () => {
-  test("is what it imports", () => {
+describe("its dependencies", () => {
+  test("are the packages that it imports", () => {
     const imported = importsOf("src")
       .filter(({ target }) => !target.endsWith(".ts") && !target.startsWith("node:"))
       .map(({ target }) => target.split("/", target.startsWith("@") ? 2 : 1).join("/"));
@@ -130,7 +130,7 @@ describe("what it depends on", () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([...expected].sort());
   });
 
-  test("is pinned to the version, and to the byte", () => {
+  test("are pinned to a version and an integrity hash", () => {
     const versions = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
     const loose = Object.entries(lock.packages).filter(
@@ -139,7 +139,7 @@ describe("what it depends on", () => {
     expect(loose).toEqual([]);
   });
 
-  test("is little, runs nothing when it is installed, and may be given on", () => {
+  test("are few, have no install scripts, and have permissive licenses", () => {
     expect(installed.length).toBeLessThanOrEqual(BUDGET.installedPackages);
     const running = installed.filter(([, { hasInstallScript }]) => hasInstallScript);
     const restricted = installed.filter(([, { license = "" }]) => !LICENCES.includes(license));
@@ -147,7 +147,7 @@ describe("what it depends on", () => {
   });
 });
 
-test("where nothing else of this project is, it says its version and makes a command a URL", async () => {
+test("an installed package alone prints its version and serves a stdio command at a URL", async () => {
   // As npm would lay it out, without asking the registry; `npm run pack:check` does it with npm.
   const home = join(folder, "somewhere");
   const main = join(home, "node_modules/cardea/dist/main.js");

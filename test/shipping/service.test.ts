@@ -28,22 +28,22 @@ describe("the systemd unit", () => {
   const unit = read("config/systemd/cardea.service");
   const settingOf = (key: string): string | undefined => new RegExp(`^${key}=(.*)$`, "m").exec(unit)?.[1];
 
-  test("gives the gateway time to drain, and its servers no signal before", () => {
+  test("gives the gateway time to drain, and sends its servers no signal before", () => {
     expect(Number(settingOf("TimeoutStopSec"))).toBeGreaterThan(25);
     expect(settingOf("KillMode")).toBe("mixed");
     expect(settingOf("ExecReload")).toBe("/bin/kill -HUP $MAINPID");
   });
 
-  test("does not start again what would end the same: wrong usage and a wrong config", () => {
+  test("does not restart after a usage error or an invalid config", () => {
     expect(settingOf("RestartPreventExitStatus")).toBe("2 78");
   });
 
-  test("allows what V8 needs: memory that is written and executed", () => {
+  test("allows writable executable memory, which V8 needs", () => {
     expect(settingOf("MemoryDenyWriteExecute")).toBeUndefined();
     expect(settingOf("SystemCallFilter")).toContain("@pkey");
   });
 
-  test.skipIf(!isInstalled("systemd-analyze", "--version"))("is one that systemd understands", () => {
+  test.skipIf(!isInstalled("systemd-analyze", "--version"))("is valid for systemd", () => {
     const file = join(temporaryFolder(), "cardea.service");
     // The program is not where the unit has it.
     writeFileSync(file, unit.replace("/usr/bin/node /opt/cardea/dist/main.js", "/bin/true"));
@@ -52,7 +52,7 @@ describe("the systemd unit", () => {
   });
 });
 
-test("the PodMonitor scrapes the port, with the token and under the job that the alerts name", () => {
+test("the PodMonitor scrapes the admin port with the token, under the job name of the alerts", () => {
   const monitor = parse(read("config/kubernetes-podmonitor.yaml")) as {
     readonly spec: {
       readonly jobLabel: string;
@@ -75,7 +75,7 @@ test("the PodMonitor scrapes the port, with the token and under the job that the
 describe("nginx", () => {
   const site = read("config/tls/nginx.conf");
 
-  test("buffers nothing, repeats nothing, and takes bodies as long as the gateway does", () => {
+  test("has no buffering, no retry, and the body limit of the gateway", () => {
     for (const line of [
       "proxy_buffering off",
       "proxy_next_upstream off",
@@ -86,7 +86,7 @@ describe("nginx", () => {
     expect(site).toMatch(/proxy_set_header Host \$host;/);
   });
 
-  test.skipIf(!isInstalled("nginx", "-v"))("passes each event on at once, over TLS", async () => {
+  test.skipIf(!isInstalled("nginx", "-v"))("forwards each event at once, over TLS", async () => {
     const folder = temporaryFolder();
     const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
     writeFileSync(key, KEY);
@@ -121,7 +121,7 @@ describe("nginx", () => {
   });
 });
 
-test.skipIf(!isInstalled("caddy", "version"))("Caddy understands its file", () => {
+test.skipIf(!isInstalled("caddy", "version"))("the Caddyfile is valid for Caddy", () => {
   const args = ["validate", "--adapter", "caddyfile", "--config", inRepository("config/tls/Caddyfile")];
   const home = temporaryFolder();
   const { status, stdout } = spawnSync("caddy", args, {

@@ -5,13 +5,13 @@ import { MonotonicMetrics, mergeMetrics } from "../../src/workers/merged-admin-p
 const one = (value: number, name = "cardea_requests_total", labels = '{server="a b"}'): string =>
   `# HELP ${name} Words.\n# TYPE ${name} counter\n${name}${labels} ${value}\n`;
 
-test("counts are added up by their labels, and said once", () => {
+test("counters are summed by their labels and printed once", () => {
   expect(mergeMetrics([one(2), one(3), one(1, "cardea_requests_total", '{server="c"}')])).toBe(
     '# HELP cardea_requests_total Words.\n# TYPE cardea_requests_total counter\ncardea_requests_total{server="a b"} 5\ncardea_requests_total{server="c"} 1\n',
   );
 });
 
-test("the buckets, the sum and the count of a histogram are added up", () => {
+test("the buckets, sum and count of a histogram are summed", () => {
   const text = `# HELP h Words.\n# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 2\nh_sum 1.5\nh_count 2\n`;
   expect(mergeMetrics([text, text])).toContain(
     'h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 4\nh_sum 3\nh_count 4\n',
@@ -28,15 +28,15 @@ test.each([
   ["cardea_sessions", 4, 3, 7],
   ["process_resident_memory_bytes", 1e8, 2e8, 3e8],
   ["nodejs_eventloop_lag_p99_seconds", 0.5, 0.1, 0.5],
-])("%s of %d and %d is %d", (name, a, b, together) => {
+])("the merged %s of %d and %d is %d", (name, a, b, together) => {
   expect(mergeMetrics([one(a, name), one(b, name)])).toContain(`{server="a b"} ${together}\n`);
 });
 
-test("a worker that has nothing of a kind yet takes nothing from the others", () => {
+test("a worker without samples of a metric does not change the sum of the others", () => {
   expect(mergeMetrics([one(2), one(1, "cardea_sessions")])).toContain(one(2).trim());
 });
 
-test("what real processes tell can be put together, and stays what a scraper reads", async () => {
+test("the metrics of real processes merge into valid Prometheus text", async () => {
   const [first, second] = [new Metrics({ version: "1" }), new Metrics({ version: "1" })];
   for (const metrics of [first, second]) {
     metrics.calls.callFinished({ method: "tools/call", server: "git", tool: "log", seconds: 0.03 }, "ok");
@@ -58,7 +58,7 @@ const calls = (count: number): string =>
   `# HELP calls_total Words.\n# TYPE calls_total counter\ncalls_total ${count}\n# HELP sessions Words.\n# TYPE sessions gauge\nsessions ${count}\n`;
 const valuesOf = (text: string): readonly string[] => text.split("\n").filter((line) => /^[a-z]/.test(line));
 
-test("the counts of a worker that died stay in the sum; what it held is gone", () => {
+test("counters of a dead worker stay in the sum; its gauges do not", () => {
   const metrics = new MonotonicMetrics();
   const second = { worker: 2, pid: 12, text: calls(1) };
   metrics.merged([{ worker: 1, pid: 11, text: calls(5) }, second], []);
@@ -69,7 +69,7 @@ test("the counts of a worker that died stay in the sum; what it held is gone", (
   expect(valuesOf(metrics.merged([next, second], []))).toEqual(["calls_total 8", "sessions 3"]);
 });
 
-test("a worker that does not answer is taken at its last word, so that no count goes back", () => {
+test("a worker that does not answer counts with its last metrics, so that no counter decreases", () => {
   const metrics = new MonotonicMetrics();
   metrics.merged([{ worker: 1, pid: 11, text: calls(5) }], []);
   const silent = { worker: 1, pid: 11, text: undefined };
@@ -80,7 +80,7 @@ test("a worker that does not answer is taken at its last word, so that no count 
   ]);
 });
 
-test("one that never said anything says nothing, and others are added", () => {
+test("a worker that never answered is left out of the sum", () => {
   const metrics = new MonotonicMetrics();
   const told = [{ worker: 1, pid: 11, text: undefined }];
   expect(valuesOf(metrics.merged(told, [calls(2), calls(3)]))).toEqual(["calls_total 5", "sessions 5"]);

@@ -86,16 +86,16 @@ test.each<[string, readonly (Fake | "lost")[], boolean, readonly string[]]>([
   ["all lack the same", [ready(false, "a"), ready(false, "a")], false, ["a"]],
   ["none answers", ["lost"], false, ["worker 1 does not answer"]],
   ["none runs yet", [{ answers: {}, ready: false }], false, ["worker 1 is starting"]],
-])("is ready or not when %s", async (_, fakes, isReady, reasons) => {
+])("/readyz merges readiness when %s", async (_, fakes, isReady, reasons) => {
   expect(await (await overviewOf(fakes)).readiness()).toEqual({ ready: isReady, reasons });
 });
 
-test("is not ready while it stops, and says so first", async () => {
+test("/readyz fails while the gateway stops, with that reason first", async () => {
   const overview = await overviewOf([ready(true, "b")], true);
   expect(await overview.readiness()).toEqual({ ready: false, reasons: ["the gateway is stopping", "b"] });
 });
 
-test("a server is in the worst of its states, and has the calls of all workers", async () => {
+test("a server has its worst state and the calls of all workers", async () => {
   const row = { name: "git", transport: "stdio", required: false };
   const well = { ...row, state: "ready", circuit: "closed", inFlight: 2, waiting: 1 };
   const ill = { ...row, state: "backoff", lastError: "it ended", circuit: "open", inFlight: 1, waiting: 0 };
@@ -110,7 +110,7 @@ test("a server is in the worst of its states, and has the calls of all workers",
   ]);
 });
 
-test("rows say which worker they come from, the newest first", async () => {
+test("rows name their worker, newest first", async () => {
   const at = (second: number) => ({ time: `2026-01-01T00:00:0${second}.000Z`, rule: `r${second}` });
   const overview = await overviewOf([
     { answers: { "/api/v1/decisions": [at(3), at(1)] } },
@@ -123,7 +123,7 @@ test("rows say which worker they come from, the newest first", async () => {
   ]);
 });
 
-test("what is the same everywhere is said by the first that answers", async () => {
+test("pages that are equal in all workers come from the first that answers", async () => {
   const overview = await overviewOf(["lost", { answers: { "/api/v1/catalog": { tools: [] } } }]);
   expect(await page(overview, "catalog")).toEqual({ tools: [] });
 });
@@ -145,7 +145,7 @@ test("the calls of a tool are those of all workers, counted since the last of th
   expect(await page(overview, "tokens")).toEqual(report([5, 0, undefined], 60));
 });
 
-test("the status is that of the first process, with the sums of all", async () => {
+test("the status page is that of the first process, with sums of all workers", async () => {
   const status = {
     version: "0",
     pid: 1,
@@ -168,7 +168,7 @@ test("the status is that of the first process, with the sums of all", async () =
   });
 });
 
-test("a question that makes no sense is the asker's mistake, and a page that nobody shows is a fault", async () => {
+test("an invalid query gets 400, and a page that no worker serves is an error", async () => {
   const answers = { "/api/v1/explain?args=x": new Refused(400, "name=… says which tool") };
   const overview = await overviewOf([{ answers }]);
   await expect(page(overview, "explain", "args=x")).rejects.toThrow(new BadQuery("name=… says which tool"));
@@ -178,7 +178,7 @@ test("a question that makes no sense is the asker's mistake, and a page that nob
   });
 });
 
-test("what every worker lacks is what the page lacks", async () => {
+test("a page lacks what every worker lacks", async () => {
   const answers = { "/api/v1/lists?kind=tools": new Refused(503, "required server a is not connected") };
   const overview = await overviewOf([{ answers }, { answers }]);
   await expect(page(overview, "lists", "kind=tools")).rejects.toMatchObject({
@@ -192,7 +192,7 @@ test.each([
   ["explain", "name=a__b", 5_000],
   ["explain", "name=a__b&wait=true", 600_000],
   ["lists", "kind=tools", 600_000],
-])("a worker may take its time for a page that waits: %s?%s", async (name, query, ms) => {
+])("a page that waits has a longer timeout for workers: %s?%s", async (name, query, ms) => {
   const limits = vi.spyOn(ClientRequest.prototype, "setTimeout");
   const overview = await overviewOf([{ answers: { [`/api/v1/${name}${query && `?${query}`}`]: {} } }]);
   await page(overview, name, query);
@@ -200,7 +200,7 @@ test.each([
   limits.mockRestore();
 });
 
-test("the request of a worker ends with the client", async () => {
+test("the request to a worker is cancelled when the client disconnects", async () => {
   const overview = await overviewOf([{ answers: { "/api/v1/lists?kind=tools": HANGS } }]);
   const client = new Stop();
   const asked = overview.pages.lists?.(new URLSearchParams("kind=tools"), client.signal);
@@ -208,7 +208,7 @@ test("the request of a worker ends with the client", async () => {
   await expect(asked).rejects.toThrow("no worker answers for lists");
 });
 
-test("the metrics are those of all workers, and of the first process", async () => {
+test("/metrics has the metrics of all workers and of the first process", async () => {
   const metrics = (count: number) => ({
     answers: { "/metrics": `# TYPE calls_total counter\ncalls_total ${count}\n` },
   });

@@ -70,7 +70,7 @@ async function until(come: () => boolean): Promise<void> {
 /** The next one of its number waits for its time, which may be now. */
 const nextIsDue = () => until(() => vi.getTimerCount() === 1);
 
-test("each gets its seat when it hears, and all are ready when every one is", async () => {
+test("each worker gets its identity when it listens, and the pool is ready when every worker is", async () => {
   const { workers, forked } = two();
   let url: string | undefined;
   void workers.start().then((said) => {
@@ -89,14 +89,14 @@ test("each gets its seat when it hears, and all are ready when every one is", as
   );
 });
 
-test("the first that ends before all are ready ends the start", async () => {
+test("the start fails when a worker exits before all are ready", async () => {
   const { workers, forked } = two();
   const started = workers.start();
   forked[1]?.ends(1);
   await expect(started).rejects.toThrow("worker 2 ended with code 1 before it was ready");
 });
 
-test("one that dies is started again at once, and ever later when it dies again and again", async () => {
+test("a worker that dies is restarted at once, then with growing backoff", async () => {
   const { workers, forked, cleared } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -117,7 +117,7 @@ test("one that dies is started again at once, and ever later when it dies again 
   }
 });
 
-test("one that lived long is started again at once", async () => {
+test("a worker that ran for long is restarted without backoff", async () => {
   const { workers, forked } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -130,7 +130,7 @@ test("one that lived long is started again at once", async () => {
   }
 });
 
-test("one of the first that misses a required server is not started again", async () => {
+test("a worker that misses a required server at the start is not restarted", async () => {
   const { workers, forked, gaveUp } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -141,7 +141,7 @@ test("one of the first that misses a required server is not started again", asyn
   expect(forked).toHaveLength(2);
 });
 
-test("one that misses a required server in the place of another is started again, while the others go on", async () => {
+test("a replacement worker that misses a required server is restarted, while the others keep running", async () => {
   const { workers, forked, gaveUp } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -155,7 +155,7 @@ test("one that misses a required server in the place of another is started again
   expect(gaveUp).toEqual([]);
 });
 
-test("one that cannot even be started is tried again", async () => {
+test("a failed spawn of a worker is retried", async () => {
   const { workers, forked } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -170,7 +170,7 @@ test("one that cannot even be started is tried again", async () => {
   expect(workers.status()[0]).toMatchObject({ worker: 1, ready: true, restarts: 2 });
 });
 
-test("one for which the system has no memory is tried again", async () => {
+test("a spawn that fails for lack of memory (ENOMEM) is retried", async () => {
   let memory = true;
   const { workers, forked } = two(() => memory);
   void workers.start();
@@ -186,14 +186,14 @@ test("one for which the system has no memory is tried again", async () => {
   expect(workers.status()[0]).toMatchObject({ restarts: 2 });
 });
 
-test("where none can be started the start fails", async () => {
+test("the start fails when no worker can be spawned", async () => {
   // Both are cleared up after at the same time, and whichever is done first is named.
   await expect(two(() => false).workers.start()).rejects.toThrow(
     /^worker [12] ended with spawn ENOMEM before/,
   );
 });
 
-test("one that fails at something while it runs is left alone", () => {
+test("a send error (EPIPE) to a running worker does not restart it", () => {
   const { workers, forked } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -201,7 +201,7 @@ test("one that fails at something while it runs is left alone", () => {
   expect(workers.status()[0]).toMatchObject({ ready: true, restarts: 0 });
 });
 
-test("all are told to stop, and nobody is started again meanwhile", async () => {
+test("a stop is sent to all workers, and none is restarted during it", async () => {
   const { workers, forked } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -226,7 +226,7 @@ test("all are told to stop, and nobody is started again meanwhile", async () => 
 test.each([
   ["drains", false, 45_000],
   ["stops at once", true, 900],
-])("one that does not end when everything %s is killed", async (_, immediate, afterMs) => {
+])("a worker that does not exit when the pool %s is killed", async (_, immediate, afterMs) => {
   const { workers, forked } = two();
   void workers.start();
   for (const worker of forked) worker.getsReady();
@@ -242,7 +242,7 @@ test.each([
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("one that begins to hear when everything stops is told so", () => {
+test("a worker that connects during a stop gets the stop message", () => {
   const { workers, forked } = two();
   void workers.start();
   void workers.stop(false);
@@ -250,7 +250,7 @@ test("one that begins to hear when everything stops is told so", () => {
   expect(forked[0]?.heard.at(-1)).toEqual({ kind: "stop", immediate: false });
 });
 
-test("a wish to read the config again reaches all", () => {
+test("a reload is sent to all workers", () => {
   const { workers, forked } = two();
   void workers.start();
   workers.reload();

@@ -90,7 +90,7 @@ beforeAll(async () => {
 });
 
 describe("sessions", () => {
-  test("are served whichever connection a request comes on, and are spread over the workers", async () => {
+  test("are served on any connection, and are spread over the workers", async () => {
     const sessions = async () => ((await shared.page("sessions")) as readonly unknown[]).length;
     const counts = async () => {
       const metrics = await shared.metrics();
@@ -123,7 +123,7 @@ describe("sessions", () => {
     expect(statuses).toEqual(Array.from({ length: 16 }, () => 404));
   });
 
-  test("hear their events and are asked their questions across workers", async () => {
+  test("get their events and questions across workers", async () => {
     const answers = await times(12, async (at) => {
       const host = await legacyHost(shared.url, FORMS);
       const call = { name: "old__test_elicitation", arguments: { message: `who is ${at}?` } };
@@ -135,7 +135,7 @@ describe("sessions", () => {
     );
   });
 
-  test("do not exist under the number of another worker, or of one that there is not", async () => {
+  test("do not exist under the prefix of another or an unknown worker", async () => {
     const { session } = await legacyHost(shared.url);
     const [number, ...rest] = String(session).split("-");
     for (const other of [number === "1" ? "2" : "1", "3", "0", ""]) {
@@ -149,7 +149,7 @@ describe("sessions", () => {
     }
   });
 
-  test("of the transport of 2024-11-05 take what is sent to them on any connection", async () => {
+  test("of the HTTP+SSE transport of 2024-11-05 accept messages on any connection", async () => {
     const said = await times(6, async (at) => {
       const hangUp = new AbortController();
       const heard: string[] = [];
@@ -181,7 +181,7 @@ describe("sessions", () => {
     expect(said).toHaveLength(6);
   });
 
-  test("are checked by the worker that has them as if their host had come to it", async () => {
+  test("are authenticated by the worker that owns them, also for forwarded requests", async () => {
     const hosts = await times(4, () => legacyHost(shared.url));
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const { host } = new URL(shared.url);
@@ -220,7 +220,7 @@ describe("hosts without sessions", () => {
     expect(asked() - before).toBe(12);
   });
 
-  test("cannot make another worker open a state, nor use an approval twice", async () => {
+  test("cannot use a requestState at another worker, nor an approval twice", async () => {
     const call = { name: "asks__echo", arguments: { value: "approved" } };
     const { inputRequests = {}, requestState = "" } = roundIn(await callModern(shared.url, call));
     const inputResponses = Object.fromEntries(
@@ -239,7 +239,7 @@ describe("hosts without sessions", () => {
 describe("a worker that dies", () => {
   const ownGateway = (): Promise<Served> => serveByTwo({ mcpServers: { one: one.entry, old: old.entry } });
 
-  test("takes its own sessions with it and is started again, while the others go on", async () => {
+  test("loses its own sessions and is restarted, while the others keep running", async () => {
     const served = await ownGateway();
     const hosts = await times(8, () => legacyHost(served.url));
     const [first] = await workersOf(served);
@@ -260,7 +260,7 @@ describe("a worker that dies", () => {
     expect((await fetch(`${served.admin}/readyz`)).status).toBe(200);
   });
 
-  test("is said to be missing, and what belongs to it is refused with a word on when to come again", async () => {
+  test("has retries of its parked calls answered with outcome_unknown by its replacement", async () => {
     const served = await ownGateway();
     const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
     const before = asked();
@@ -279,7 +279,7 @@ describe("a worker that dies", () => {
     expect(asked() - before).toBe(1);
   });
 
-  test("dies with the first process", async () => {
+  test("exits with the first process", async () => {
     const served = await ownGateway();
     const workers = await workersOf(served);
     await served.process.stop("SIGKILL");
@@ -289,7 +289,7 @@ describe("a worker that dies", () => {
 });
 
 describe("starting and stopping", () => {
-  test("a signal to all processes is one wish: calls finish, and no process is left behind", async () => {
+  test("a signal to all processes is one drain: calls finish, and no process is left", async () => {
     const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
     const workers = await workersOf(served);
     const folder = mkdtempSync(join(tmpdir(), "cardea-work-"));
@@ -316,7 +316,7 @@ describe("starting and stopping", () => {
     for (const { pid } of workers) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
-  test("a port that is taken, and a server that is required and missing, end it with their codes", async () => {
+  test("a port in use, and a missing required server, exit with their codes", async () => {
     const exitOf = async (started: Started) => ({ ...(await started.exited), words: started.stderr() });
     const taken = await exitOf(startTwo({ mcpServers: {} }, new URL(shared.url).port));
     expect(taken).toMatchObject({ code: 1, words: expect.stringContaining("EADDRINUSE") as string });

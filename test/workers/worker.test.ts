@@ -36,20 +36,20 @@ async function hasCome(wish: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([wish, later])) !== "later";
 }
 
-test("says that it hears, takes its seat, and tells where hosts are answered", async () => {
+test("a worker reports that it listens, takes its identity, and reports its URLs", async () => {
   const { process, worker } = await seated();
   expect([worker.identity, worker.listen]).toEqual([identity, LISTEN]);
   worker.announce("http://here/mcp");
   expect(process.said).toEqual([{ kind: "connected" }, { kind: "ready", url: "http://here/mcp" }]);
 });
 
-test("a process that nobody has started as a worker is none", async () => {
+test("a process that was not forked as a worker is no worker", async () => {
   const process = new FakeProcess();
   expect(await joinWorkers({ env: {}, send: () => {}, on: () => {} })).toBeUndefined();
   expect(await joinWorkers({ env: process.env, on: () => {} })).toBeUndefined();
 });
 
-test("a signal and the first process's word are one wish to stop; only a second word makes it stop at once", async () => {
+test("a signal and the stop message of the first process are one drain; only a second message stops at once", async () => {
   const { process, worker } = await seated();
   const [drain, atOnce] = [worker.signals.next(), worker.signals.next()];
   expect(await hasCome(drain)).toBe(false);
@@ -63,13 +63,13 @@ test("a signal and the first process's word are one wish to stop; only a second 
   expect(await hasCome(atOnce)).toBe(true);
 });
 
-test("a word to stop at once is both wishes", async () => {
+test("a message to stop at once replaces both signals", async () => {
   const { process, worker } = await seated();
   process.hears({ kind: "stop", immediate: true });
   expect(await hasCome(Promise.all([worker.signals.next(), worker.signals.next()]))).toBe(true);
 });
 
-test("the config is read again at the first process's word, and not at a hangup of its own", async () => {
+test("a worker reloads at the message of the first process, and not at its own SIGHUP", async () => {
   const { process, worker } = await seated();
   let reads = 0;
   const unfollow = worker.signals.onHangup(() => {

@@ -71,14 +71,14 @@ describe("arguments", () => {
     expect(calls).toEqual([]);
   });
 
-  test("that fit go on as they are, the very same object", async () => {
+  test("that are valid are forwarded as the same object", async () => {
     const { handle, calls } = checked({ arguments: true });
     const call = query({ sql: "select 1", limit: 5 });
     expect(refusalIn(await handle(call))).toBeUndefined();
     expect(calls[0]).toBe(call);
   });
 
-  test("are not looked at where nobody asked for it, and not for what is no tool", async () => {
+  test("are not validated without the setting, and not for other requests than tool calls", async () => {
     const { handle, calls } = checked({ arguments: true });
     await checked({ results: true }).handle(query({ sql: 1 }));
     await handle(query({ sql: 1 }, { method: "completion/complete" }));
@@ -87,7 +87,7 @@ describe("arguments", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("are checked again for each round, against what the tool asks for then", async () => {
+  test("are validated in each round, against the tool's schema at that time", async () => {
     const { handle, calls } = checked({ arguments: true });
     const inputResponses = { responses: {}, state: { server: "s" } };
     expect(refusalIn(await handle(query({ sql: "x" }, { inputResponses })))).toBeUndefined();
@@ -95,7 +95,7 @@ describe("arguments", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("may be so long and no longer", async () => {
+  test("have a size limit", async () => {
     const { handle, calls } = checked({ maxArgumentBytes: 20 });
     expect(refusalIn(await handle(query({ sql: "12345678" })))?.code).toBeUndefined();
     expect(refusalIn(await handle(query({ sql: "ééééééé" })))).toEqual({
@@ -105,7 +105,7 @@ describe("arguments", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("that would take too long to check are refused", async () => {
+  test("that take too many validation steps are refused", async () => {
     const item = { ...ITEM, inputSchema: { properties: { a: { uniqueItems: true } } } };
     const { handle, calls } = checked({ arguments: true });
     const args = { a: Array.from({ length: 100_000 }, (_, at) => [at]) };
@@ -121,7 +121,7 @@ describe("results", () => {
     [{ structuredContent: {} }, 'needs a member "rows"'],
     [{ structuredContent: [] }, "must be object"],
     [{}, "it has no structuredContent"],
-  ])("with %j are withheld, and it is said that the tool was run", async (more, why) => {
+  ])("with %j are withheld, and the error says that the tool has run", async (more, why) => {
     const { handle, calls } = checked(wanted, () => textResult("s3cret", { ...more }));
     const reply = await handle(query({ sql: "x" }));
     expect(refusalIn(reply)).toEqual({
@@ -132,7 +132,7 @@ describe("results", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("that fit come back untouched, bytes and all", async () => {
+  test("that are valid are forwarded byte for byte", async () => {
     const answer = rawResult('{"content":[], "structuredContent":{"rows":1.0},"x":1}');
     const { handle } = checked(wanted, () => answer);
     const reply = await handle(query({ sql: "x" }));
@@ -152,7 +152,7 @@ describe("results", () => {
     ],
     ["a task that is not done", rawResult('{"status":"working"}'), { method: "tasks/get" }],
     ["what is no tool's", rawResult('{"contents":[]}'), { method: "resources/read" }],
-  ])("that are %s are not held against the schema", async (_, reply, over) => {
+  ])("that are %s are not validated", async (_, reply, over) => {
     const { handle } = checked(wanted, () => reply);
     expect(await handle(query({ sql: "x" }, over))).toBe(reply);
   });
@@ -160,12 +160,12 @@ describe("results", () => {
   test.each<[string, string]>([
     ["tasks/result", '{"structuredContent":{"rows":"x"}}'],
     ["tasks/get", '{"status":"completed","result":{"structuredContent":{"rows":"x"}}}'],
-  ])("of a task are checked when %s hands them out", async (method, text) => {
+  ])("of a task are validated when %s returns them", async (method, text) => {
     const { handle } = checked(wanted, () => rawResult(text));
     expect(refusalIn(await handle(query({}, { method })))?.code).toBe("denied");
   });
 
-  test("may be so long and no longer, whatever was asked for", async () => {
+  test("have a size limit, whatever the settings", async () => {
     const { handle } = checked({ maxResultBytes: 40 }, ({ params }) => textResult(String(params.n)));
     const read = (n: string) => handle(query({}, { method: "resources/read", params: { n } }));
     expect(refusalIn(await read("a"))).toBeUndefined();
@@ -175,7 +175,7 @@ describe("results", () => {
     });
   });
 
-  test("of a tool that promises nothing are not parsed", async () => {
+  test("of a tool without an output schema are not parsed", async () => {
     const { outputSchema: _, ...plain } = ITEM;
     const answer = rawResult("no JSON at all");
     const { handle } = checked(wanted, () => answer);
@@ -183,7 +183,7 @@ describe("results", () => {
   });
 });
 
-test("what of a schema cannot be checked is told once for each definition of a tool", async () => {
+test("an unsupported part of a schema is logged once for each tool definition", async () => {
   const item = { ...ITEM, inputSchema: { properties: { a: { pattern: "(?<!x)y" } } } };
   const { handle, warn } = checked({ arguments: true });
   await Promise.all([handle(query({ a: "y" }, {}, item)), handle(query({ a: "y" }, {}, item))]);

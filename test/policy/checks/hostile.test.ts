@@ -101,7 +101,7 @@ const CASES: Readonly<Record<string, readonly [schema: unknown, value: unknown]>
   "names of many members": [{ propertyNames: { pattern: "^[a-z]+$" } }, named(50_000, () => 1)],
 };
 
-describe("nobody else has to wait for", () => {
+describe("other calls do not wait for", () => {
   test.each(Object.entries(CASES))("%s", async (_, [schema, value]) => {
     let result = "";
     const held = await mostStepsInATurn(async () => {
@@ -130,7 +130,7 @@ async function heldBy(servers: number): Promise<number> {
   return held;
 }
 
-test("nobody else has to wait for a hundred hostile servers that answer at once", async () => {
+test("other calls do not wait for a hundred hostile servers with concurrent responses", async () => {
   const one = await heldBy(1);
   expect(await heldBy(100)).toBeLessThan(1.5 * one);
 });

@@ -8,7 +8,7 @@ import { ToolSchemas } from "../../../src/policy/schema-checks.js";
 const times = <T>(count: number, make: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));
 
-test("two hundred schemas with large patterns are compiled one pattern at a time", async () => {
+test("compilation of two hundred schemas with large patterns yields after each pattern", async () => {
   const schemas = new ToolSchemas(SILENT);
   let most = 0;
   let compiled = 0;

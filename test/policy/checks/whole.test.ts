@@ -70,7 +70,7 @@ async function call(args: JsonObject): Promise<unknown> {
   return objectAt(objectAt(reply.result.object, "_meta"), "cardea/refusal")?.code ?? "done";
 }
 
-test("the server gets what rules and checks have seen, with what the config gives", async () => {
+test("the server gets the arguments that rules and checks evaluated, with the fixed arguments of the config", async () => {
   const before = received.length;
   expect(await call({ sql: "select 1" })).toBe("done");
   expect(await call({ sql: "select 2", limit: 5, dsn: "postgres://primary" })).toBe("done");
@@ -80,7 +80,7 @@ test("the server gets what rules and checks have seen, with what the config give
   ]);
 });
 
-test("hosts are shown what is left to them", async () => {
+test("hosts see the schema without fixed arguments", async () => {
   const [{ item } = { item: {} }] = await gateway.lists("tools");
   expect(item).toMatchObject({
     name: "db__query",
@@ -89,7 +89,7 @@ test("hosts are shown what is left to them", async () => {
   expect(JSON.stringify(item)).not.toContain("dsn");
 });
 
-test("arguments that do not match reach no server, and are refused before any rule", async () => {
+test("invalid arguments reach no server, and are refused before any rule is evaluated", async () => {
   const before = received.length;
   expect(await call({ sql: "drop", limit: 1000 })).toBe("bad_request");
   expect(await call({ sql: "drop" })).toBe("denied");
@@ -101,7 +101,7 @@ test("arguments that do not match reach no server, and are refused before any ru
   rows = 1;
 });
 
-test("all of it can be asked for beforehand", async () => {
+test("explain evaluates checks and rules without a call", async () => {
   const supposed = { name: "db__query", as: "ann", scopes: [] };
   const before = received.length;
   expect(await gateway.explain({ ...supposed, args: { sql: "drop", limit: 1000 } })).toMatchObject({
@@ -118,7 +118,7 @@ test("all of it can be asked for beforehand", async () => {
   expect(received.length).toBe(before);
 });
 
-test("a reload changes the checks, and restarts no server", async () => {
+test("a reload changes the checks and restarts no server", async () => {
   await gateway.reload(configWith({ maxResultBytes: 20 }));
   expect(await call({ sql: "select 4", limit: 1000 })).toBe("denied");
   expect(received.at(-1)?.params.arguments).toMatchObject({ limit: 1000 });

@@ -218,7 +218,7 @@ async function openSession(protocolVersion: string): Promise<Readonly<Record<str
   return headers;
 }
 
-test(`whatever a server receives was judged as it is, for ${RUNS} requests`, {
+test(`the policy evaluates exactly what a server receives, for ${RUNS} requests`, {
   timeout: 600_000,
 }, async () => {
   const [tools, resources] = await Promise.all([gateway.lists("tools"), gateway.lists("resources")]);

@@ -121,7 +121,7 @@ async function throughPipe(lines: readonly string[]): Promise<void> {
   await done;
 }
 
-test(`what arrives is read as nothing that a rule forbids by Go, Python and Node, for ${RUNS} requests`, {
+test(`Go, Python and Node read no forwarded request as one that a rule denies, for ${RUNS} requests`, {
   timeout: 1_800_000,
 }, async () => {
   const session = await post(JSON.stringify(INITIALIZE), {});

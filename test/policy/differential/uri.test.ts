@@ -235,7 +235,7 @@ beforeAll(async () => {
   }
 }, 3_600_000);
 
-test(`of ${RUNS} requests that write their URIs oddly some reach their servers, and so do plain ones`, () => {
+test(`of ${RUNS} requests with unusual URI spellings some reach their servers, and so do all plain ones`, () => {
   // Requests that reach nobody would prove nothing.
   expect(calls).toBeGreaterThan(RUNS / 10);
   for (const [name, uris] of reached) {
@@ -245,7 +245,7 @@ test(`of ${RUNS} requests that write their URIs oddly some reach their servers, 
 });
 
 test.each(READERS.map((reader) => reader()))(
-  "no URI that reached a server leads $name to what a rule forbids",
+  "no forwarded URI is read by $name as one that a rule denies",
   {
     timeout: 600_000,
   },
