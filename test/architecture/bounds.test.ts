@@ -210,7 +210,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
 };
 
 const page = readFileSync(inRepository("ARCHITECTURE.md"), "utf8");
-const section = page.slice(page.indexOf("## State, lifetimes, limits"), page.indexOf("## When there is too much"));
+const section = page.slice(
+  page.indexOf("## State, lifetimes, limits"),
+  page.indexOf("## When there is too much"),
+);
 const rows = [...section.matchAll(/^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$/gm)]
   .map(([, state = "", owners = "", , most = ""]) => ({
     state,
