@@ -281,9 +281,6 @@ describe("call", () => {
     expect(shell.said.at(-1)).toBe("error: open /x: no such file");
   });
 
-  test("prints an error as JSON when asked", async () => {
-
-/*CHECK*/
   test("prints an error as JSON with --json", async () => {
     const shell = shellWith({
       call: answering({ kind: "error", error: { code: 5, message: "m", data: {} } }),
