@@ -54,7 +54,7 @@ export async function list(
   const principal = principalFromFlags(flags, shell.env);
   const as = isHost(principal) ? undefined : principal;
   const query = { as, at: flags.at, all: flags.all };
-  return withGateway({ flags, shell }, async (gateway, log, config) => {
+  return withGateway({ flags, shell, startsAll: true }, async (gateway, log, config) => {
     const unknown =
       as === undefined || config === undefined ? undefined : unknownPrincipal(as.as, config.auth);
     if (unknown !== undefined) log.warn({}, unknown);

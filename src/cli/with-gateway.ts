@@ -29,6 +29,8 @@ type Work = (gateway: AskableGateway, log: Log, config: Config | undefined) => P
 interface WithGatewayOptions {
   readonly flags: ConfigFlags & AskFlags;
   readonly shell: CommandContext;
+  /** Whether all servers of an own gateway are started, also those whose lists are kept. Default: false. */
+  readonly startsAll?: boolean;
   /** Whether the command calls a tool, which not every running gateway does for it. Default: false. */
   readonly calls?: boolean;
 }
@@ -63,13 +65,19 @@ export async function withGateway(options: WithGatewayOptions, work: Work): Prom
   }
   const quiet = await shell.openLog({ quiet: true });
   quiet.addSecrets(secretsOf(opened.loaded));
-  const gateway = await shell.createGateway(config, quiet);
+  const gateway = await shell.createGateway(options.startsAll === true ? startingAll(config) : config, quiet);
   try {
     return await guarded(log, shell, () => work(gateway, log, config));
   } finally {
     await withTimeout(SHUTDOWN_MS, settle(gateway.stop({ immediate: true })));
   }
 }
+
+/** The config with servers that start with the gateway, so that it learns what they list now. */
+const startingAll = (config: Config): Config => ({
+  ...config,
+  servers: config.servers.map((server) => ({ ...server, start: "eager" as const })),
+});
 
 const trimmed = (url: string): string => url.replace(/\/+$/, "");
 

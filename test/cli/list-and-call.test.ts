@@ -20,6 +20,19 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const shellWith = (gateway: Partial<Gateway>, env = {}) => fakeShell({ cwd: folder, env, gateway });
 
+test("list starts every server, and call those that it needs", async () => {
+  const startsOf = async (...argv: readonly string[]) => {
+    const shell = shellWith({
+      lists: async () => [],
+      call: async () => ({ kind: "result", result: Payload.ofObject({ content: [] }) }),
+    });
+    await runCommandLine(argv, shell);
+    return shell.configs.map(({ servers }) => servers.map(({ start }) => start));
+  };
+  expect(await startsOf("list")).toEqual([["eager"]]);
+  expect(await startsOf("call", "a__b")).toEqual([["demand"]]);
+});
+
 describe("list", () => {
   const lists: Gateway["lists"] = async (kind) => {
     switch (kind) {
