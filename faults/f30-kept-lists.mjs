@@ -13,7 +13,7 @@ import { stdioServer } from "./support/servers.mjs";
 const WRITER = fileURLToPath(new URL("support/list-writer.mjs", import.meta.url));
 
 /** In one folder for all runs: each has a config in another one, which is the folder of its servers otherwise. */
-const serverIn = ({ folder }, args = []) => stdioServer(args, { cwd: folder });
+const serverIn = ({ folder }, args = []) => stdioServer(args, { cwd: folder, start: "eager" });
 const toolsOf = async ({ url }) => (await new Host(url, "modern").list("tools")).map(({ name }) => name);
 const aboutLists = (gateway) =>
   gateway.log().filter(({ level, msg }) => level === "warn" && / lists /.test(` ${msg} `));

@@ -53,8 +53,9 @@ async function learnedOnce(
   learn: (servers: object) => Promise<void>,
 ): Promise<{ servers: object; close(): void }> {
   const late = await gatedServer();
-  // The folder is that of the config otherwise, and each run has another one.
-  const servers = { good: { ...fixtureCommand("legacy"), cwd: home }, late: { ...late.entry, cwd: home } };
+  // The folder is that of the config otherwise, and each run has another one. On demand they would not run at the same time.
+  const rest = { cwd: home, start: "eager" };
+  const servers = { good: { ...fixtureCommand("legacy"), ...rest }, late: { ...late.entry, ...rest } };
   await Promise.all([learn(servers), late.open()]);
   late.shut();
   return { servers, close: late.close };
