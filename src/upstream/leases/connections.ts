@@ -24,6 +24,7 @@ import {
   requestListScope,
   SESSION_LIST_SCOPE,
 } from "./lease.js";
+import { RivalCopies } from "./rival-copies.js";
 import { SessionChoice } from "./session-choice.js";
 import { ClientSubscriptions, ConnectionSubscriptions, type UpstreamEvents } from "./upstream-events.js";
 
@@ -56,6 +57,7 @@ export class Connections {
   #facts: ServerFacts | undefined;
   #era: Connected["era"] | undefined;
   #wasConnected = false;
+  readonly #copies = new RivalCopies(() => this.#warnOfRivals());
 
   /** Opens nothing yet. */
   constructor(server: ServerConfig, settings: UpstreamSettings, events: UpstreamEvents) {
@@ -332,20 +334,34 @@ export class Connections {
   #supervise(leaseKey: LeaseKey | undefined, after: Promise<void>): Supervisor {
     const { log, lifecycle, observers } = this.#settings;
     const subscriptions = leaseKey?.subscriptions ?? this.#sharedSubscriptions;
-    return new Supervisor(
+    const supervisor: Supervisor = new Supervisor(
       {
         server: this.#server.name,
         log,
         random: lifecycle.random,
         allowsEarlyRetry: this.#server.transport.kind !== "stdio",
         keepOpen: () => subscriptions.size > 0 || (leaseKey === undefined && this.#keepsSharedOpen()),
-        open: (signal) => this.#connect(leaseKey, signal),
+        open: (signal) => {
+          this.#copies.started(supervisor);
+          return this.#connect(leaseKey, signal);
+        },
         onOpen: (connected) => this.#opened(leaseKey, subscriptions, connected),
-        onUnavailable: (cause) => this.#events.unavailable(leaseKey, cause),
+        onUnavailable: (cause) => {
+          this.#copies.ended(supervisor);
+          this.#events.unavailable(leaseKey, cause);
+        },
         onRestart: observers.onRestart,
       },
       after,
     );
+    return supervisor;
+  }
+
+  #warnOfRivals(): void {
+    const { name: server, transport, lease } = this.#server;
+    if (transport.kind !== "stdio" || lease === "shared") return;
+    const sentence = `only one process of ${server} can run: each new one ends another, or ends itself; set mcpServers.${server}.lease to "shared", so that all hosts use one`;
+    this.#settings.log.warn({ server }, sentence);
   }
 
   #opened(
