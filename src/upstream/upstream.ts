@@ -179,7 +179,7 @@ class SupervisedUpstream implements StartableUpstream {
     const { supervisor, connected } = await connections.connectionFor(client, signal);
     if (client !== undefined && connected.era === "modern") this.#events.addListScope(this.listScope(client));
     try {
-      const list = await connected.connection.list(kind, signal, client);
+      const list = await supervisor.duringList(() => connected.connection.list(kind, signal, client));
       const { instance } = connected.connection.facts;
       if (instance === undefined) return list;
       return { ...list, items: filterLoopedItems(instance, this.#settings.gateway.instance, list.items) };

@@ -247,6 +247,42 @@ describe("a server on demand that was never met", () => {
     expect(upstream.facts).toBeDefined();
   });
 
+  test("does not end while one of its lists is still being loaded, however slow", async () => {
+    let answer = (): void => {};
+    const server = legacyOrModern(legacyServer()).on(
+      "tools/list",
+      () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ tools: [] });
+        }),
+    );
+    const { upstream } = await meet(server, { start: "demand" });
+    const list = upstream.list("tools", undefined, never());
+    await vi.advanceTimersByTimeAsync(4 * LINGER_MS);
+    expect(open(server)).toEqual([0]);
+    answer();
+    expect((await list).items).toEqual([]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(open(server)).toEqual([]);
+  });
+
+  test("is not replaced by a host's own process while its lists are being loaded", async () => {
+    let answer = (): void => {};
+    const server = echoing().on(
+      "tools/list",
+      () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ tools: [] });
+        }),
+    );
+    const { upstream } = await meet(server, { start: "demand" });
+    const list = upstream.list("tools", undefined, never());
+    await settled();
+    await channelOf(upstream, session());
+    answer();
+    expect((await list).items).toEqual([]);
+  });
+
   test("goes on for a call that comes meanwhile", async () => {
     const { server, upstream } = await meet(echoing(), { start: "demand" });
     await vi.advanceTimersByTimeAsync(3_000);

@@ -9,7 +9,7 @@ const INTERVAL_SHARE = 0.1;
 
 /** One connection, and what keeps it open. */
 export interface IdleTimerSettings {
-  readonly supervisor: Pick<Supervisor, "current" | "isConnecting">;
+  readonly supervisor: Pick<Supervisor, "current" | "isConnecting" | "isListing">;
   readonly use: ConnectionUse;
   /** Whether a subscription or a task keeps it open. */
   readonly isHeld: () => boolean;
@@ -63,7 +63,7 @@ export class IdleTimer {
   /** Undefined while it is needed. */
   #endsAt(): number | undefined {
     const { supervisor, use, isHeld } = this.#settings;
-    if (supervisor.isConnecting || isHeld()) return undefined;
+    if (supervisor.isConnecting || supervisor.isListing || isHeld()) return undefined;
     const { current } = supervisor;
     const idleSince = current === undefined ? this.#startedAt : current.connection.idleSince;
     if (idleSince === undefined) return undefined;

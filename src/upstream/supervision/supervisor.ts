@@ -45,6 +45,7 @@ export class Supervisor {
   /** The last cause that was logged as a warning; reset when the connection is open again. */
   #lastWarning: string | undefined;
   #open: OpenConnection | undefined;
+  #lists = 0;
   #attempt: Promise<Connected> | undefined;
   /** The end of the previous connection; the next one waits for it, so that there are never two processes. */
   #closing: Promise<void>;
@@ -87,6 +88,21 @@ export class Supervisor {
     if (isDue && this.#attempt === undefined) this.#connect().catch(ignore);
   }
 
+  /** Whether a list is being loaded over the connection, which does not count as a call. */
+  get isListing(): boolean {
+    return this.#lists > 0;
+  }
+
+  /** Runs `load`, which loads a list over the open connection; until then it is not ended for lack of use. */
+  async duringList<T>(load: () => Promise<T>): Promise<T> {
+    this.#lists += 1;
+    try {
+      return await load();
+    } finally {
+      this.#lists -= 1;
+    }
+  }
+
   /** Leaves the first attempt to the first use. */
   startIdle(): void {
     if (this.#state === "starting" && this.#attempt === undefined) this.#state = "idle";
@@ -94,11 +110,11 @@ export class Supervisor {
 
   /**
    * Ends the open connection until the next use, which waits for that end; `why` is for the log. False where none is
-   * open, or a call is running on it.
+   * open, or a call or a list is running on it.
    */
   rest(why: string): boolean {
     const open = this.#open;
-    if (open === undefined || open.connection.idleSince === undefined) return false;
+    if (open === undefined || this.isListing || open.connection.idleSince === undefined) return false;
     const { server, log } = this.#settings;
     this.#open = undefined;
     open.health.stop();
