@@ -5,7 +5,6 @@ const order = process.env.CARDEA_ORDER;
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/fresh-state.ts"],
     // These only end what hangs: the machine may be slow, or busy with something else.
     testTimeout: 600_000,
@@ -14,7 +13,7 @@ export default defineConfig({
     maxWorkers: 2,
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     projects: [
-      { extends: true, test: { name: "all" } },
+      { extends: true, test: { name: "all", include: ["test/**/*.test.ts"] } },
       {
         extends: true,
         test: {
