@@ -1,9 +1,8 @@
 /** How are the tools of one client's view searched? In one index for all clients that see parts of the same list. */
 import type { ServerFacts } from "../core/upstream.js";
 import { stringAt } from "../wire/json.js";
-import { buildToolIndex } from "./search/build-index.js";
 import type { ToolIndex, ToolView } from "./search/tool-index.js";
-import type { SearchableServer } from "./search/tool-text.js";
+import type { SearchableServer, SearchableTool } from "./search/tool-text.js";
 import type { ExposedItem, Snapshot } from "./view.js";
 
 /** What is searched for. */
@@ -116,7 +115,7 @@ export class ToolSearch {
       server: serverOf(route.upstream),
       tool: item,
     }));
-    const index = buildToolIndex(tools, { signal: abort.signal });
+    const index = buildIndex(tools, abort.signal);
     const job: BuildJob = { index, abort, waiting: 0 };
     const done = (): void => {
       if (this.#running === job) this.#running = undefined;
@@ -126,6 +125,13 @@ export class ToolSearch {
     this.#jobs.set(whole, job);
     return job;
   }
+}
+
+/** Loads the code of the index with the first one: a gateway without searches starts without it. */
+async function buildIndex(tools: readonly SearchableTool[], signal: AbortSignal): Promise<ToolIndex> {
+  const { buildToolIndex } = await import("./search/build-index.js");
+  signal.throwIfAborted();
+  return buildToolIndex(tools, { signal });
 }
 
 /** What the index knows of a server, by what it last said of itself. */
