@@ -146,8 +146,11 @@ try {
   for (const folder of folders)
     rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
+const LEGEND = `ms: from the ready line; of the second host from its connection; of the last row from the moment that both hosts have
+left. mcp-hub starts all servers at each start, and its first list is empty until they are there. mcp-proxy takes one server.`;
 const text = [
   `${circumstances("npm run bench:economy")}; \`idleTimeout\` ${idle.text}.`,
+  LEGEND,
   usage.join("\n"),
   starts.join("\n"),
   asTable(goals),
