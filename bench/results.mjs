@@ -19,13 +19,13 @@ const versionOf = (name) =>
     readFileSync(fileURLToPath(new URL(`../node_modules/${name}/package.json`, import.meta.url)), "utf8"),
   ).version;
 
-/** What a figure is worth nothing without. */
-export function circumstances(command) {
+/** What a figure is worth nothing without. `cores`: which processes ran where. */
+export function circumstances(command, cores = pinned) {
   const commit =
     git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain", "src") === "" ? "" : ", changed");
   const machine = `${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}`;
   const versions = `Node ${process.version}, undici ${versionOf("undici")}`;
-  return `\`${command}\`, commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${machine}; ${versions}; ${pinned}`;
+  return `\`${command}\`, commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${machine}; ${versions}; ${cores}`;
 }
 
 /** Puts `text` in the place of the section of that command (`bench`, `bench:peers` …). */

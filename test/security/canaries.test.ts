@@ -78,7 +78,7 @@ async function config(): Promise<object> {
     auth: { keys: [{ id: "ann", hash: createHash("sha256").update(CANARIES.hostKey).digest("hex") }] },
     mcpServers: {
       careless: { command: process.execPath, args: [CARELESS], env },
-      steady: { command: process.execPath, args: [CARELESS, "--steady"], env },
+      steady: { command: process.execPath, args: [CARELESS, "--steady"], env, start: "eager" },
       dead: {
         command: process.execPath,
         args: [CARELESS, "--at-once", "--token", CANARIES.argument],

@@ -12,7 +12,7 @@ import { start } from "../support/processes.js";
 import { until } from "../support/until.js";
 
 // A fifth of it are the pages of docs/, to which the README links.
-const BUDGET = { packed: 700_000, unpacked: 2_400_000, installedPackages: 45 };
+const BUDGET = { packed: 800_000, unpacked: 2_700_000, installedPackages: 46 };
 const LICENCES = [
   "MIT",
   "ISC",
