@@ -149,11 +149,7 @@ try {
 const LEGEND = `ms: from the ready line; of the second host from its connection; of the last row from the moment that both hosts have
 left. mcp-hub starts all servers at each start, and its first list is empty until they are there. mcp-proxy takes one server.`;
 const text = [
-<<<<<<< HEAD
-  `${circumstances("npm run bench:economy")}; \`idleTimeout\` ${idle.text}.`,
-=======
   `${circumstances("npm run bench:economy", "not pinned")}; \`idleTimeout\` ${idle.text}.`,
->>>>>>> ec0b5a4 (bench: say what the times of the economy run begin with)
   LEGEND,
   usage.join("\n"),
   starts.join("\n"),
