@@ -9,8 +9,8 @@ const file = fileURLToPath(new URL("results.md", import.meta.url));
 const ORDER = ["bench", "bench:peers", "bench:curves", "bench:economy"];
 const HEAD = `# Results
 
-Written by the commands named below; [README.md](README.md) says what they do. The ruler is a reverse proxy on
-\`node:http\` that knows nothing of MCP, measured in the same run; ratios to it hold across machines.
+Written by the commands named below; [README.md](README.md) says what they do. The baseline (pass-through)
+is a reverse proxy on \`node:http\` without MCP, measured in the same run; ratios to it are comparable across machines.
 `;
 
 const git = (...args) => execFileSync("git", args, { encoding: "utf8" }).trim();
