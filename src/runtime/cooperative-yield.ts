@@ -2,6 +2,9 @@
  * How do large messages not block the event loop? Work on them yields: one step runs in each turn of the event loop, and
  * small messages are served between steps. Twenty results of 32 MiB at once would otherwise stop all calls for a second.
  */
+import { performance } from "node:perf_hooks";
+// The turns of the event loop itself, also where a test puts other timers in place of the global ones.
+import { setImmediate, setTimeout } from "node:timers";
 
 /** From this size (bytes) on a message is large. Parsing 64 KiB takes about 0.5 ms, and many may arrive in one turn. */
 export const LARGE_BYTES = 64 * 1024;
