@@ -21,7 +21,8 @@ const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).le
 test.skipIf(process.platform !== "linux")(
   "24 crashes of a server leak no processes and no file descriptors",
   async () => {
-    const entry = { command: process.execPath, args: [inRepository("test/support/servers/careless.mjs")] };
+    const args = [inRepository("test/support/servers/careless.mjs")];
+    const entry = { command: process.execPath, args, start: "eager" };
     const servers = Array.from({ length: SERVERS }, (_, at): [string, object] => [`s${at}`, entry]);
     const gateway = await serve({ mcpServers: Object.fromEntries(servers) });
     const { pid } = gateway.process;
