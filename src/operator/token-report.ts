@@ -8,7 +8,7 @@ import type { Pipeline } from "../gateway/pipeline.js";
 import { runSteps } from "../runtime/cooperative-yield.js";
 import { cliLists, type OnServer } from "./cli-calls.js";
 import { type PrincipalQuery, supposedClient } from "./explain.js";
-import { type Saving, shorteningSavings } from "./token-savings.js";
+import { type Saving, searchSaving, shorteningSavings } from "./token-savings.js";
 
 /** The cost of all definitions, as one principal sees them. */
 export interface TokenReport {
@@ -99,7 +99,10 @@ export async function tokenReport(
         return { name, server, target, ...costs.of(item), ...called };
       })
       .toSorted((a, b) => b.tokens - a.tokens),
-    savings: await runSteps(shorteningSavings(list, config.servers, costs)),
+    savings: [
+      ...searchSaving(list, config.tools, costs),
+      ...(await runSteps(shorteningSavings(list, config.servers, costs))),
+    ],
     ...(calls !== undefined && {
       counted: {
         since: calls.since.toISOString(),
@@ -114,11 +117,11 @@ const atEndpoint = (client: Client, endpoint: string): Client =>
   endpoint === "" ? client : { ...client, endpoint, affinity: `${client.affinity} at ${endpoint}` };
 
 function endpointTokens(
-  catalog: Pick<Pipeline["catalog"], "view" | "describe">,
+  catalog: Pick<Pipeline["catalog"], "listed" | "describe">,
   client: Client,
   costs: DefinitionCosts,
 ): Omit<EndpointTokens, "name" | "path"> {
-  const rows = [...costs.byServer(catalog.view(client).list("tools"))];
+  const rows = [...costs.byServer(catalog.listed(client, "tools"))];
   const sum = (member: keyof ListCost): number => rows.reduce((total, [, cost]) => total + cost[member], 0);
   const instructions = estimateTokens(catalog.describe(client).instructions ?? "");
   const tokens = sum("tokens") + instructions;
@@ -127,7 +130,12 @@ function endpointTokens(
     bytes: sum("bytes"),
     tokens,
     instructions,
-    servers: rows.map(([server, cost]) => ({ server, ...cost, share: shareOf(cost.tokens, tokens) })),
+    servers: rows.map(([server, cost]) => ({
+      // `find_tools` and `call_tool` belong to no server.
+      server: server === "" ? "cardea" : server,
+      ...cost,
+      share: shareOf(cost.tokens, tokens),
+    })),
   };
 }
 

@@ -1,8 +1,9 @@
-/** How many tokens would shorter definitions save? */
+/** How many tokens would shorter definitions save, or tool search in the place of the whole list? */
 import type { DefinitionCosts } from "../catalog/definition-cost.js";
 import { type Shortening, shortenTool } from "../catalog/shortened-tools.js";
 import type { Snapshot } from "../catalog/view.js";
-import type { ServerConfig } from "../config/config.js";
+import type { ExposureConfig, ServerConfig } from "../config/config.js";
+import { SEARCH_TOOL_NAMES, SEARCH_TOOLS } from "../core/search-tools.js";
 import { type Steps, Work } from "../runtime/cooperative-yield.js";
 
 /** A setting of the config that saves tokens. */
@@ -18,6 +19,18 @@ const DESCRIPTION_LENGTH = 300;
 
 /** Smaller savings are not worth a setting. */
 const MIN_TOKENS = 100;
+
+/** What `tools.exposure: search` would save; nothing for a list that models can read whole. */
+export function searchSaving(
+  list: Pick<Snapshot, "entries">,
+  { exposure, autoThreshold }: ExposureConfig,
+  costs: DefinitionCosts,
+): readonly Saving[] {
+  const whole = list.entries.reduce((sum, { item }) => sum + costs.of(item).tokens, 0);
+  if (exposure !== "full" || whole <= autoThreshold) return [];
+  const own = SEARCH_TOOL_NAMES.reduce((sum, name) => sum + costs.of(SEARCH_TOOLS[name]).tokens, 0);
+  return [{ key: "tools.exposure", value: "search", tokens: whole - own }];
+}
 
 /** What `schemas.compact` and `descriptions.maxLength` at the top level would save. */
 export function* shorteningSavings(

@@ -22,7 +22,7 @@ function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly 
   const mcpServers = Object.fromEntries(Object.keys(lists).map((name) => [name, { command: "x" }]));
   const outcome = readConfig(JSON.stringify({ mcpServers, ...config }), "cardea.json");
   if (!outcome.ok) throw new Error(outcome.problems[0]?.message);
-  const { servers, naming, profiles } = outcome.config;
+  const { servers, naming, profiles, tools: exposure } = outcome.config;
   const upstreams = Object.entries(lists).map(([name, tools]) =>
     fakeUpstream(name, { lists: { tools }, instructions: `Ask for ${name}.` }),
   );
@@ -31,7 +31,7 @@ function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly 
     servers: new Map(
       upstreams.map((upstream, at) => [upstream.name, { config: servers[at], upstream }] as const),
     ),
-    catalog: catalogOf(upstreams, { servers, naming, profiles }),
+    catalog: catalogOf(upstreams, { servers, naming, profiles, exposure }),
   } as unknown as Pipeline;
 }
 
@@ -110,4 +110,28 @@ test("what shorter definitions would save is said where they are not in effect y
   expect(
     await keys({ mcpServers: { files: { command: "x" }, books: { command: "x", ...described } } }),
   ).toEqual([]);
+});
+
+test("where a list is searched, its URL costs the two tools and the instructions", async () => {
+  const pipeline = pipelineOf(
+    { tools: { exposure: "search" }, profiles: { whole: { tools: { exposure: "full" } } } },
+    { files, books },
+  );
+  const { endpoints, tools, savings } = await tokenReport(() => pipeline, {});
+  expect(endpoints.map(({ path, servers }) => [path, servers.map(({ server }) => server)])).toEqual([
+    ["/mcp", ["cardea"]],
+    ["/mcp/whole", ["files", "books"]],
+  ]);
+  expect(tools).toHaveLength(3);
+  expect(savings.map(({ key }) => key)).not.toContain("tools.exposure");
+});
+
+test("search is proposed for a list that is longer than the threshold of auto", async () => {
+  const many = Array.from({ length: 60 }, (_, at) => tool(`find${at}`, { description: LONG }));
+  const { endpoints, savings } = await tokenReport(() => pipelineOf({}, { books: many }), {});
+  const [saving] = savings;
+  expect(saving).toMatchObject({ key: "tools.exposure", value: "search" });
+  expect(saving?.tokens).toBeLessThan(endpoints[0]?.tokens ?? 0);
+  const few = await tokenReport(() => pipelineOf({}, { books }), {});
+  expect(few.savings.map(({ key }) => key)).not.toContain("tools.exposure");
 });
