@@ -8,6 +8,7 @@ const BELOW_GATEWAY = [
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
   ...["state", "workers"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
+  ...["vault", "sign-in", "sign-in/types.ts", "sign-in/oauth", "authorization-server", "state/own-file.ts"],
 ];
 
 /**
@@ -86,7 +87,22 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/leases",
   ],
   // What is kept on the disk; it reads the words of others, and knows no era.
-  state: ["core", "wire", "runtime", "config", "catalog"],
+  state: ["core", "wire", "runtime", "config", "catalog", "state/own-file.ts"],
+  // Files that only this user may read: no list, and nothing of MCP.
+  vault: ["core", "wire", "runtime", "config", "state/own-file.ts", "sign-in/types.ts"],
+  "sign-in/types.ts": [],
+  // A client of authorization servers: functions without state, files and timers.
+  "sign-in/oauth": ["core", "wire", "config", "http", "http/loopback.ts", "sign-in/types.ts"],
+  "sign-in": [
+    ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "telemetry", "vault"],
+    ...["sign-in/types.ts", "sign-in/oauth"],
+  ],
+  // The gateway as authorization server for its hosts.
+  "authorization-server": [
+    ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "telemetry", "vault"],
+    ...["sign-in/types.ts", "sign-in/oauth"],
+  ],
+  "state/own-file.ts": [],
   admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin"],
   gateway: BELOW_GATEWAY,

@@ -1,0 +1,40 @@
+/** Which credentials does a request to a server carry, and what becomes of one that the server refuses? */
+import type { GatewayError } from "./errors.js";
+import type { StopSignal } from "./stop.js";
+
+/** The `Authorization` header of requests to one server for one principal. Made and renewed by `sign-in`, used by transports. */
+export interface RequestCredentials {
+  /** The header's value where it can be used at once; undefined where `obtain` must be called first. Costs no promise. */
+  readonly header: string | undefined;
+  /**
+   * The header's value, after a refresh where one is due.
+   *
+   * @throws GatewayError `sign_in_required` where the principal is not signed in, `upstream_unavailable` where the authorization
+   * server cannot be reached and no token is left, `cancelled` when `signal` aborts. The refresh itself goes on then.
+   */
+  obtain(signal: StopSignal): Promise<string>;
+  /**
+   * The server has refused a request. Resolves to the header's value to send the same request with once more, or to the
+   * error that the request fails with. Never rejects.
+   */
+  onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError>;
+}
+
+/** A request that was answered with 401, or with 403 and `insufficient_scope`. */
+export interface RejectedRequest {
+  readonly status: 401 | 403;
+  /** The values of `WWW-Authenticate`, joined with commas where it came several times. */
+  readonly challenge: string | undefined;
+  /** The `Authorization` header it was sent with; undefined where it had none. */
+  readonly sentHeader: string | undefined;
+  /** How often this request was sent already; from the second time on a 401 is final. */
+  readonly attempts: number;
+}
+
+/** Finds the credentials of each principal at each server that may need a sign-in. */
+export interface CredentialStore {
+  /** Those of `principal` (its id) at `server`; the same object for as long as the server has the same config. */
+  of(server: string, principal: string): RequestCredentials;
+  /** Calls `listener` when a principal has signed in or out there. The returned function ends that. */
+  watch(server: string, listener: (principal: string) => void): () => void;
+}
