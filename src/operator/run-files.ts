@@ -6,7 +6,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../http/loopback.js";
-import { startTimesOf } from "../upstream/transport/pid-file-registry.js";
+import { startTimesOf } from "../runtime/process-start-times.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { type ProcessPlace, processPlace, stateFolder } from "./state-folder.js";
 

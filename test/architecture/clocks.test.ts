@@ -24,7 +24,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "cli/doctor.test.ts": "a server that never answers",
   "cli/process.test.ts": "a process that lasts until it is ended",
   "upstream/transport/pid-file-registry.test.ts": "a process that lasts until it is ended",
-  "upstream/transport/process-start-times.test.ts": "a process that lasts until it is ended",
+  "runtime/process-start-times.test.ts": "a process that lasts until it is ended",
 };
 
 /** Limits that end what hangs, in ms: of waits, of tests, of signals. */

@@ -3,13 +3,13 @@
  * reads. Most servers exit when their stdin closes; this finds the others.
  */
 
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../../core/logger.js";
+import { startTimesOf } from "../../runtime/process-start-times.js";
 import type { Orphan, ProcessRegistry } from "./process-group.js";
 
 interface Entry extends ProcessIdentity, Orphan {
@@ -189,49 +189,4 @@ interface ProcessIdentity {
   readonly pid: number;
   /** Its start time, in the system's own format. */
   readonly began: string;
-}
-
-/**
- * The start times of the running processes among `pids`; unknown ones are left out. Never rejects. Linux reads
- * `/proc/PID/stat`; elsewhere one `ps` runs for all.
- */
-export async function startTimesOf(
-  pids: readonly number[],
-  platform: NodeJS.Platform = process.platform,
-): Promise<ReadonlyMap<number, string>> {
-  if (pids.length === 0 || platform === "win32") return new Map();
-  const all = [...new Set(pids)];
-  return platform === "linux" ? startTimesOnLinux(all) : startTimesByPs(all);
-}
-
-async function startTimesOnLinux(pids: readonly number[]): Promise<ReadonlyMap<number, string>> {
-  const found = new Map<number, string>();
-  const readStartTime = async (pid: number): Promise<void> => {
-    const began = await readFile(`/proc/${pid}/stat`, "utf8").then(startTimeIn, () => undefined);
-    if (began !== undefined) found.set(pid, began);
-  };
-  await Promise.all(pids.map(readStartTime));
-  return found;
-}
-
-function startTimeIn(stat: string): string | undefined {
-  // The program name, in parentheses, may contain any character.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return fields[0] === "Z" ? undefined : fields[19];
-}
-
-/** The timeout of `ps`, in ms. */
-const PS_MS = 5_000;
-
-function startTimesByPs(pids: readonly number[]): Promise<ReadonlyMap<number, string>> {
-  // The format must not depend on the locale and time zone of a gateway.
-  const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
-  return new Promise((resolve) => {
-    const args = ["-o", "pid=,lstart=", "-p", pids.join(",")];
-    // `ps` fails when one process is gone, and still prints the others.
-    execFile("ps", args, { encoding: "utf8", timeout: PS_MS, env }, (_error, stdout) => {
-      const lines = [...stdout.matchAll(/^ *(\d+) +(\S.*\S) *$/gm)];
-      resolve(new Map(lines.map(([, pid, began = ""]) => [Number(pid), began])));
-    }).once("error", () => resolve(new Map()));
-  });
 }

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
-import { startTimesOf } from "../../../src/upstream/transport/pid-file-registry.js";
+import { startTimesOf } from "../../src/runtime/process-start-times.js";
 
 const hasPs = spawnSync("ps", ["-p", String(process.pid)]).status === 0;
 const platforms = [

@@ -1,0 +1,20 @@
+/** Is what a record holds what this version writes? The seal shows that the vault wrote it, not which version of it. */
+import type { ClientRegistration, Credential } from "../sign-in/types.js";
+import { isObject } from "../wire/json.js";
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** Whether it is the record of a sign-in. */
+export const isCredential = (value: unknown): value is Credential =>
+  isObject(value) &&
+  Number.isSafeInteger(value.generation) &&
+  [value.server, value.principal, value.issuer, value.resource, value.tokenEndpoint, value.grant].every(
+    isText,
+  ) &&
+  isClient(value.client) &&
+  Array.isArray(value.askedScopes) &&
+  (value.tokens === undefined || (isObject(value.tokens) && isText(value.tokens.accessToken)));
+
+/** Whether it is the record of a registration. */
+export const isClient = (value: unknown): value is ClientRegistration =>
+  isObject(value) && isText(value.clientId) && isText(value.tokenEndpointAuthMethod) && isText(value.source);
