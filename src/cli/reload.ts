@@ -13,11 +13,17 @@ import type { OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
 /** Settings that need a restart. */
-const RESTART_KEYS = ["listen", "keys"] as const;
+const RESTART_KEYS = ["listen", "keys", "credentials"] as const;
 
 /** What is bound stays bound and what is sealed stays sealed, so the running config must not claim otherwise. */
-function withoutRestartKeys({ listen: _, keys: __, ...next }: Config, { listen, keys }: Config): Config {
-  return { ...next, listen, ...(keys !== undefined && { keys }) };
+function withoutRestartKeys(now: Config, { listen, keys, credentials }: Config): Config {
+  const { listen: _, keys: __, credentials: ___, ...next } = now;
+  return {
+    ...next,
+    listen,
+    ...(keys !== undefined && { keys }),
+    ...(credentials !== undefined && { credentials }),
+  };
 }
 
 /** `in effect: servers: added git`; without the settings that wait for a restart. */

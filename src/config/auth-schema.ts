@@ -18,12 +18,12 @@ const orVariable = (pattern: RegExp): string => `${pattern.source}|\\$\\{`;
 
 /** One word of a scope (RFC 6749, 3.3). */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
-const scopes = z.array(
+export const scopes = z.array(
   z.string().regex(SCOPE, { error: "must be one scope, without spaces, quotes or backslashes" }),
 );
 
 /** The keys in it decide who is authenticated, so it is fetched over https, or from this machine. */
-const address = z.string().refine(
+export const address = z.string().refine(
   (text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url === undefined || url.hash !== "" || url.username !== "" || url.password !== "") return false;

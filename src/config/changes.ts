@@ -54,8 +54,9 @@ function serverChanges(before: readonly ServerConfig[], now: readonly ServerConf
 
 /** Whether a running server must be replaced by a new one: it is reached or spoken to in another way. */
 export function needsRestart(before: ServerConfig, now: ServerConfig): boolean {
-  const essence = ({ transport, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
+  const essence = ({ transport, auth, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
     transport,
+    auth,
     protocol,
     lease,
     connectTimeoutMs,

@@ -11,16 +11,16 @@ import type {
   TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
+import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { parseDuration } from "./units.js";
 
-/** A contradiction in a server's settings: a sentence, and the key it is about where there is one. */
+/** A contradiction in a server's settings: a sentence, and the path in the server of what it is about. */
 export class ServerConfigError extends Error {
-  constructor(
-    message: string,
-    readonly key?: string,
-  ) {
+  readonly path: readonly string[];
+  constructor(message: string, ...path: readonly string[]) {
     super(message);
+    this.path = path;
   }
 }
 
@@ -38,11 +38,13 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   const transport = transportOf(shape, context);
   const shortening = shorteningOf({ ...context.defaults, ...shape });
+  const auth = authOf(shape, transport);
   // The gateway itself speaks MCP for an HTTP API, which has neither revisions nor sessions.
   const isApi = transport.kind === "openapi";
   return {
     name,
     transport,
+    ...(auth !== undefined && { auth }),
     prefix: shape.prefix ?? name,
     protocol: isApi ? "modern" : shape.protocol,
     lease: isApi ? "shared" : (shape.lease ?? context.defaults?.lease ?? "auto"),
@@ -59,6 +61,13 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
     ...(shortening !== undefined && { shortening }),
   };
+}
+
+function authOf({ auth: shape }: ServerShape, transport: TransportConfig): ServerAuthConfig | undefined {
+  const headers = transport.kind === "stdio" ? {} : transport.headers;
+  const auth = completeServerAuth(shape, { kind: transport.kind, headers });
+  if (isContradiction(auth)) throw new ServerConfigError(auth.message, "auth", ...auth.path);
+  return auth;
 }
 
 function startOf({ start, required }: ServerShape, { kind }: TransportConfig): ServerConfig["start"] {

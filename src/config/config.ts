@@ -1,4 +1,5 @@
 /** The config, complete: every default filled in, every variable expanded, durations in milliseconds. */
+import type { ServerAuthConfig } from "./server-auth.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
@@ -20,8 +21,17 @@ export interface Config {
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
   readonly keys?: { readonly state: string };
+  /** How what is kept of sign-ins is encrypted; absent where the key is the one in the state directory. */
+  readonly credentials?: CredentialsConfig;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
+}
+
+/** The keys (32 bytes in base64) that encrypt credentials: the first one encrypts, all decrypt. One of both is there. */
+export interface CredentialsConfig {
+  readonly keys?: readonly string[];
+  /** Absolute. */
+  readonly keyFile?: string;
 }
 
 /** The addresses of both listeners. */
@@ -34,6 +44,8 @@ export interface ListenConfig {
     readonly allowedOrigins: readonly string[];
     readonly maxBodyBytes: number;
     readonly legacySse: boolean;
+    /** The URL of the listener for browsers, without a slash at its end; absent where it is the one it listens at. */
+    readonly publicUrl?: string;
     /** Listens beyond loopback without authentication. */
     readonly insecure: boolean;
   };
@@ -162,6 +174,8 @@ export interface ServerConfig {
   /** Its key in the config. */
   readonly name: string;
   readonly transport: TransportConfig;
+  /** How it is signed in to when it asks for it; absent where it is not. */
+  readonly auth?: ServerAuthConfig;
   /** "": names and URIs are not changed. */
   readonly prefix: string;
   /** `auto`, `legacy`, `modern`, or one revision such as `2025-06-18`. */

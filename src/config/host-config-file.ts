@@ -1,6 +1,7 @@
 /** Files that belong to a host: which they are, and what of them is not Cardea's to read. */
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
+import { moveSignIn } from "./host-sign-in.js";
 import { SERVER_KEYS } from "./schema.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
@@ -27,8 +28,7 @@ const HOST_SERVERS_KEYS = ["mcp", "mcp_servers"];
 /** Keys that mean something in their host, and what leaving them out means here. */
 const HOST_KEYS: Readonly<Record<string, string>> = {
   headersHelper: "is not run here; put the header under headers, with a variable",
-  oauth: "is not used here; put an Authorization header under headers",
-  auth: "is not used here; put an Authorization header under headers",
+  authProviderType: "is not used here; cardea login signs in, or put an Authorization header under headers",
   sandbox: "is not applied here: the program is not confined",
   sandboxEnabled: "is not applied here: the program is not confined",
 };
@@ -122,7 +122,12 @@ export const hasAddress = ({ members }: ObjectTree): boolean =>
 /** One server under Cardea's keys: renamed where hosts differ, without keys that only hosts use. */
 function stripServer(name: string, server: ObjectTree, warnings: Fault[]): ObjectTree {
   const members = new Map<string, Member>();
-  for (const [key, member] of normalizedKeys(server)) {
+  const keys = new Map(normalizedKeys(server));
+  moveSignIn(keys, (key, { keyOffset }, what) => {
+    const message = `server ${JSON.stringify(name)}: ${JSON.stringify(key)} ${what}`;
+    warnings.push({ offset: keyOffset, message });
+  });
+  for (const [key, member] of keys) {
     const known = Object.hasOwn(serverSchema.shape, key) && !isHostValue(key, member.value);
     if (known) members.set(key, member);
     else if (key !== "source" && key !== "name") {

@@ -92,11 +92,20 @@ function readServer(
     return completeServer(name, shape, context);
   } catch (error) {
     if (!(error instanceof ServerConfigError)) throw error;
-    const { key: at } = error;
-    const message = `${describePath(path)} ${error.message}`;
-    if (at === undefined || tree.kind !== "object" || !tree.members.has(at))
-      findings.add([key], message, name);
-    else if (!findings.isReported([...path, at])) findings.add(path, message, at);
+    addContradiction(findings, path, error);
     return undefined;
   }
+}
+
+/** At the innermost key of its path that the file has. */
+function addContradiction(findings: Findings, server: Path, error: ServerConfigError): void {
+  const message = `${describePath(server)} ${error.message}`;
+  let at = server;
+  for (const key of error.path) {
+    const tree = treeAt(findings.tree, at);
+    if (tree.kind !== "object" || !tree.members.has(key)) break;
+    at = [...at, key];
+  }
+  if (at.length > server.length && findings.isReported(at)) return;
+  findings.add(at.slice(0, -1), message, String(at.at(-1)));
 }

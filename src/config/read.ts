@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
-import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
+import { completeAuth, completeCredentials, completeLimits, completePolicy } from "./complete-sections.js";
 import type { Config, ExposureConfig } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
@@ -23,6 +23,7 @@ import { readProfiles } from "./read-profiles.js";
 import { disabledServers, isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
+import { secretsOf } from "./server-auth.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
 import { describePath } from "./variables.js";
@@ -115,6 +116,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
+  const credentials = shape?.credentials && completeCredentials(shape.credentials, folder, findings);
   const reserved = disabledServers(findings.tree);
   const naming =
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
@@ -146,12 +148,15 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       parkedCalls: parkedCallsOf(shape.parkedCalls),
       profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
       ...(shape.keys !== undefined && { keys: shape.keys }),
+      ...(credentials !== undefined && { credentials }),
       ...found.rules,
     },
     text,
     secrets: [
       ...expanded.secrets,
       ...[listen.admin.token, shape.keys?.state].filter((each) => each !== undefined),
+      ...(credentials?.keys ?? []),
+      ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
     serverPath: (name) => serverPath(findings.tree, name),
     ...found,
@@ -240,9 +245,12 @@ function listenOf(
   { listen }: { readonly listen: FileShape["listen"] },
   overrides: ListenOverrides,
 ): Config["listen"] {
+  const publicUrl = listen.http.publicUrl?.replace(/\/+$/, "");
+  const allowedHosts = listen.http.allowedHosts;
   return {
     http: {
       ...listen.http,
+      ...(publicUrl !== undefined && { publicUrl, allowedHosts: [...allowedHosts, new URL(publicUrl).host] }),
       host: overrides.host ?? listen.http.host,
       port: overrides.port ?? Number(listen.http.port),
       insecure: overrides.insecure ?? listen.http.insecure,

@@ -1,9 +1,10 @@
 /** The shape of the config file: every key with its default and the sentence that documents it. */
 import { z } from "zod";
-import { adminToken, authSchema } from "./auth-schema.js";
+import { address, adminToken, authSchema } from "./auth-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { duration, leaseSchema, nameFilter, serverSchema, wait } from "./server-schema.js";
+import { credentialsSchema } from "./sign-in-schema.js";
 import { shorteningSchemas } from "./tool-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
@@ -34,6 +35,9 @@ const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+\/?$/i;
 
 /** The address of a registry. */
 const REGISTRY = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/;
+
+/** A person signs in there, so it is https, or this machine. */
+const publicAddress = address.refine((text) => !/[?#]/.test(text), { error: "cannot have a query" });
 
 /** What an editor takes: it sees the text before variables are expanded. */
 const orVariable = ({ source }: RegExp) => ({ pattern: `${source}|\\$\\{` });
@@ -77,6 +81,11 @@ const http = z
       .boolean()
       .default(false)
       .describe("Also serves the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`."),
+    publicUrl: publicAddress
+      .exactOptional()
+      .describe(
+        "The URL under which browsers reach this listener, for pages and callbacks of sign-ins; its host is an allowed one. Default: `http://127.0.0.1:PORT`.",
+      ),
     insecure: z
       .boolean()
       .default(false)
@@ -194,6 +203,9 @@ export const fileSchema = z.strictObject({
     })
     .exactOptional()
     .describe("Secrets of the gateway; use variables."),
+  credentials: credentialsSchema
+    .exactOptional()
+    .describe("How what is kept of sign-ins to servers is encrypted. A change needs a restart."),
   policy: policySchema.exactOptional().describe("Access rules for calls of hosts and questions of servers."),
   limits: limitsSchema
     .exactOptional()

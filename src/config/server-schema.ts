@@ -1,5 +1,6 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
+import { serverAuthSchema } from "./sign-in-schema.js";
 import { checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 import { MAX_DURATION_MS, parseDuration, parseWait } from "./units.js";
 
@@ -160,6 +161,11 @@ export const serverSchema = z.strictObject({
   serverUrl: z.string().min(1).optional().describe("The same as `url`, as Windsurf writes it."),
   httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
   headers: headers.default({}).describe("HTTP headers of every request to the server."),
+  auth: serverAuthSchema
+    .exactOptional()
+    .describe(
+      "How the gateway signs in to the server (`docs/sign-in.md`). Default: `oauth` as each principal when an HTTP server asks for it, where `headers` has no `Authorization`.",
+    ),
   spec: argument
     .min(1)
     .optional()

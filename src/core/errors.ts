@@ -1,5 +1,6 @@
 /** Which errors does the gateway itself raise, and what does a client receive for them? */
 import type { RpcError } from "../wire/envelope.js";
+import type { JsonObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Call, Reply, RouteKind } from "./call.js";
@@ -24,6 +25,7 @@ export type ErrorCode =
   | "state_rejected"
   | "too_large"
   | "quarantined"
+  | "sign_in_required"
   | "overloaded";
 
 /**
@@ -49,6 +51,7 @@ export const ERRORS: Readonly<Record<ErrorCode, { readonly rpc: number; readonly
   state_rejected: { rpc: -32602, http: 200 },
   too_large: { rpc: -31413, http: 413 },
   quarantined: { rpc: -31403, http: 200 },
+  sign_in_required: { rpc: -31401, http: 200 },
   overloaded: { rpc: -31503, http: 503 },
 };
 
@@ -67,6 +70,8 @@ export interface GatewayErrorOptions {
   readonly server?: string;
   /** OAuth scopes that would allow the call. */
   readonly scopes?: readonly string[];
+  /** With `sign_in_required`: where the person signs in, where there is such a page. */
+  readonly signInUrl?: string;
   /** A JSON-RPC code more exact than the one in the table, such as -32601. */
   readonly rpc?: number;
   /** Further members of the error's `data`, such as `{ uri }`. */
@@ -116,6 +121,28 @@ interface Refusal {
 /** The `_meta` key of a refusal in a tool result. */
 export const REFUSAL_META = "cardea/refusal";
 
+/** The `_meta` key of a tool result that a sign-in would have made a better one: `{ server, url }`; also in `data` of errors. */
+export const SIGN_IN_META = "cardea/sign-in";
+
+/** The refusal of a call whose principal has not signed in at `server`. */
+export const signInRequired = (server: string, options: GatewayErrorOptions = {}): GatewayError =>
+  new GatewayError(
+    "sign_in_required",
+    "upstream",
+    `${server} needs a sign-in: run "cardea login ${server}"`,
+    {
+      server,
+      ...options,
+    },
+  );
+
+/** Server and page of the sign-in that `error` asks for; nothing where there is no page. */
+function signInMeta({ options: { server, signInUrl } }: GatewayError): JsonObject {
+  return server === undefined || signInUrl === undefined
+    ? {}
+    : { [SIGN_IN_META]: { server, url: signInUrl } };
+}
+
 /** The facts of `error`; `server` is filled in where the error names none. */
 export function refusalOf(error: GatewayError, server?: string): Refusal {
   const { rule, retryAfterMs } = error.options;
@@ -135,7 +162,7 @@ export function refusalError(error: GatewayError): RpcError {
   return {
     code: error.options.rpc ?? ERRORS[error.code].rpc,
     message: error.message,
-    data: { ...error.options.data, cardea: refusalOf(error) },
+    data: { ...error.options.data, cardea: refusalOf(error), ...signInMeta(error) },
   };
 }
 
@@ -156,7 +183,7 @@ export function refusalReply(error: GatewayError, call: Call): Reply {
   const result = Payload.ofObject({
     content: [{ type: "text", text: refusalText(error) }],
     isError: true,
-    _meta: { [REFUSAL_META]: refusalOf(error, call.route.upstream) },
+    _meta: { [REFUSAL_META]: refusalOf(error, call.route.upstream), ...signInMeta(error) },
   });
   return { kind: "result", result, refusal: error.code };
 }
@@ -221,6 +248,7 @@ function retryAdvice(error: GatewayError): string {
   }
   if (error.retryable) return "A retry may help.";
   if (error.code === "timed_out") return CHECK_FIRST;
+  if (error.code === "sign_in_required") return "After the sign-in the same call will work.";
   if (error.code === "bad_request")
     return "A retry with the same arguments will not help; corrected arguments may.";
   return "A retry will not help.";

@@ -24,6 +24,7 @@ export function normalizeServer(value: unknown, context: NormalizeContext): Impo
       ...value,
       ...(isRecord(value.env) && { env: withBracedVariables(value.env) }),
       ...(isRecord(value.headers) && { headers: withBracedVariables(value.headers) }),
+      ...(isRecord(value.auth) && { auth: withBracedVariables(value.auth) }),
     },
     context,
   );
