@@ -73,7 +73,10 @@ type Warn = Parameters<typeof moveSignIn>[1];
 
 function readSection(key: string, member: Member, found: Map<string, Member>, warn: Warn): void {
   const { value } = member;
-  if (value.kind === "object") return readMembers(value.members, `${key}.`, found, warn);
+  if (value.kind === "object") {
+    readMembers(value.members, `${key}.`, found, warn);
+    return;
+  }
   // opencode: false where a header does it. Others: "oauth", which is the default here.
   if (scalar(value) === false)
     found.set("type", { ...member, value: { ...value, kind: "scalar", value: "none" } });
@@ -89,7 +92,7 @@ function readMembers(
 ): void {
   for (const [key, member] of members) {
     const ours = KEY_ALIASES[key] ?? key;
-    const value = valueOf(key, member.value);
+    const value = inOurForm(key, member.value);
     if (key === "enabled") {
       // Gemini CLI
       if (scalar(member.value) === false)
@@ -110,7 +113,7 @@ function isOurs(key: string, value: Tree): boolean {
 }
 
 /** The value in Cardea's form; undefined where it has none. */
-function valueOf(key: string, value: Tree): Tree | undefined {
+function inOurForm(key: string, value: Tree): Tree | undefined {
   const text = scalar(value);
   if (typeof text !== "string") return value;
   if (key === "scope" || key === "scopes") {
