@@ -21,7 +21,7 @@ const privateKey = z
   .min(1)
   .exactOptional()
   .describe(
-    "The private key that signs its assertions: PEM (PKCS #8) or a JWK. Use a variable: `${file:…}`.",
+    "The private key that signs its assertions: PEM (PKCS #8) or a JWK. Use a variable, such as one of a file.",
   );
 const keyId = text.exactOptional().describe("The `kid` of that key, where it is PEM. A JWK has its own.");
 
