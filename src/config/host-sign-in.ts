@@ -30,7 +30,7 @@ const METADATA_URL =
 const OPENID_URL = /^(https?:\/\/[^?#]+)\/\.well-known\/openid-configuration$/;
 
 /**
- * Replaces `oauth`, `auth`, `oauthClientId` and Codex's `scopes` in `server` by Cardea's `auth`; `warn` is told what could
+ * Replaces `oauth`, `auth`, `oauthClientId` and Codex's `scopes` in `server` by Cardea's `auth`; `warn` receives what could
  * not be carried over, by its key.
  */
 export function moveSignIn(
