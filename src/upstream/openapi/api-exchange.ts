@@ -2,13 +2,9 @@
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { connectionError, statusError } from "../transport/http-errors.js";
-import {
-  HttpRequest,
-  NO_HEADERS,
-  type OutgoingRequest,
-  type ResponseHeaders,
-} from "../transport/http-request.js";
+import { HttpRequest, type OutgoingRequest } from "../transport/http-request.js";
 import type { HttpTarget } from "../transport/http-target.js";
+import { NO_HEADERS, type ResponseHeaders } from "../transport/response-headers.js";
 
 /** The answer of an API. */
 export interface ApiAnswer {

@@ -50,11 +50,11 @@ class OpenApiChannel implements Channel {
   readonly #operations: ReadonlyMap<string, Operation>;
   #settleClosed!: (reason: GatewayError) => void;
 
-  constructor({ name, transport, connectTimeoutMs }: ApiSource, api: ApiDescription) {
+  constructor({ name, transport, connectTimeoutMs, credentials }: ApiSource, api: ApiDescription) {
     const { pathname, search, searchParams } = new URL(api.baseUrl);
     this.#pool = new HttpPool({ url: api.baseUrl, connectTimeoutMs });
     this.#target = new HttpTarget(
-      { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs },
+      { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs, credentials },
       this.#pool,
     );
     this.#address = {

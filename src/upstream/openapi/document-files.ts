@@ -5,8 +5,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { StopSignal } from "../../core/stop.js";
 import type { Headers } from "../transport/channel.js";
 import { HttpPool } from "../transport/http-pool.js";
-import { headerOf } from "../transport/http-request.js";
 import { HttpTarget } from "../transport/http-target.js";
+import { headerOf } from "../transport/response-headers.js";
 import { exchangeWithApi } from "./api-exchange.js";
 
 /** The document cannot be used; the message is the end of a sentence that begins with the server's name. */

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { OpenApiTransport } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import type { ChannelCredentials } from "../transport/request-authorization.js";
 import { type ApiSettings, describeApi } from "./describe-api.js";
 import { DocumentError, DocumentFiles, type DocumentPlace } from "./document-files.js";
 import type { ThreadInput, ThreadMessage } from "./document-thread.js";
@@ -17,6 +18,8 @@ export interface ApiSource {
   readonly name: string;
   readonly transport: OpenApiTransport;
   readonly connectTimeoutMs: number;
+  /** Sent to the API, never to where the document is. Default: none but in the headers of the transport. */
+  readonly credentials?: ChannelCredentials | undefined;
 }
 
 /** Loads the document. @throws GatewayError `upstream_unavailable` with what is wrong, `cancelled` */

@@ -5,7 +5,7 @@ import { exceedsDepth } from "../../wire/depth.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
 import { parseInSteps } from "../../wire/parse-in-steps.js";
-import { headerOf, type ResponseHeaders } from "../transport/http-request.js";
+import { headerOf, type ResponseHeaders } from "../transport/response-headers.js";
 import type { ApiAnswer } from "./api-exchange.js";
 import type { Operation } from "./operation.js";
 import { isJsonType } from "./responses.js";

@@ -12,13 +12,15 @@ import { type AdvertisedFor, ModernConnection } from "../modern/connection.js";
 import { type ProbeResult, probe } from "../modern/probe.js";
 import { capabilitiesForRevision } from "../protocol/advertised-capabilities.js";
 import { type Channel, HttpStatusError } from "../transport/channel.js";
+import type { ChannelCredentials } from "../transport/request-authorization.js";
 import { type EraCache, type Pin, pinOf, type TransportKind } from "./era-cache.js";
 
-/** Opens a channel to `server` over the transport; `signal` aborts the attempt. */
+/** Opens a channel to `server` over the transport; `signal` aborts the attempt. `credentials`: those of its requests. */
 export type OpenChannel = (
   transportKind: TransportKind,
   server: ServerConfig,
   signal: StopSignal,
+  credentials?: ChannelCredentials | undefined,
 ) => Promise<Channel>;
 
 /** What is needed to connect to a server whose era is not known. */
@@ -30,6 +32,8 @@ export interface ConnectSettings {
   readonly protocol: ProtocolSettings;
   /** What it needs beside that where the server turns out to be a legacy one. */
   readonly legacy: LegacySettings;
+  /** The credentials of all requests over the connection. Default: none but those of the config. */
+  readonly credentials?: ChannelCredentials | undefined;
   /** The client capabilities that a legacy server is offered. */
   readonly advertised: JsonObject;
   /**
@@ -160,10 +164,10 @@ class HandshakeAttempt {
 
   async #open(transportKind: TransportKind): Promise<Channel> {
     await this.closeChannel();
-    const { openChannel, server } = this.#settings;
+    const { openChannel, server, credentials } = this.#settings;
     // The attempt may have been aborted while it waited for the end of the previous channel.
     if (this.#signal.aborted) throw connectCancelled();
-    const opening = openChannel(transportKind, server, this.#signal);
+    const opening = openChannel(transportKind, server, this.#signal, credentials);
     if (transportKind === "stdio") this.#spawning = opening;
     const endLate = (late: Channel): void => {
       if (transportKind !== "stdio")

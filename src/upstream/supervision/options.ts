@@ -183,10 +183,10 @@ export function channelFactory(
   if (transport.kind === "openapi") {
     const source = { name, transport, connectTimeoutMs: server.connectTimeoutMs };
     return {
-      open: async (_transportKind, _server, signal) => {
+      open: async (_transportKind, _server, signal, credentials) => {
         // Loaded only where the config has such a server.
         const { openOpenApiChannel } = await import("../openapi/channel.js");
-        return openOpenApiChannel(source, log, signal);
+        return openOpenApiChannel({ ...source, credentials }, log, signal);
       },
       close: async () => {},
     };
@@ -195,9 +195,9 @@ export function channelFactory(
   const pool = new HttpPool({ url, connectTimeoutMs: server.connectTimeoutMs });
   const target = { name, url, headers, connectTimeoutMs: server.connectTimeoutMs, pool, ...unmatched };
   return {
-    open: async (transportKind, _server, signal) => {
-      if (transportKind === "http") return openHttpChannel(target);
-      if (transportKind === "sse") return openSseChannel({ ...target, signal });
+    open: async (transportKind, _server, signal, credentials) => {
+      if (transportKind === "http") return openHttpChannel({ ...target, credentials });
+      if (transportKind === "sse") return openSseChannel({ ...target, credentials, signal });
       throw unsupportedTransport(name, transportKind);
     },
     close: () => pool.destroy(),

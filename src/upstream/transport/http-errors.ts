@@ -1,14 +1,16 @@
 /** Which GatewayError does a failed HTTP request become, and what does it tell the operator? */
 import { GatewayError } from "../../core/errors.js";
 import { HttpStatusError } from "./channel.js";
-import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
+import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./response-headers.js";
 
 const BODY_EXCERPT_BYTES = 4096;
 
 /** The error of a connection that failed before the request (`sent` is false) or before the response. */
 export function connectionError(target: HttpTarget, cause: Error, sent: boolean): GatewayError {
   const { name: server, host } = target;
+  // The request was not sent for want of credentials, or was refused for them.
+  if (cause instanceof GatewayError) return cause;
   if ("code" in cause && cause.code === "UND_ERR_INVALID_ARG") {
     const what = `the request to ${server} cannot be sent: ${cause.message}`;
     return new GatewayError("bad_request", "gateway", what, { cause, server });

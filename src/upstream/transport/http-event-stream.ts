@@ -3,9 +3,10 @@ import type { GatewayError } from "../../core/errors.js";
 import { type Envelope, isResponse } from "../../wire/envelope.js";
 import { deliverSafely, type Headers, type UnmatchedHandlers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
-import { type HttpReceiver, HttpRequest, isEventStream, type ResponseHeaders } from "./http-request.js";
+import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import { MessageStream } from "./message-stream.js";
+import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 /** What a stream needs, and the callbacks that it calls. */
 export interface EventStreamSettings {
@@ -103,8 +104,8 @@ export class HttpEventStream implements HttpReceiver {
 
   fail(cause: Error, sent: boolean): void {
     const error = connectionError(this.#settings.target, cause, sent);
-    // A request that cannot be written fails at every attempt.
-    if (error.code === "bad_request") this.#stopWithError(error);
+    // A request that cannot be written, or that nobody has credentials for, fails at every attempt.
+    if (error.code === "bad_request" || error.code === "sign_in_required") this.#stopWithError(error);
     else if (!this.#stopped) this.#reopen();
   }
 

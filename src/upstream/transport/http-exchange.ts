@@ -15,14 +15,7 @@ import {
   type UnmatchedHandlers,
 } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
-import {
-  type HttpReceiver,
-  HttpRequest,
-  headerOf,
-  isEventStream,
-  NO_HEADERS,
-  type ResponseHeaders,
-} from "./http-request.js";
+import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import {
   HttpResponse,
@@ -33,6 +26,7 @@ import {
   textOf,
 } from "./message-bodies.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
+import { headerOf, isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
 
 /** The channel of an exchange. */
 export interface ExchangeOwner {
@@ -192,6 +186,8 @@ export class HttpExchange implements HttpReceiver {
       this.#finished();
     } else if (this.#stream === undefined) {
       this.abandon(connectionError(this.#owner.target, error, sent));
+    } else if (error instanceof GatewayError && error.code === "sign_in_required") {
+      this.abandon(this.#closed("its stream could not be resumed: it wants a new sign-in", error));
     } else {
       this.#resumeOrFail(connectionError(this.#owner.target, error, true).message, error);
     }

@@ -3,9 +3,12 @@
  * streams, redirected only within its origin, never decompressed; responses that end together are handed on together.
  */
 import type { Dispatcher } from "undici";
+import type { GatewayError } from "../../core/errors.js";
 import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-pool.js";
 import type { HttpTarget } from "./http-target.js";
+import { RequestAuthorization } from "./request-authorization.js";
+import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
 /** The methods of requests; MCP itself uses POST, GET and DELETE. */
 export type HttpMethod = "POST" | "GET" | "DELETE" | "PUT" | "PATCH" | "HEAD" | "OPTIONS";
@@ -47,12 +50,20 @@ export class HttpRequest implements PooledRequest {
   #sent = false;
   #redirects = 0;
   #redirectTo: string | undefined;
+  /** Undefined where the channel has no credentials. */
+  readonly #authorization: RequestAuthorization | undefined;
+  #path: string;
 
   constructor(target: HttpTarget, outgoing: OutgoingRequest, receiver: HttpReceiver) {
     this.#target = target;
     this.#outgoing = outgoing;
     this.#receiver = receiver;
-    this.#dispatch(outgoing.path ?? target.path);
+    this.#path = outgoing.path ?? target.path;
+    const { credentials } = target;
+    this.#authorization = credentials === undefined ? undefined : new RequestAuthorization(credentials);
+    const obtained = this.#authorization?.obtain();
+    if (obtained === undefined) this.#dispatch();
+    else this.#dispatchWhen(obtained);
   }
 
   get isDone(): boolean {
@@ -64,11 +75,27 @@ export class HttpRequest implements PooledRequest {
     if (this.#done) return;
     this.#done = true;
     this.#settled();
+    this.#authorization?.abandon();
     this.#controller?.abort(aborted);
   }
 
-  #dispatch(path: string): void {
-    const { method, headers, body } = this.#outgoing;
+  /** Sends the request when its header is there, and fails it where there is none. */
+  #dispatchWhen(obtained: Promise<string | GatewayError>): void {
+    void obtained.then((header) => {
+      if (this.#done) return;
+      if (typeof header === "string") this.#dispatch();
+      else this.fail(header);
+    });
+  }
+
+  #dispatch(): void {
+    const { method, body } = this.#outgoing;
+    const path = this.#path;
+    const authorization = this.#authorization?.header;
+    const headers =
+      authorization === undefined
+        ? this.#outgoing.headers
+        : this.#target.withAuthorization(this.#outgoing.headers, authorization);
     this.#waiting = true;
     if (body === undefined || body.length < LARGE_BYTES) {
       this.#target.pool.dispatch({ method, path, headers, body: body ?? null }, this);
@@ -101,6 +128,7 @@ export class HttpRequest implements PooledRequest {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (this.#done || status < 200) return;
+    if (this.#authorization?.refuses(status, headers) === true) return;
     if (status === 307 || status === 308) {
       this.#redirectTo = this.#pathOfRedirect(status, headerOf(headers, "location"));
       if (this.#redirectTo !== undefined) return;
@@ -121,20 +149,25 @@ export class HttpRequest implements PooledRequest {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#done && this.#redirectTo === undefined) this.#receiver.data(chunk);
+    if (!this.#done && this.#redirectTo === undefined && this.#authorization?.isRefused !== true)
+      this.#receiver.data(chunk);
   }
 
   onResponseEnd(): void {
     this.#releaseConnection();
     if (this.#done) return;
     const path = this.#redirectTo;
-    if (path === undefined) {
+    if (this.#authorization?.isRefused === true) {
+      this.#controller = undefined;
+      this.#dispatchWhen(this.#authorization.renew());
+    } else if (path === undefined) {
       batchCompletion(this);
-      return;
+    } else {
+      this.#redirectTo = undefined;
+      this.#controller = undefined;
+      this.#path = path;
+      this.#dispatch();
     }
-    this.#redirectTo = undefined;
-    this.#controller = undefined;
-    this.#dispatch(path);
   }
 
   /** Called in `batchCompletion`. */
@@ -237,36 +270,4 @@ function flush(): void {
   const ending = waiting;
   waiting = [];
   for (const each of ending) each.end();
-}
-
-/** By name in lower case; a list where the header came several times. */
-export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
-
-/** No response headers. */
-export const NO_HEADERS: ResponseHeaders = {};
-
-/** One header by its name in lower case; values of a repeated header are joined with commas (RFC 9110, 5.3). */
-export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
-  // A name such as `constructor` is none of the object's own.
-  const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
-  return value === undefined || typeof value === "string" ? value : value.join(", ");
-}
-
-/** All headers, as one string each. */
-export const singleValued = (headers: ResponseHeaders): Headers =>
-  Object.fromEntries(Object.keys(headers).map((name) => [name, headerOf(headers, name) ?? ""]));
-
-/** Whether the content type is `text/event-stream`. */
-export function isEventStream(headers: ResponseHeaders): boolean {
-  const type = headerOf(headers, "content-type");
-  return type !== undefined && (type === "text/event-stream" || /^\s*text\/event-stream\s*(;|$)/i.test(type));
-}
-
-/** `Retry-After` in milliseconds; on the wire it is a number of seconds or a date (RFC 9110, 10.2.3). */
-export function retryAfter(headers: ResponseHeaders, now: number = Date.now()): number | undefined {
-  const header = headerOf(headers, "retry-after");
-  if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }

@@ -3,7 +3,9 @@ import { GatewayError } from "../../core/errors.js";
 import type { Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import type { HttpPool } from "./http-pool.js";
-import { HttpRequest, isEventStream, NO_HEADERS, type OutgoingRequest } from "./http-request.js";
+import { HttpRequest, type OutgoingRequest } from "./http-request.js";
+import type { ChannelCredentials } from "./request-authorization.js";
+import { isEventStream, NO_HEADERS } from "./response-headers.js";
 
 /** The HTTP server of a config entry. */
 export interface HttpServer {
@@ -12,6 +14,8 @@ export interface HttpServer {
   readonly url: string;
   /** Sent with every request, credentials among them. */
   readonly headers: Headers;
+  /** Those of the requests over the channel; never sent to another origin. Default: none but in `headers`. */
+  readonly credentials?: ChannelCredentials | undefined;
   /** For the TCP and the TLS handshake together, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
@@ -23,6 +27,10 @@ export class HttpTarget {
   readonly pool: HttpPool;
   /** In lower case. */
   readonly headers: Headers;
+  readonly credentials: ChannelCredentials | undefined;
+  /** The headers of earlier requests with `#lastAuthorization` added, by the headers without: merging costs 2 µs. */
+  #authorized = new WeakMap<Headers, Headers>();
+  #lastAuthorization: string | undefined;
   /** The path and query of the endpoint; a permanent redirect changes it. */
   path: string;
 
@@ -30,6 +38,7 @@ export class HttpTarget {
   constructor(server: HttpServer, pool: HttpPool) {
     this.name = server.name;
     this.pool = pool;
+    this.credentials = server.credentials;
     this.url = new URL(server.url);
     this.path = this.url.pathname + this.url.search;
     const headers: Record<string, string> = { "user-agent": "cardea", "accept-encoding": "identity" };
@@ -38,6 +47,20 @@ export class HttpTarget {
       headers[checkedName(this.name, name)] = checkedValue(this.name, name, value);
     }
     this.headers = headers;
+  }
+
+  /** `headers` with that `Authorization`. */
+  withAuthorization(headers: Headers, authorization: string): Headers {
+    if (authorization !== this.#lastAuthorization) {
+      this.#lastAuthorization = authorization;
+      this.#authorized = new WeakMap();
+    }
+    let merged = this.#authorized.get(headers);
+    if (merged === undefined) {
+      merged = { ...headers, authorization };
+      this.#authorized.set(headers, merged);
+    }
+    return merged;
   }
 
   get host(): string {

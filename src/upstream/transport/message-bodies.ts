@@ -13,7 +13,7 @@ import {
 import { writeJson } from "../../wire/json-text.js";
 import { readMessages, readMessagesInSteps } from "../../wire/message.js";
 import type { ChannelResponse } from "./channel.js";
-import { headerOf, type ResponseHeaders } from "./http-request.js";
+import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
 /**
  * The JSON text of a message.

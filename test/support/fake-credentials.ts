@@ -1,0 +1,78 @@
+/** A credential store in memory: tokens that a test gives and takes, and what was asked of it. */
+import type { CredentialStore, RejectedRequest, RequestCredentials } from "../../src/core/credentials.js";
+import { GatewayError, signInRequired } from "../../src/core/errors.js";
+
+export class FakeStore implements CredentialStore {
+  /** Tokens by server and principal. */
+  readonly #tokens = new Map<string, string>();
+  readonly #listeners = new Map<string, Set<(principal: string) => void>>();
+  readonly #objects = new Map<string, RequestCredentials>();
+  readonly rejected: (RejectedRequest & { readonly principal: string })[] = [];
+  /** How often a token had to be waited for. */
+  obtained = 0;
+  /** Replaces a refused token, where the test sets it; else the person must sign in. */
+  renew: (principal: string, rejected: RejectedRequest) => string | undefined = () => undefined;
+
+  of(server: string, principal: string): RequestCredentials {
+    const key = keyOf(server, principal);
+    const known = this.#objects.get(key);
+    if (known !== undefined) return known;
+    const tokens = this.#tokens;
+    const made: RequestCredentials = {
+      get header() {
+        const token = tokens.get(key);
+        return token === undefined ? undefined : `Bearer ${token}`;
+      },
+      obtain: async () => {
+        this.obtained += 1;
+        const token = tokens.get(key);
+        if (token === undefined) throw signInRequired(server);
+        return `Bearer ${token}`;
+      },
+      onRejected: async (rejected) => {
+        this.rejected.push({ ...rejected, principal });
+        const held = tokens.get(key);
+        if (held !== undefined && rejected.sentHeader !== `Bearer ${held}`) return `Bearer ${held}`;
+        const renewed = this.renew(principal, rejected);
+        if (renewed === undefined) return signInRequired(server);
+        tokens.set(key, renewed);
+        return `Bearer ${renewed}`;
+      },
+    };
+    this.#objects.set(key, made);
+    return made;
+  }
+
+  watch(server: string, listener: (principal: string) => void): () => void {
+    const listeners = this.#listeners.get(server) ?? new Set();
+    this.#listeners.set(server, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  signIn(server: string, principal: string, token = `token-of-${principal}`): void {
+    this.#tokens.set(keyOf(server, principal), token);
+    this.#notify(server, principal);
+  }
+
+  signOut(server: string, principal: string): void {
+    this.#tokens.delete(keyOf(server, principal));
+    this.#notify(server, principal);
+  }
+
+  watchers(server: string): number {
+    return this.#listeners.get(server)?.size ?? 0;
+  }
+
+  #notify(server: string, principal: string): void {
+    for (const listener of [...(this.#listeners.get(server) ?? [])]) listener(principal);
+  }
+}
+
+const keyOf = (server: string, principal: string): string => JSON.stringify([server, principal]);
+
+/** The authorization server cannot be reached, and no token is left. */
+export const unreachable = (server: string): GatewayError =>
+  new GatewayError("upstream_unavailable", "upstream", `the login of ${server} cannot be reached`, {
+    server,
+    retryable: true,
+  });
