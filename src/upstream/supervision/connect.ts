@@ -20,7 +20,7 @@ export type OpenChannel = (
   transportKind: TransportKind,
   server: ServerConfig,
   signal: StopSignal,
-  credentials?: ChannelCredentials | undefined,
+  credentials?: ChannelCredentials,
 ) => Promise<Channel>;
 
 /** What is needed to connect to a server whose era is not known. */

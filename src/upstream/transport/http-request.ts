@@ -81,11 +81,13 @@ export class HttpRequest implements PooledRequest {
 
   /** Sends the request when its header is there, and fails it where there is none. */
   #dispatchWhen(obtained: Promise<string | GatewayError>): void {
-    void obtained.then((header) => {
-      if (this.#done) return;
-      if (typeof header === "string") this.#dispatch();
-      else this.fail(header);
-    });
+    obtained
+      .then((header) => {
+        if (this.#done) return;
+        if (typeof header === "string") this.#dispatch();
+        else this.fail(header);
+      })
+      .catch((error: unknown) => this.fail(error as Error));
   }
 
   #dispatch(): void {
