@@ -104,7 +104,7 @@ export class HttpEventStream implements HttpReceiver {
 
   fail(cause: Error, sent: boolean): void {
     const error = connectionError(this.#settings.target, cause, sent);
-    // A request that cannot be written, or that nobody has credentials for, fails at every attempt.
+    // A request that cannot be written, or has no credentials, fails at every attempt.
     if (error.code === "bad_request" || error.code === "sign_in_required") this.#stopWithError(error);
     else if (!this.#stopped) this.#reopen();
   }
