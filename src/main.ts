@@ -46,6 +46,7 @@ const shell: CommandContext = {
       version,
       processRegistry,
       listFiles,
+      credentialsFolder: join(stateFolder(process.env), "credentials"),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });

@@ -1,6 +1,8 @@
 /** The shape of `auth`: who may come in over HTTP, by key or by token. */
 import { z } from "zod";
 import { isLoopback } from "../http/loopback.js";
+import { duration } from "./duration-schema.js";
+import { parseDuration } from "./units.js";
 
 /** Signatures made with a private key. `none` and the HS family are not among them and cannot be configured. */
 const TOKEN_ALGORITHMS = [
@@ -21,6 +23,9 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export const scopes = z.array(
   z.string().regex(SCOPE, { error: "must be one scope, without spaces, quotes or backslashes" }),
 );
+
+/** A name of a host, without a port. */
+const HOST_NAME = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i;
 
 /** The keys in it decide who is authenticated, so it is fetched over https, or from this machine. */
 export const address = z.string().refine(
@@ -82,6 +87,46 @@ const jwt = z.strictObject({
     .describe("More scopes for the metadata that hosts read; rules define what needs them."),
 });
 
+/** One line, so that it can stand in a header or a form. */
+const text = z
+  .string()
+  .min(1)
+  .refine((value) => !/\p{Cc}/u.test(value), { error: "cannot hold control characters" });
+
+/** Tokens of the keys before are verified for a day after a rotation. */
+const MAX_ACCESS_TOKEN_MS = 3_600_000;
+
+const signIn = z.strictObject({
+  issuer: address.describe(
+    "The company's issuer (OpenID Connect), where persons sign in: exactly as its metadata name it. Register `PUBLIC-URL/oauth/authorize/callback` there.",
+  ),
+  clientId: text.describe("The gateway's client id there."),
+  clientSecret: text.exactOptional().describe("Its secret there; use a variable. Default: a public client."),
+  scopes: scopes.default(["openid"]).describe("The scopes to ask for there; `openid` is always one of them."),
+  groupsClaim: z
+    .string()
+    .min(1)
+    .default("groups")
+    .describe(
+      "The claim of the ID token, or of the user information, with the groups; `a.b` also finds `b` inside `a`.",
+    ),
+  hostScopes: scopes
+    .default([])
+    .describe("Scopes that hosts may ask for, besides `requiredScopes`; rules define what needs them."),
+  allowedRedirectHosts: z
+    .array(z.string().regex(HOST_NAME, { error: 'must be a host such as "claude.ai", without a port' }))
+    .exactOptional()
+    .describe(
+      "The hosts to whose https addresses a sign-in may lead. Default: any, which the person is asked about. Programs on the person's own computer (loopback) are always allowed.",
+    ),
+  accessTokenLifetime: duration("How long an access token is valid, at most 1h.")
+    .refine((value) => (parseDuration(value) ?? 0) <= MAX_ACCESS_TOKEN_MS, { error: "must be at most 1h" })
+    .default("10m"),
+  lifetime: duration(
+    "How long a host goes on without another sign-in of its person. Changes at the issuer, of groups for example, take effect at the next sign-in.",
+  ).default("168h"),
+});
+
 /** The zod schema of `auth`. */
 export const authSchema = z.strictObject({
   keys: z
@@ -89,12 +134,17 @@ export const authSchema = z.strictObject({
     .default([])
     .describe("API keys, made by `cardea key`; sent as `Authorization: Bearer …` or `X-API-Key: …`."),
   jwt: jwt.exactOptional().describe("Tokens of an authorization server, sent as `Authorization: Bearer …`."),
+  signIn: signIn
+    .exactOptional()
+    .describe(
+      "Makes the gateway an authorization server for its hosts, in front of the company's issuer: a host that has only the URL of the gateway signs its person in (`docs/sign-in-for-hosts.md`).",
+    ),
   resource: z
     .string()
     .refine(isResource, { error: "must be an absolute http: or https: URL without query and fragment" })
     .exactOptional()
     .describe(
-      "The URL of this gateway for hosts, and the required `aud` of tokens. Default: the URL it listens at, which is right on loopback only.",
+      "The URL of this gateway for hosts, and the required `aud` of tokens. Default: `listen.http.publicUrl` with the path, else the URL it listens at, which is right on loopback only.",
     ),
   requiredScopes: scopes.default([]).describe("Scopes that every token must have."),
 });

@@ -2,7 +2,14 @@
 import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import type { AuthShape } from "./auth-schema.js";
-import type { AuthConfig, CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
+import type {
+  AuthConfig,
+  CredentialsConfig,
+  LimitConfig,
+  ListenConfig,
+  PolicyConfig,
+  SignInConfig,
+} from "./config.js";
 import type { Findings } from "./findings.js";
 import type { LimitShape, PolicyShape } from "./policy-schema.js";
 import type { CredentialsShape } from "./sign-in-schema.js";
@@ -10,15 +17,25 @@ import { parseDuration, parseRate } from "./units.js";
 
 /** Adds contradictions within `auth` to `findings`. `listen` includes flags. */
 export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: Findings): AuthConfig {
-  const { keys, jwt, resource, requiredScopes } = shape;
-  if (keys.length === 0 && jwt === undefined) {
-    findings.add([], 'auth lets nobody in: it needs "keys" or "jwt"', "auth");
+  const { keys, jwt, signIn, requiredScopes } = shape;
+  const { publicUrl, path, host } = listen.http;
+  const resource = shape.resource ?? (publicUrl === undefined ? undefined : `${publicUrl}${path}`);
+  if (keys.length === 0 && jwt === undefined && signIn === undefined) {
+    findings.add([], 'auth lets nobody in: it needs "keys", "jwt" or "signIn"', "auth");
   }
-  if (jwt === undefined && requiredScopes.length > 0) {
-    findings.add(["auth"], 'auth.requiredScopes are scopes of tokens, and need "jwt"', "requiredScopes");
+  if (jwt === undefined && signIn === undefined && requiredScopes.length > 0) {
+    findings.add(
+      ["auth"],
+      'auth.requiredScopes are scopes of tokens, and need "jwt" or "signIn"',
+      "requiredScopes",
+    );
   }
-  if (jwt !== undefined && resource === undefined && !isLoopback(listen.http.host)) {
+  if (jwt !== undefined && resource === undefined && !isLoopback(host)) {
     findings.add([], 'auth needs "resource": the URL under which hosts reach the gateway', "auth");
+  }
+  if (signIn !== undefined && publicUrl === undefined && !isLoopback(host)) {
+    const what = "the https URL under which browsers reach the gateway";
+    findings.add(["auth"], `auth.signIn needs "publicUrl" in listen.http: ${what}`, "signIn");
   }
   const hashes = new Set<string>();
   const complete = keys.map(({ id, hash, groups, expires }, index) => {
@@ -32,8 +49,25 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
   return {
     keys: complete,
     ...(jwt !== undefined && { jwt: { ...jwt, audience: listOf(jwt.audience) } }),
+    ...(signIn !== undefined && { signIn: completeSignIn(signIn) }),
     ...(resource !== undefined && { resource }),
     requiredScopes,
+  };
+}
+
+function completeSignIn({
+  accessTokenLifetime,
+  lifetime,
+  allowedRedirectHosts,
+  ...rest
+}: NonNullable<AuthShape["signIn"]>): SignInConfig {
+  return {
+    ...rest,
+    ...(allowedRedirectHosts !== undefined && {
+      allowedRedirectHosts: allowedRedirectHosts.map((host) => host.toLowerCase()),
+    }),
+    accessTokenMs: parseDuration(accessTokenLifetime) ?? 0,
+    lifetimeMs: parseDuration(lifetime) ?? 0,
   };
 }
 

@@ -57,6 +57,7 @@ export interface ListenConfig {
 export interface AuthConfig {
   readonly keys: readonly KeyConfig[];
   readonly jwt?: JwtConfig;
+  readonly signIn?: SignInConfig;
   /** The URL under which hosts know the gateway; absent where that is the one it listens at. */
   readonly resource?: string;
   readonly requiredScopes: readonly string[];
@@ -83,6 +84,20 @@ export interface JwtConfig {
   readonly groupsClaim: string;
   /** Optional scopes that are advertised to hosts beside the required ones. */
   readonly scopes: readonly string[];
+}
+
+/** The gateway as authorization server for its hosts, in front of the company's issuer. */
+export interface SignInConfig {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  readonly scopes: readonly string[];
+  readonly groupsClaim: string;
+  readonly hostScopes: readonly string[];
+  /** In lower case; absent where all are allowed. */
+  readonly allowedRedirectHosts?: readonly string[];
+  readonly accessTokenMs: number;
+  readonly lifetimeMs: number;
 }
 
 /** How many calls may wait for the answers to what their servers asked, and how long. */

@@ -1,6 +1,7 @@
 /** The shape of `policy` and `limits` in the config: who may do what, and how often. */
 import { z } from "zod";
-import { duration, globs } from "./server-schema.js";
+import { duration } from "./duration-schema.js";
+import { globs } from "./server-schema.js";
 import { parseRate } from "./units.js";
 
 const nonEmptyStrings = z.array(z.string().min(1));

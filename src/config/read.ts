@@ -154,7 +154,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     text,
     secrets: [
       ...expanded.secrets,
-      ...[listen.admin.token, shape.keys?.state].filter((each) => each !== undefined),
+      ...[listen.admin.token, shape.keys?.state, auth?.signIn?.clientSecret].filter(
+        (each) => each !== undefined,
+      ),
       ...(credentials?.keys ?? []),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],

@@ -1,9 +1,10 @@
 /** The shape of the config file: every key with its default and the sentence that documents it. */
 import { z } from "zod";
 import { address, adminToken, authSchema } from "./auth-schema.js";
+import { duration, wait } from "./duration-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
-import { duration, leaseSchema, nameFilter, serverSchema, wait } from "./server-schema.js";
+import { leaseSchema, nameFilter, serverSchema } from "./server-schema.js";
 import { credentialsSchema } from "./sign-in-schema.js";
 import { shorteningSchemas } from "./tool-schema.js";
 

@@ -1,8 +1,8 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
+import { duration } from "./duration-schema.js";
 import { serverAuthSchema } from "./sign-in-schema.js";
 import { checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
-import { MAX_DURATION_MS, parseDuration, parseWait } from "./units.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
@@ -32,24 +32,6 @@ export const SERVER_TYPES = {
   sse: "sse",
   openapi: "openapi",
 } as const;
-
-/** A duration such as `30s`; `sentence` describes the key. */
-export const duration = (sentence: string) =>
-  z
-    .string()
-    .refine((text) => parseDuration(text) !== undefined, {
-      error: `must be a duration such as "250ms", "30s", "5m" or "1h", at most ${Math.floor(MAX_DURATION_MS / 3_600_000)}h`,
-    })
-    .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$|\\$\\{" });
-
-/** The same where none at all is possible. */
-export const wait = (sentence: string) =>
-  z
-    .string()
-    .refine((text) => parseWait(text) !== undefined, {
-      error: `must be a duration such as "250ms", "10s", "1m" or "0s", at most ${Math.floor(MAX_DURATION_MS / 3_600_000)}h`,
-    })
-    .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$|\\$\\{" });
 
 /** More braces in a glob nest too deeply for RE2. */
 const MAX_BRACES = 100;

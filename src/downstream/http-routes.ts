@@ -5,7 +5,13 @@ import type { Principal } from "../core/client.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import {
+  type AuthorizationServerEndpoint,
+  ENDPOINT_PATHS,
+  SERVER_METADATA_PATH,
+} from "../http/authorization-server-paths.js";
+import {
   checkOperatorRequestHead,
+  checkPageRequestHead,
   checkRequestHead,
   type RebindingProtection,
 } from "../http/check-request-head.js";
@@ -29,8 +35,20 @@ interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "
   readonly sse?: SseEdge;
   readonly readiness: () => Readiness;
   readonly authentication: Authentication;
+  /** Serves hosts that sign their person in. Default: there are no such paths. */
+  readonly authorizationServer?: AuthorizationServerRoutes;
   readonly rebindingProtection: RebindingProtection;
   readonly logger: Logger;
+}
+
+/** The gateway as authorization server, where the config in effect makes it one. */
+export interface AuthorizationServerRoutes {
+  /** Answers a request whose head was checked; undefined where the gateway is no authorization server. */
+  serve(
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> | undefined;
 }
 
 type RouteHandler = (
@@ -46,7 +64,7 @@ export interface HttpRoute {
   readonly handle: RouteHandler;
 }
 
-/** Every path there is. Each but the probes and the metadata asks for credentials before anything else. */
+/** Every path there is. Each but the probes, the metadata and those for signing in asks for credentials before anything else. */
 export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   const { authentication, listen, rebindingProtection, sse } = settings;
   const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
@@ -60,6 +78,14 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     { path: base === "" ? "/" : base, handle: mcp },
     { path: `${base}/:name`, handle: mcp },
   ];
+  if (settings.authorizationServer !== undefined) {
+    const metadataOfServer = signingIn("metadata");
+    routes.push(
+      { path: SERVER_METADATA_PATH, handle: metadataOfServer },
+      { path: `${SERVER_METADATA_PATH}/*`, handle: metadataOfServer },
+      ...ENDPOINTS.map((endpoint) => ({ path: ENDPOINT_PATHS[endpoint], handle: signingIn(endpoint) })),
+    );
+  }
   if (sse !== undefined) {
     const opening = onlyGet(sse);
     const taking = onlyPost(sse);
@@ -97,6 +123,17 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       };
       const principal = authentication.authenticate(request);
       return principal instanceof Promise ? principal.then(serve) : serve(principal);
+    };
+  }
+
+  /** These need no credentials: they are how a host gets some. */
+  function signingIn(endpoint: AuthorizationServerEndpoint): RouteHandler {
+    return (request, response, name) => {
+      const { authorizationServer } = settings;
+      if (PAGES.includes(endpoint)) checkPageRequestHead(request, rebindingProtection);
+      else if (handlePreflight(request, response)) return;
+      const served = authorizationServer?.serve(endpoint, request, response);
+      return served ?? authenticated(notFound)(request, response, name);
     };
   }
 
@@ -189,6 +226,10 @@ export function httpRoutes(
 
 const notFoundError = (message = "there is nothing at this path"): HttpRefusal =>
   new HttpRefusal(404, "unknown_target", message);
+
+const ENDPOINTS = Object.keys(ENDPOINT_PATHS) as readonly (keyof typeof ENDPOINT_PATHS)[];
+/** A person's browser opens these; the others are asked by programs. */
+const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
 const GET_ONLY = "GET, OPTIONS";
 const POST_ONLY = "POST, OPTIONS";

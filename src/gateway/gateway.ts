@@ -28,6 +28,7 @@ import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
+import { LiveAuthorizationServer } from "./live-authorization-server.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
 import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
@@ -91,7 +92,13 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     telemetry.redact,
     () => liveConfig.pipeline.catalog.starting(),
   );
-  const authentication = new LiveAuthentication(config.auth, telemetry, status);
+  const authorizationServer = new LiveAuthorizationServer(config.auth, {
+    config,
+    folder: options.credentialsFolder,
+    url: () => status.url ?? "",
+    logger,
+  });
+  const authentication = new LiveAuthentication(config.auth, telemetry, status, authorizationServer);
   const pipeline = () => liveConfig.pipeline;
   const pages = createStatusPages({
     pipeline,
@@ -106,7 +113,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     answerCallRequest(pipeline, callIds.next(), body, signal);
   const { ownerToken } = options;
   const listeners = createListeners(config.listen, {
-    ...{ parts, edges, authentication, status, overload, pages, ownerToken, call },
+    ...{ parts, edges, authentication, authorizationServer, status, overload, pages, ownerToken, call },
   });
   const lifecycle = new Lifecycle({ edges, listeners, liveConfig, status, overload, logger });
 
@@ -128,7 +135,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       await liveConfig.replace(next, (_, before) => {
         sessions.parkedCalls.limit(next.parkedCalls);
         // An unchanged authentication keeps its principals, by whose identity other parts keep state.
-        if (!isDeepStrictEqual(next.auth, before.auth)) authentication.replace(next.auth);
+        if (!isDeepStrictEqual(next.auth, before.auth)) {
+          authorizationServer.replace(next.auth);
+          authentication.replace(next.auth);
+        }
         status.reloadErrors = [];
         metrics.configReloaded(true);
       });

@@ -8,6 +8,7 @@ import { workerSocket } from "../core/worker-identity.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { createWorkerForwarder } from "../downstream/forward-to-worker.js";
 import { createHttpListener, type HttpListener } from "../downstream/http-listener.js";
+import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
 import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
@@ -27,6 +28,7 @@ interface ListenersOptions {
   readonly parts: GatewayParts;
   readonly edges: Edges;
   readonly authentication: Authentication;
+  readonly authorizationServer: AuthorizationServerRoutes;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly pages: AdminPages;
@@ -38,8 +40,10 @@ interface ListenersOptions {
 /** Both listeners, not yet bound. A worker binds its admin pages to a socket that only the primary process reads. */
 export function createListeners(
   { http: listen, admin }: Config["listen"],
-  { parts, edges, authentication, status, overload, pages, ownerToken, call }: ListenersOptions,
+  options: ListenersOptions,
 ): Listeners {
+  const { parts, edges, authentication, authorizationServer, status, overload } = options;
+  const { pages, ownerToken, call } = options;
   const { logger, metrics, redact } = parts.telemetry;
   const { worker } = parts.identity;
   const { pressure, onShed, bodyBudgetBytes } = overload;
@@ -47,7 +51,7 @@ export function createListeners(
   const readiness = () => status.probe();
   return {
     http: createHttpListener({
-      ...{ listen, gateway, modern, legacy, authentication, readiness, logger },
+      ...{ listen, gateway, modern, legacy, authentication, authorizationServer, readiness, logger },
       ...{ pressure, onShed, bodyBudgetBytes },
       ...(listen.legacySse && { sse }),
       ...(worker !== undefined && {

@@ -9,6 +9,7 @@ import {
   type Authentication,
   createAuthentication,
   NO_AUTHENTICATION,
+  type TokenIssuer,
 } from "../downstream/authenticate/authentication.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { PersistentChangeFeed } from "./change-feed.js";
@@ -182,11 +183,18 @@ export function createGatewayApi(
 export class LiveAuthentication implements Authentication {
   readonly #telemetry: Telemetry;
   readonly #status: Pick<GatewayStatus, "url">;
+  readonly #authorizationServer: TokenIssuer;
   #current: Authentication;
 
-  constructor(auth: Config["auth"], telemetry: Telemetry, status: Pick<GatewayStatus, "url">) {
+  constructor(
+    auth: Config["auth"],
+    telemetry: Telemetry,
+    status: Pick<GatewayStatus, "url">,
+    authorizationServer: TokenIssuer,
+  ) {
     this.#telemetry = telemetry;
     this.#status = status;
+    this.#authorizationServer = authorizationServer;
     this.#current = this.#create(auth);
   }
 
@@ -215,6 +223,7 @@ export class LiveAuthentication implements Authentication {
     return createAuthentication(auth, {
       url: () => this.#status.url ?? "",
       logger,
+      ...(auth.signIn !== undefined && { authorizationServer: this.#authorizationServer }),
       onFailure: (reason) => metrics.authFailed(reason),
     });
   }

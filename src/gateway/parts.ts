@@ -31,6 +31,8 @@ export interface GatewayOptions {
   readonly workerIdentity?: WorkerIdentity;
   /** Keeps what is known of servers for the next run. Default: nothing is kept. */
   readonly listFiles?: Pick<ListFiles, "open" | "close">;
+  /** The folder of the vault. Default: sign-ins are not kept. */
+  readonly credentialsFolder?: string;
 }
 
 interface GatewayIdentity {

@@ -33,6 +33,19 @@ export function checkOperatorRequestHead(request: IncomingMessage, protection: R
   }
 }
 
+/**
+ * The same as `checkRequestHead` for a page that a person opens, which sends its forms with the origin of the page itself.
+ * @throws GatewayError `bad_request` or `forbidden`
+ */
+export function checkPageRequestHead(request: IncomingMessage, protection: RebindingProtection): void {
+  checkTargetAndHeaders(request);
+  const { host = "", origin } = request.headers;
+  if (!protection.allowsHost(host)) throw hostNotAllowed();
+  if (origin !== undefined && !protection.allowsOrigin(origin) && !isOwnOrigin(origin, host)) {
+    throw originNotAllowed();
+  }
+}
+
 function checkTargetAndHeaders({ rawHeaders, url = "" }: IncomingMessage): void {
   checkRepeatedHeaders(rawHeaders);
   // An absolute request target would name a second host.

@@ -12,7 +12,9 @@ import { VaultError } from "./vault-error.js";
 /** Large ID tokens have some 10 KiB. */
 const MAX_BYTES = 1024 * 1024;
 const CLIENT_PREFIX = "client-";
-const NAME = /^(?:client-)?[\w-]{43}$/;
+const HOST_PREFIX = "host-";
+const DIGEST_LENGTH = 43;
+const NAME = /^(?:client-|host-)?[\w-]{43}$/;
 
 /** What a record is about. */
 export interface RecordName {
@@ -46,6 +48,12 @@ export function clientName(issuer: string, redirectUri: string): RecordName {
     what: `the client registration at ${issuer}`,
     remedy: `remove ${file} to register again`,
   };
+}
+
+/** A record of the authorization server for hosts. @param id 43 characters of base64url */
+export function hostRecordName(id: string): RecordName {
+  const file = `${HOST_PREFIX}${id}`;
+  return { file, what: "a sign-in of a host", remedy: `remove ${file}, and hosts sign in again` };
 }
 
 /** Where the files are, and what they are encrypted with. */
@@ -171,15 +179,15 @@ export class RecordFiles {
   }
 }
 
-/** Whether a file of the folder is a client registration. */
-export const isClientFile = (file: string): boolean => file.startsWith(CLIENT_PREFIX);
+/** Whether a file of the folder holds the sign-in of a principal at a server. */
+export const isCredentialFile = (file: string): boolean => file.length === DIGEST_LENGTH;
 
 /** Whether this is the name of a record's file. */
 export const isRecordFile = (file: string): boolean => NAME.test(file);
 
 /** The record in a file of which only the name is known. */
 export function nameOfFile(file: string): RecordName {
-  const what = `the ${isClientFile(file) ? "client registration" : "sign-in"} in ${file}`;
+  const what = `the ${isCredentialFile(file) ? "sign-in" : "registration or host's sign-in"} in ${file}`;
   return { file, what, remedy: `remove ${file} and sign in again` };
 }
 

@@ -10,7 +10,7 @@ import { isClient, isCredential } from "./record-content.js";
 import {
   clientName,
   credentialName,
-  isClientFile,
+  isCredentialFile,
   isRecordFile,
   nameOfFile,
   RecordFiles,
@@ -109,7 +109,7 @@ class FileVault implements OpenVault {
   async list(): Promise<readonly Omit<Credential, "tokens">[]> {
     const found: Omit<Credential, "tokens">[] = [];
     for (const name of await this.files.names()) {
-      if (isClientFile(name.file)) continue;
+      if (!isCredentialFile(name.file)) continue;
       const credential = await this.#orWarn(this.#readCredential(name));
       if (credential === undefined) continue;
       const { tokens: _, ...rest } = credential;
@@ -154,7 +154,7 @@ class FileVault implements OpenVault {
     };
     try {
       const watcher = watch(folder, { persistent: false }, (_event, file) => {
-        if (file === null || !isRecordFile(file) || isClientFile(file)) return;
+        if (file === null || !isRecordFile(file) || !isCredentialFile(file)) return;
         notify(file).catch((error: unknown) => logger.error({ error, file }, "a changed sign-in was lost"));
       });
       watcher.on("error", (error) => logger.warn({ folder, error }, UNWATCHED));
@@ -201,7 +201,8 @@ class FileVault implements OpenVault {
 const UNWATCHED =
   "sign-ins of other processes are noticed at the next call only: the folder of credentials cannot be watched";
 
-function keySource({ folder, keys = {} }: VaultOptions): KeySource {
+/** Where the keys of the vault in `folder` are. */
+export function keySource({ folder, keys = {} }: Pick<VaultOptions, "folder" | "keys">): KeySource {
   if (keys.key !== undefined) return { kind: "key", text: keys.key };
   if (keys.keyFile !== undefined) return { kind: "keyFile", file: keys.keyFile };
   return { kind: "own", file: join(dirname(folder), "credentials.key") };

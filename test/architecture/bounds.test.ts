@@ -203,6 +203,18 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "catalog/tool-search.test.ts",
     title: "indexes of lists that are gone leave no memory behind",
   },
+  "authorization-server/rate-limit.ts": {
+    file: "authorization-server/registration.test.ts",
+    title: "addresses without end take little memory",
+  },
+  "authorization-server/client-documents.ts": {
+    file: "authorization-server/client-documents.test.ts",
+    title: "of 200 hosts is kept at most",
+  },
+  "authorization-server/grants.ts": {
+    file: "authorization-server/grants.test.ts",
+    title: "a person has at most 50 sign-ins",
+  },
   "telemetry/pending-questions.ts": {
     file: "telemetry/pending-questions.test.ts",
     title: "take little memory, however large the state of their servers",

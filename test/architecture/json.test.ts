@@ -17,6 +17,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["config/", "quotes names in messages; the file itself is read by parsers with places"],
   ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
   ["workers/", "reads those pages again"],
+  ["authorization-server/", "reads and writes documents of OAuth, which have small numbers only"],
   ["vault/", "reads and writes records of the gateway's own"],
 ]);
 

@@ -50,9 +50,12 @@ describe("auth", () => {
   });
 
   test.each([
-    [{}, 'auth lets nobody in: it needs "keys" or "jwt"'],
-    [{ keys: [] }, 'auth lets nobody in: it needs "keys" or "jwt"'],
-    [{ keys: [key("a")], requiredScopes: ["x"] }, 'auth.requiredScopes are scopes of tokens, and need "jwt"'],
+    [{}, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
+    [{ keys: [] }, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
+    [
+      { keys: [key("a")], requiredScopes: ["x"] },
+      'auth.requiredScopes are scopes of tokens, and need "jwt" or "signIn"',
+    ],
     [{ keys: [key("a"), key("b")] }, "auth.keys[1].hash is that of an earlier key"],
   ])("%j contradicts itself", (auth, message) => {
     expect(problems({ auth })).toEqual([message]);
@@ -68,6 +71,55 @@ describe("auth", () => {
   test("in a host's own file makes it Cardea's: it is never passed over", () => {
     const outcome = readConfig('{ "auth": {} }', "/home/me/.mcp.json", { env: {} });
     expect(outcome.ok).toBe(false);
+  });
+});
+
+describe("auth.signIn", () => {
+  const signIn = { issuer: "https://login.example.com", clientId: "cardea" };
+
+  test("comes out complete, times in ms, hosts in lower case", () => {
+    const hosts = { allowedRedirectHosts: ["Claude.AI"], accessTokenLifetime: "5m", lifetime: "24h" };
+    const outcome = good({ auth: { signIn: { ...signIn, clientSecret: "a secret text", ...hosts } } });
+    expect(outcome.config.auth?.signIn).toEqual({
+      ...signIn,
+      clientSecret: "a secret text",
+      scopes: ["openid"],
+      groupsClaim: "groups",
+      hostScopes: [],
+      allowedRedirectHosts: ["claude.ai"],
+      accessTokenMs: 300_000,
+      lifetimeMs: 86_400_000,
+    });
+    expect(outcome.secrets).toContain("a secret text");
+  });
+
+  test("makes publicUrl and the path the resource, where none is named", () => {
+    const listen = { http: { publicUrl: "https://mcp.example.com/", host: "0.0.0.0" } };
+    const { auth } = good({ auth: { signIn }, listen }).config;
+    expect(auth?.resource).toBe("https://mcp.example.com/mcp");
+  });
+
+  test("needs publicUrl beyond loopback, because a browser is sent there", () => {
+    const message =
+      'auth.signIn needs "publicUrl" in listen.http: the https URL under which browsers reach the gateway';
+    const resource = "https://mcp.example.com/mcp";
+    expect(problems({ auth: { signIn, resource }, listen: { http: { host: "0.0.0.0" } } })).toEqual([
+      message,
+    ]);
+    expect(problems({ auth: { signIn } })).toEqual([]);
+  });
+
+  test.each([
+    [{ clientId: "a" }, "issuer"],
+    [{ ...signIn, issuer: "http://login.example.com" }, "https"],
+    [{ ...signIn, accessTokenLifetime: "2h" }, "at most 1h"],
+    [{ ...signIn, clientSecret: "a\nb" }, "control characters"],
+    [{ ...signIn, allowedRedirectHosts: ["https://claude.ai"] }, "without a port"],
+    [{ ...signIn, scope: "openid" }, "scopes"],
+  ])("%j is refused with what is wrong", (shape, words) => {
+    const found = problems({ auth: { signIn: shape } });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(words);
   });
 });
 

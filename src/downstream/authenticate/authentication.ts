@@ -1,6 +1,7 @@
 /** Which principal sends an HTTP request? Its credentials become a principal, or a refusal with a challenge. */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import type { JWTVerifyGetKey } from "jose";
 import { LRUCache } from "lru-cache";
 import type { AuthConfig, KeyConfig } from "../../config/config.js";
 import { ANONYMOUS, type Principal } from "../../core/client.js";
@@ -54,8 +55,18 @@ export interface AuthenticationOptions {
   readonly url: () => string;
   readonly logger?: Logger;
   readonly onFailure?: (reason: AuthFailure) => void;
+  /** The gateway's own authorization server, where `auth.signIn` makes it one. */
+  readonly authorizationServer?: TokenIssuer;
   /** Verifies a token. Default: against the issuer's keys, fetched on demand. */
   readonly checkToken?: (text: string) => Promise<CheckedToken>;
+}
+
+/** An authorization server in this process. */
+export interface TokenIssuer {
+  /** Its identifier, the `iss` of its tokens; called once the gateway listens. */
+  issuer(): string;
+  /** The key of one of its tokens. */
+  readonly keyOf: JWTVerifyGetKey;
 }
 
 /** A verified token is cached this long, in ms: its issuer may have withdrawn the key. */
@@ -72,9 +83,10 @@ interface CachedPrincipal {
 
 /** Authenticates by the API keys and the token issuer of the config. */
 export function createAuthentication(config: AuthConfig, options: AuthenticationOptions): Authentication {
-  const { url, logger = SILENT, onFailure = () => {} } = options;
+  const { url, logger = SILENT, onFailure = () => {}, authorizationServer } = options;
+  const acceptsTokens = config.jwt !== undefined || authorizationServer !== undefined;
   const keys = new ApiKeys(config.keys);
-  const verify = options.checkToken ?? lazyTokenVerifier(config, url, logger);
+  const verify = options.checkToken ?? lazyTokenVerifier(config, options);
   const cache = new LRUCache<string, CachedPrincipal>({
     ...CACHE_LIMITS,
     sizeCalculation: ({ size }) => size,
@@ -88,17 +100,23 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     isRequired: true,
     authenticate(request) {
       const credential = credentialOf(request);
-      if (credential === undefined) throw refused(missingCredentials(config), request.socket?.remoteAddress);
+      if (credential === undefined)
+        throw refused(missingCredentials(acceptsTokens), request.socket?.remoteAddress);
       const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
       const known = cache.get(name);
       if (known !== undefined && known.until > Date.now()) return known.principal;
       const address = request.socket?.remoteAddress;
-      if (credential.kind === "token" && config.jwt !== undefined)
+      if (credential.kind === "token" && acceptsTokens)
         return authenticateToken(credential.text, name, address);
       const { principal, expiresAt } = authenticateKey(credential, address);
       return cachePrincipal(name, principal, expiresAt, credential.text.length);
     },
-    metadata: () => (config.jwt === undefined ? undefined : resourceMetadata(config, config.jwt, resource())),
+    metadata() {
+      const issuers = [authorizationServer?.issuer(), config.jwt?.issuer].filter(
+        (each) => each !== undefined,
+      );
+      return acceptsTokens ? resourceMetadata(config, issuers, resource()) : undefined;
+    },
     challenge: (scopes) => challenge(challengeParameters(scopes), "insufficient_scope"),
   };
 
@@ -147,36 +165,41 @@ export function createAuthentication(config: AuthConfig, options: Authentication
   /** What a token needs for an operation with `scopes`. */
   function challengeParameters(scopes: readonly string[]): ChallengeParameters {
     const all = [...new Set([...config.requiredScopes, ...scopes])];
-    return config.jwt === undefined
-      ? { scopes: [] }
-      : { metadataUrl: metadataUrlOf(resource()), scopes: all };
+    return acceptsTokens ? { metadataUrl: metadataUrlOf(resource()), scopes: all } : { scopes: [] };
   }
 }
 
 /** Loads jose and the fetch with the first token; a gateway with API keys only never loads them. */
 function lazyTokenVerifier(
   { jwt, keys, requiredScopes, resource }: AuthConfig,
-  url: () => string,
-  logger: Logger,
+  { url, logger = SILENT, authorizationServer }: AuthenticationOptions,
 ) {
   const reservedIds = new Set(keys.map(({ id }) => id));
   let verifier: Promise<(text: string) => Promise<CheckedToken>> | undefined;
   const start = async () => {
-    if (jwt === undefined) throw new TypeError("auth.jwt is not configured");
-    const [{ checkToken }, { issuerKeys }, { fetchJson }] = await Promise.all([
+    const [{ checkToken, isOf, ownKeys }, { issuerKeys, fetchJson }] = await Promise.all([
       import("./tokens.js"),
       import("./issuer-keys.js"),
-      import("./issuer-keys.js"),
     ]);
-    const audience = jwt.audience.length > 0 ? jwt.audience : [resource ?? url()];
-    const settings = {
+    const shared = { requiredScopes, reservedIds };
+    const own = authorizationServer && {
+      ...shared,
+      jwt: { issuer: authorizationServer.issuer(), algorithms: ["ES256"], groupsClaim: "groups" },
+      audience: [resource ?? url()],
+      keyOf: ownKeys(authorizationServer.keyOf),
+    };
+    const company = jwt && {
+      ...shared,
       jwt,
-      audience,
-      requiredScopes,
-      reservedIds,
+      audience: jwt.audience.length > 0 ? jwt.audience : [resource ?? url()],
       keyOf: issuerKeys({ jwt, fetch: fetchJson, logger }),
     };
-    return (text: string) => checkToken(text, settings);
+    return (text: string): Promise<CheckedToken> => {
+      const settings =
+        own !== undefined && (company === undefined || isOf(own.jwt.issuer, text)) ? own : company;
+      if (settings === undefined) throw new TypeError("neither auth.jwt nor auth.signIn is configured");
+      return checkToken(text, settings);
+    };
   };
   return async (text: string): Promise<CheckedToken> => {
     verifier ??= start();
@@ -184,8 +207,8 @@ function lazyTokenVerifier(
   };
 }
 
-function missingCredentials({ jwt }: AuthConfig): AuthError {
-  const what = jwt === undefined ? "an API key" : "a token";
+function missingCredentials(acceptsTokens: boolean): AuthError {
+  const what = acceptsTokens ? "a token" : "an API key";
   return new AuthError("missing", `this needs ${what}: send Authorization: Bearer …`);
 }
 

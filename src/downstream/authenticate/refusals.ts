@@ -1,5 +1,5 @@
 /** How is a request without valid credentials refused, and where does its challenge point to (RFC 6750, RFC 9728)? */
-import type { AuthConfig, JwtConfig } from "../../config/config.js";
+import type { AuthConfig } from "../../config/config.js";
 import type { JsonObject } from "../../wire/json.js";
 import { HttpRefusal } from "../http-errors.js";
 
@@ -83,16 +83,16 @@ export function metadataUrlOf(resource: string): string {
 /** The path of `resource`, without a trailing slash. */
 export const pathOf = (resource: string): string => new URL(resource).pathname.replace(/\/$/, "");
 
-/** The metadata document of `resource` (RFC 9728, 2). */
+/** The metadata document of `resource` (RFC 9728, 2). `issuers`: its authorization servers, the preferred one first. */
 export function resourceMetadata(
-  { requiredScopes }: Pick<AuthConfig, "requiredScopes">,
-  { issuer, scopes }: Pick<JwtConfig, "issuer" | "scopes">,
+  { requiredScopes, jwt, signIn }: Pick<AuthConfig, "requiredScopes" | "jwt" | "signIn">,
+  issuers: readonly string[],
   resource: string,
 ): JsonObject {
-  const all = [...new Set([...requiredScopes, ...scopes])];
+  const all = [...new Set([...requiredScopes, ...(jwt?.scopes ?? []), ...(signIn?.hostScopes ?? [])])];
   return {
     resource,
-    authorization_servers: [issuer],
+    authorization_servers: issuers,
     ...(all.length > 0 && { scopes_supported: all }),
     bearer_methods_supported: ["header"],
     resource_name: "Cardea",

@@ -1,0 +1,54 @@
+/** How is an answer written: as JSON, as a page, as a redirect, never kept by a cache? */
+import type { ServerResponse } from "node:http";
+import { descriptionOf, type OAuthError } from "./oauth-error.js";
+import { STYLE_HASH } from "./pages.js";
+
+const NO_STORE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+/** A JSON document. */
+export function sendJson(response: ServerResponse, status: number, document: object): void {
+  response
+    .writeHead(status, { ...NO_STORE, "content-type": "application/json" })
+    .end(JSON.stringify(document));
+}
+
+/** An error as the token, registration and revocation endpoints answer it (RFC 6749, 5.2). */
+export function sendOAuthError(response: ServerResponse, error: OAuthError): void {
+  const { retryAfterS } = error.details;
+  if (retryAfterS !== undefined) response.setHeader("retry-after", String(retryAfterS));
+  sendJson(response, error.status, { error: error.code, error_description: descriptionOf(error) });
+}
+
+/**
+ * A page for a person: no script, no frame, nothing from elsewhere. `form-action` is not limited, because browsers apply
+ * it to the redirects after a form as well, and those lead to the company's issuer and to the host.
+ */
+export function sendPage(response: ServerResponse, status: number, html: string): void {
+  response
+    .writeHead(status, {
+      ...NO_STORE,
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": `default-src 'none'; style-src '${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`,
+      "x-frame-options": "DENY",
+      // With `no-referrer` a browser would send the form with `Origin: null`.
+      "referrer-policy": "same-origin",
+    })
+    .end(html);
+}
+
+/** Sends the browser to `location`, by GET. */
+export function redirect(response: ServerResponse, location: string): void {
+  response.writeHead(303, { ...NO_STORE, location, "referrer-policy": "no-referrer" }).end();
+}
+
+/** `uri` with these parameters added to its query. Undefined ones are left out. */
+export function withParameters(
+  uri: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): string {
+  const url = new URL(uri);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined) url.searchParams.append(name, value);
+  }
+  return url.href;
+}

@@ -1,0 +1,88 @@
+/** Is an authorization request one that a person may be asked about? PKCE with S256, this resource, known scopes. */
+
+import { clientKeyOf } from "./clients.js";
+import { OAuthError } from "./oauth-error.js";
+import type { Parameters } from "./requests.js";
+import { required } from "./requests.js";
+import type { AuthorizationRequest, HostClient } from "./types.js";
+
+/** What can be granted. */
+export interface Offer {
+  /** The URL that tokens are for. */
+  readonly resource: string;
+  /** Every token has these. */
+  readonly requiredScopes: readonly string[];
+  readonly offeredScopes: readonly string[];
+}
+
+/** Longer ones do not fit into a cookie. */
+const MAX_STATE_LENGTH = 1_000;
+
+/** `state` where it can be returned; undefined where it is missing or unusable. */
+export function readState(query: Parameters): string | undefined {
+  const state = query.get("state");
+  return state !== undefined && state.length <= MAX_STATE_LENGTH && /^[\x20-\x7e]*$/.test(state)
+    ? state
+    : undefined;
+}
+
+/** Checks all but client and redirect URI, which were checked before. @throws OAuthError */
+export function readAuthorizationRequest(
+  query: Parameters,
+  client: HostClient,
+  redirectUri: string,
+  { resource, requiredScopes, offeredScopes }: Offer,
+): AuthorizationRequest {
+  if (client.isExpired)
+    throw new OAuthError(
+      "unauthorized_client",
+      "the registration of this host has expired: it must register again",
+    );
+  if (required(query, "response_type") !== "code")
+    throw new OAuthError("unsupported_response_type", "response_type must be code");
+  if ((query.get("response_mode") ?? "query") !== "query")
+    throw new OAuthError("invalid_request", "response_mode must be query");
+  if (query.has("request") || query.has("request_uri"))
+    throw new OAuthError("invalid_request", "request objects are not supported");
+  if (query.get("prompt") === "none")
+    throw new OAuthError("consent_required", "a person must be asked here each time");
+  checkPkce(query);
+  checkResource(query.get("resource"), resource);
+  const state = readState(query);
+  if (query.has("state") && state === undefined)
+    throw new OAuthError(
+      "invalid_request",
+      `state must have at most ${MAX_STATE_LENGTH} characters of ASCII`,
+    );
+  const asked = scopesIn(query.get("scope"));
+  // Unknown ones are left out, and the answer names what was granted (RFC 6749, 3.3).
+  const granted = new Set([...requiredScopes, ...asked.filter((scope) => offeredScopes.includes(scope))]);
+  return {
+    client: clientKeyOf(client.id),
+    clientName: client.name,
+    redirectUri,
+    ...(state !== undefined && { state }),
+    scopes: [...granted],
+    challenge: required(query, "code_challenge"),
+  };
+}
+
+function checkPkce(query: Parameters): void {
+  // A missing method would mean `plain` (RFC 7636, 4.3).
+  if (query.get("code_challenge_method") !== "S256")
+    throw new OAuthError("invalid_request", "code_challenge_method must be S256 (PKCE)");
+  if (!/^[\w-]{43}$/.test(required(query, "code_challenge")))
+    throw new OAuthError("invalid_request", "code_challenge is no SHA-256 in base64url (PKCE)");
+}
+
+/** @throws OAuthError `invalid_target` where `asked` is missing or another resource (RFC 8707) */
+export function checkResource(asked: string | undefined, resource: string): void {
+  if (asked === undefined)
+    throw new OAuthError("invalid_target", `resource is missing; it must be ${resource}`);
+  const isOurs = URL.canParse(asked) && new URL(asked).href === new URL(resource).href;
+  if (!isOurs) throw new OAuthError("invalid_target", `resource must be ${resource}`);
+}
+
+/** The words of `scope`. */
+export const scopesIn = (text: string | undefined): readonly string[] =>
+  text === undefined ? [] : [...new Set(text.split(" ").filter((scope) => scope !== ""))];

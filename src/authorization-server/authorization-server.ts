@@ -1,0 +1,142 @@
+/**
+ * The gateway as authorization server for its hosts, in front of the company's OpenID Connect issuer (`auth.signIn`): a
+ * host that has nothing but the URL of the gateway signs its person in.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { JWTVerifyGetKey } from "jose";
+import type { SignInConfig } from "../config/config.js";
+import type { Logger } from "../core/logger.js";
+import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
+import { sendJson, sendOAuthError, sendPage } from "./answers.js";
+import { Authorize } from "./authorize.js";
+import { ClientDocuments, type FetchDocument } from "./client-documents.js";
+import { Clients } from "./clients.js";
+import { Grants } from "./grants.js";
+import { type IssuerFetch, IssuerLogin } from "./issuer-login.js";
+import { isMetadataPath, serverMetadata } from "./metadata.js";
+import { OAuthError } from "./oauth-error.js";
+import { errorPage } from "./pages.js";
+import { RateLimit } from "./rate-limit.js";
+import { register } from "./registration.js";
+import { SigningKeys } from "./signing-keys.js";
+import { TokenEndpoint } from "./token-endpoint.js";
+import type { GrantStore, Now } from "./types.js";
+
+/** What the authorization server needs. */
+export interface AuthorizationServerOptions {
+  readonly signIn: SignInConfig;
+  /** The identifier of this authorization server: the URL of the gateway for browsers, without a slash at its end. */
+  readonly issuer: string;
+  /** The URL of the MCP endpoint, which tokens are for. */
+  readonly resource: string;
+  readonly requiredScopes: readonly string[];
+  /** The ids that no person may have. */
+  readonly reservedIds: ReadonlySet<string>;
+  readonly store: GrantStore;
+  readonly fetch: IssuerFetch;
+  readonly fetchDocument: FetchDocument;
+  readonly logger: Logger;
+  /** Default: the clock. */
+  readonly now?: Now;
+}
+
+/** Serves the endpoints, and verifies its own access tokens. */
+export interface AuthorizationServer {
+  /** Answers a request whose head was checked. @throws an error that is no fault of the request */
+  serve(
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void>;
+  /** The public key of an access token. */
+  readonly keyOf: JWTVerifyGetKey;
+}
+
+/** Per minute. */
+const LIMITS = {
+  registrations: { perAddress: 20, total: 300 },
+  documents: { perAddress: 20, total: 120 },
+  tokens: { perAddress: 300, total: 6_000 },
+} as const;
+
+const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
+
+/** Makes the authorization server of one config. Nothing is read or fetched before the first request. */
+export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
+  const { signIn, issuer, resource, requiredScopes, store, logger, now = Date.now } = options;
+  const allowed = signIn.allowedRedirectHosts;
+  const offeredScopes = [...new Set([...requiredScopes, ...signIn.hostScopes])];
+  const limitOf = (which: keyof typeof LIMITS) => new RateLimit({ ...LIMITS[which], now });
+  const registrations = limitOf("registrations");
+  const keys = new SigningKeys(store, now);
+  const sealing = () => keys.sealing();
+  const documents = new ClientDocuments({
+    fetch: options.fetchDocument,
+    allowed,
+    limit: limitOf("documents"),
+    now,
+  });
+  const clients = new Clients({ documents, sealing, now });
+  const grants = new Grants({ store, sealing, lifetimeMs: signIn.lifetimeMs, now, logger });
+  const login = new IssuerLogin({
+    signIn,
+    fetch: options.fetch,
+    reservedIds: options.reservedIds,
+    now,
+    logger,
+  });
+  const authorize = new Authorize({
+    ...{ clients, grants, login, sealing, issuer, allowed, now, logger },
+    companyIssuer: signIn.issuer,
+    offer: { resource, requiredScopes, offeredScopes },
+  });
+  const { accessTokenMs } = signIn;
+  const tokens = new TokenEndpoint({
+    ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger },
+    limit: limitOf("tokens"),
+  });
+
+  const endpoints: Readonly<
+    Record<
+      AuthorizationServerEndpoint,
+      Readonly<Record<string, (q: IncomingMessage, r: ServerResponse) => unknown>>
+    >
+  > = {
+    metadata: { GET: (request, response) => metadata(request, response) },
+    jwks: { GET: async (_, response) => sendJson(response, 200, await keys.jwks()) },
+    register: { POST: (q, r) => register(q, r, { sealing, allowed, limit: registrations, now }) },
+    authorize: { GET: (q, r) => authorize.ask(q, r), POST: (q, r) => authorize.decide(q, r) },
+    callback: { GET: (q, r) => authorize.finish(q, r) },
+    token: { POST: (q, r) => tokens.token(q, r) },
+    revoke: { POST: (q, r) => tokens.revoke(q, r) },
+  };
+
+  return {
+    keyOf: keys.keyOf,
+    async serve(endpoint, request, response) {
+      const methods = endpoints[endpoint];
+      const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
+      try {
+        const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
+        if (handle === undefined) {
+          response.setHeader("allow", Object.keys(methods).join(", "));
+          throw new OAuthError("invalid_request", `${method} is not possible here`, { status: 405 });
+        }
+        await handle(request, response);
+      } catch (error) {
+        if (!(error instanceof OAuthError)) throw error;
+        if (PAGES.includes(endpoint)) sendPage(response, error.status, errorPage(`${error.message}.`));
+        else sendOAuthError(response, error);
+      }
+    },
+  };
+
+  function metadata({ url = "" }: IncomingMessage, response: ServerResponse): void {
+    const [path = ""] = url.split("?", 1);
+    if (!isMetadataPath(path, issuer))
+      throw new OAuthError("invalid_request", "this authorization server has another issuer", {
+        status: 404,
+      });
+    sendJson(response, 200, serverMetadata(issuer, offeredScopes));
+  }
+}

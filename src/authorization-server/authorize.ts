@@ -1,0 +1,231 @@
+/**
+ * How does a person let a host in? The gateway asks first, for this host alone; then the person signs in at the
+ * company's issuer; then the host gets a code. What is known between these steps is sealed into the person's browser, so
+ * that nothing is kept here for strangers. The rules are those of "Confused Deputy Problem" in the security best
+ * practices of the specification.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "../core/logger.js";
+import { ENDPOINT_PATHS } from "../http/authorization-server-paths.js";
+import { isOwnOrigin } from "../http/check-request-head.js";
+import { isObject } from "../wire/json.js";
+import { redirect, sendPage, withParameters } from "./answers.js";
+import { type Offer, readAuthorizationRequest, readState } from "./authorization-requests.js";
+import { isDocumentUrl } from "./client-documents.js";
+import type { Clients } from "./clients.js";
+import { Cookies } from "./cookies.js";
+import type { Grants } from "./grants.js";
+import type { BegunLogin, IssuerLogin } from "./issuer-login.js";
+import { descriptionOf, OAuthError } from "./oauth-error.js";
+import { consentPage, errorPage } from "./pages.js";
+import { type AllowedHosts, isOnLoopback, isRegistered } from "./redirect-uris.js";
+import { addressOf, readForm, readQuery, required } from "./requests.js";
+import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
+import type { AuthorizationRequest, HostClient, Now } from "./types.js";
+
+interface AuthorizeOptions {
+  readonly clients: Clients;
+  readonly grants: Grants;
+  readonly login: IssuerLogin;
+  readonly sealing: () => Promise<Sealing>;
+  /** The identifier of this authorization server. */
+  readonly issuer: string;
+  /** The company's issuer. */
+  readonly companyIssuer: string;
+  readonly offer: Offer;
+  readonly allowed: AllowedHosts;
+  readonly now: Now;
+  readonly logger: Logger;
+}
+
+/** What is sealed into the consent page, and after consent into a cookie. */
+interface Pending {
+  readonly request: AuthorizationRequest;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+interface PendingConsent extends Pending {
+  /** `digestOf` the cookie of the browser that got the page. */
+  readonly browser: string;
+}
+interface PendingLogin extends Pending, BegunLogin {}
+
+/** A person has this time (s) for the page, and again for the login. */
+const PENDING_S = 600;
+const CONSENT_COOKIE = "consent";
+
+/** `/oauth/authorize` and where the issuer sends the person back to. */
+export class Authorize {
+  readonly #options: AuthorizeOptions;
+  readonly #cookies: Cookies;
+  readonly #callback: string;
+
+  constructor(options: AuthorizeOptions) {
+    this.#options = options;
+    this.#cookies = new Cookies(options.issuer);
+    this.#callback = `${options.issuer}${ENDPOINT_PATHS.callback}`;
+  }
+
+  /** Shows the consent page. @throws OAuthError where the host or its redirect URI is unknown, so that there is no way back */
+  async ask(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clients, sealing, now, offer, issuer, companyIssuer } = this.#options;
+    const query = readQuery(request);
+    const client = await clients.find(required(query, "client_id"), addressOf(request));
+    const redirectUri = required(query, "redirect_uri");
+    if (!isRegistered(redirectUri, client.redirectUris)) {
+      throw new OAuthError(
+        "invalid_request",
+        `redirect_uri is none of those that "${client.name}" has registered`,
+      );
+    }
+    let asked: AuthorizationRequest;
+    try {
+      asked = readAuthorizationRequest(query, client, redirectUri, offer);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      this.#refuse(response, client, { redirectUri, state: readState(query) }, error);
+      return;
+    }
+    const known = this.#cookies.read(request, CONSENT_COOKIE);
+    const browser = known !== undefined && /^[\w-]{43}$/.test(known) ? known : randomText();
+    const pending: PendingConsent = {
+      request: asked,
+      until: now() + PENDING_S * 1000,
+      browser: digestOf(browser),
+    };
+    this.#cookies.set(response, CONSENT_COOKIE, browser, PENDING_S);
+    const html = consentPage({
+      request: asked,
+      documentUrl: isDocumentUrl(client.id) ? client.id : undefined,
+      resource: offer.resource,
+      issuer: companyIssuer,
+      action: `${issuer}${ENDPOINT_PATHS.authorize}`,
+      sealed: (await sealing()).seal("consent", pending),
+    });
+    sendPage(response, 200, html);
+  }
+
+  /** Takes the person's decision, and only then begins a login. @throws OAuthError where it is not that of this browser */
+  async decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { login, sealing, now, logger } = this.#options;
+    checkOwnPage(request);
+    const form = await readForm(request);
+    const pending = (await sealing()).open("consent", required(form, "request")) as
+      | PendingConsent
+      | undefined;
+    const browser = this.#cookies.read(request, CONSENT_COOKIE);
+    if (!isObject(pending) || browser === undefined || !isSame(digestOf(browser), pending.browser))
+      throw new OAuthError(
+        "invalid_request",
+        "this page was opened in another browser; begin again in the host",
+        {
+          status: 403,
+        },
+      );
+    if (pending.until <= now())
+      throw new OAuthError("invalid_request", "this page is too old; begin again in the host");
+    const { request: asked } = pending;
+    const line = {
+      client: asked.clientName,
+      redirect: new URL(asked.redirectUri).host,
+      scopes: asked.scopes,
+    };
+    if (form.get("decision") !== "allow") {
+      logger.info(line, `a sign-in in "${asked.clientName}" was denied on the consent page`);
+      this.#sendBack(response, asked, new OAuthError("access_denied", "the person has denied it"));
+      return;
+    }
+    try {
+      const { url, state, nonce, verifier } = await login.begin(this.#callback);
+      const next: PendingLogin = { request: asked, until: now() + PENDING_S * 1000, state, nonce, verifier };
+      this.#cookies.set(response, loginCookie(state), (await sealing()).seal("login", next), PENDING_S);
+      logger.info(line, `a sign-in in "${asked.clientName}" was allowed on the consent page`);
+      redirect(response, url);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      this.#sendBack(response, asked, error);
+    }
+  }
+
+  /** Ends the login: the host gets its code. @throws OAuthError where it was not begun in this browser */
+  async finish(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { login, grants, sealing, now, offer, issuer, logger } = this.#options;
+    const query = readQuery(request);
+    const name = loginCookie(required(query, "state"));
+    const pending = (await sealing()).open("login", this.#cookies.read(request, name) ?? "") as
+      | PendingLogin
+      | undefined;
+    this.#cookies.set(response, name, "", 0);
+    if (!isObject(pending) || !isSame(pending.state, required(query, "state")) || pending.until <= now())
+      throw new OAuthError(
+        "invalid_request",
+        "this sign-in was begun in another browser, was used before, or is too old; begin again in the host",
+      );
+    const { request: asked } = pending;
+    try {
+      const url = new URL(this.#callback);
+      for (const [parameter, value] of query) url.searchParams.set(parameter, value);
+      const person = await login.finish(url, pending, this.#callback);
+      const code = await grants.create(asked, person, offer.resource);
+      logger.info(
+        { principal: person.subject, client: asked.clientName, scopes: asked.scopes },
+        `${person.subject} has signed in, in "${asked.clientName}"`,
+      );
+      redirect(response, withParameters(asked.redirectUri, { code, state: asked.state, iss: issuer }));
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      this.#sendBack(response, asked, error);
+    }
+  }
+
+  /** Before the person has agreed, a browser is not sent to an address that a stranger has chosen (RFC 9700, 4.11.2). */
+  #refuse(
+    response: ServerResponse,
+    { name }: HostClient,
+    to: Pick<AuthorizationRequest, "redirectUri" | "state">,
+    error: OAuthError,
+  ): void {
+    const { hostname } = new URL(to.redirectUri);
+    const isTrusted = isOnLoopback(to.redirectUri) || this.#options.allowed?.includes(hostname) === true;
+    if (isTrusted) this.#sendBack(response, to, error);
+    else
+      sendPage(
+        response,
+        400,
+        errorPage(`${name}: ${error.message}.`, { url: this.#errorUrl(to, error), name }),
+      );
+  }
+
+  #sendBack(
+    response: ServerResponse,
+    to: Pick<AuthorizationRequest, "redirectUri" | "state">,
+    error: OAuthError,
+  ): void {
+    redirect(response, this.#errorUrl(to, error));
+  }
+
+  #errorUrl(
+    { redirectUri, state }: Pick<AuthorizationRequest, "redirectUri" | "state">,
+    error: OAuthError,
+  ): string {
+    return withParameters(redirectUri, {
+      error: error.code,
+      error_description: descriptionOf(error),
+      state,
+      iss: this.#options.issuer,
+    });
+  }
+}
+
+/** Several logins of one browser do not disturb each other. */
+const loginCookie = (state: string): string => `login-${digestOf(state).slice(0, 16)}`;
+
+/** The form must come from the page itself: browsers say so. @throws OAuthError */
+function checkOwnPage({ headers }: IncomingMessage): void {
+  const { origin, host = "" } = headers;
+  const site = headers["sec-fetch-site"];
+  const isOwn =
+    (origin === undefined || isOwnOrigin(origin, host)) && (site === undefined || site === "same-origin");
+  if (!isOwn)
+    throw new OAuthError("invalid_request", "the decision does not come from this page", { status: 403 });
+}

@@ -1,0 +1,94 @@
+/** Who is a host whose `client_id` is a URL? What the metadata document there says (CIMD). */
+import { LRUCache } from "lru-cache";
+import { isObject } from "../wire/json.js";
+import { OAuthError } from "./oauth-error.js";
+import type { RateLimit } from "./rate-limit.js";
+import { type AllowedHosts, readRedirectUris } from "./redirect-uris.js";
+import { readName } from "./registration.js";
+import type { HostClient, Now } from "./types.js";
+
+/** Fetches a small JSON document of a public address. @throws Error with the reason */
+export type FetchDocument = (url: string) => Promise<unknown>;
+
+interface ClientDocumentsOptions {
+  readonly fetch: FetchDocument;
+  readonly allowed: AllowedHosts;
+  readonly limit: RateLimit;
+  readonly now: Now;
+}
+
+/** A document is used for this time (ms) before it is fetched again. */
+const FRESH_MS = 5 * 60_000;
+/** A document that was refused, for this time. */
+const REFUSED_MS = 30_000;
+const MAX_DOCUMENTS = 200;
+const MAX_URL_LENGTH = 500;
+
+/** Whether a `client_id` is meant as the URL of a document. */
+export const isDocumentUrl = (id: string): boolean => id.startsWith("https://");
+
+/** The documents of hosts, fetched on demand. */
+export class ClientDocuments {
+  readonly #options: ClientDocumentsOptions;
+  readonly #known = new LRUCache<string, { readonly until: number; readonly client: Promise<HostClient> }>({
+    max: MAX_DOCUMENTS,
+  });
+
+  constructor(options: ClientDocumentsOptions) {
+    this.#options = options;
+  }
+
+  /** The client that the document at `id` describes; `address` is that of the request. @throws OAuthError `invalid_client` */
+  async find(id: string, address: string): Promise<HostClient> {
+    const { now, limit } = this.#options;
+    const known = this.#known.get(id);
+    if (known !== undefined && known.until > now()) return known.client;
+    checkUrl(id);
+    const retryAfterS = limit.take(address);
+    if (retryAfterS !== undefined) {
+      throw new OAuthError("temporarily_unavailable", "too many clients from one address; try again later", {
+        status: 429,
+        retryAfterS,
+      });
+    }
+    const client = this.#fetch(id);
+    this.#known.set(id, { until: now() + FRESH_MS, client });
+    client.catch(() => this.#known.set(id, { until: now() + REFUSED_MS, client }));
+    return client;
+  }
+
+  async #fetch(id: string): Promise<HostClient> {
+    const { fetch, allowed } = this.#options;
+    const document = await fetch(id).catch((cause: unknown) => {
+      throw refused("the client metadata document at client_id cannot be fetched", cause);
+    });
+    if (!isObject(document)) throw refused("the client metadata document at client_id is no JSON object");
+    if (document.client_id !== id)
+      throw refused("client_id in the client metadata document is not its own URL");
+    const method: unknown = document.token_endpoint_auth_method ?? "none";
+    if (method !== "none")
+      throw refused(
+        "the client metadata document asks for client authentication; this server takes public clients only (none)",
+      );
+    try {
+      const redirectUris = readRedirectUris(document.redirect_uris, allowed);
+      return { id, name: readName(document), redirectUris, kind: "document", isExpired: false };
+    } catch (error) {
+      throw error instanceof OAuthError
+        ? refused(`the client metadata document: ${error.message}`, error)
+        : error;
+    }
+  }
+}
+
+const refused = (message: string, cause?: unknown): OAuthError =>
+  new OAuthError("invalid_client", message, { status: 401, cause });
+
+/** An https URL with a path, without fragment, user name and dot segments. @throws OAuthError `invalid_client` */
+function checkUrl(id: string): void {
+  if (id.length > MAX_URL_LENGTH || !URL.canParse(id)) throw refused("client_id is no usable URL");
+  const { href, pathname, hash, username, password } = new URL(id);
+  const isPlain = href === id && pathname !== "/" && hash === "" && username === "" && password === "";
+  if (!isPlain)
+    throw refused("client_id must be a plain https URL with a path, without a fragment or user name");
+}

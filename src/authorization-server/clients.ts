@@ -1,0 +1,35 @@
+/** Which host is a `client_id`? */
+import { type ClientDocuments, isDocumentUrl } from "./client-documents.js";
+import { OAuthError } from "./oauth-error.js";
+import { readRegistration } from "./registration.js";
+import { digestOf, type Sealing } from "./sealing.js";
+import type { HostClient, Now } from "./types.js";
+
+interface ClientsOptions {
+  readonly documents: ClientDocuments;
+  readonly sealing: () => Promise<Sealing>;
+  readonly now: Now;
+}
+
+/** The hosts that may ask for tokens. */
+export class Clients {
+  readonly #options: ClientsOptions;
+
+  constructor(options: ClientsOptions) {
+    this.#options = options;
+  }
+
+  /** The client with this id, which may have expired. @throws OAuthError `invalid_client` where there is none */
+  async find(id: string, address: string): Promise<HostClient> {
+    const { documents, sealing, now } = this.#options;
+    if (isDocumentUrl(id)) return documents.find(id, address);
+    const found = readRegistration(id, await sealing(), now);
+    if (found !== undefined) return found;
+    throw new OAuthError("invalid_client", "client_id is not known here: the host must register again", {
+      status: 401,
+    });
+  }
+}
+
+/** How a client is named in grants and tokens: by its URL, or by the digest of its registration, which is long. */
+export const clientKeyOf = (id: string): string => (isDocumentUrl(id) ? id : digestOf(id));

@@ -1,0 +1,196 @@
+/** How does a grant live: from its code, over one refresh token after the other, to its end or revocation? */
+import type { Logger } from "../core/logger.js";
+import { isObject } from "../wire/json.js";
+import { OAuthError } from "./oauth-error.js";
+import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
+import { KEYS_RECORD } from "./signing-keys.js";
+import type { AuthorizationRequest, Grant, GrantStore, Now, Person } from "./types.js";
+
+interface GrantsOptions {
+  readonly store: GrantStore;
+  readonly sealing: () => Promise<Sealing>;
+  /** How long (ms) a grant lives. */
+  readonly lifetimeMs: number;
+  readonly now: Now;
+  readonly logger: Logger;
+}
+
+/** A code is redeemed within this time, in ms. */
+export const CODE_MS = 60_000;
+/** Of one person; the one that was used least lately ends for a new one. */
+export const MAX_GRANTS = 50;
+const SWEEP_MS = 3_600_000;
+
+/** A grant, and the refresh token that is valid from now on. */
+export interface Renewed {
+  readonly grant: Grant;
+  readonly refreshToken: string;
+}
+
+/** What a host sends with a code. */
+export interface Redemption {
+  readonly code: string;
+  /** `clientKeyOf` its `client_id`. */
+  readonly client: string;
+  readonly redirectUri: string;
+  /** PKCE. */
+  readonly verifier: string;
+}
+
+/** The grants of all persons. Each has a record of its own, under the lock of which it changes. */
+export class Grants {
+  readonly #options: GrantsOptions;
+  #sweptAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: GrantsOptions) {
+    this.#options = options;
+  }
+
+  /** Keeps what `person` has granted by `request`. Resolves to the code for the host. @throws Error of the store */
+  async create(
+    request: AuthorizationRequest,
+    { subject, groups }: Person,
+    resource: string,
+  ): Promise<string> {
+    const { store, now, lifetimeMs } = this.#options;
+    const prefix = prefixOf(subject);
+    await this.#removeEnded();
+    await this.#makeRoom(prefix);
+    const { client, clientName, redirectUri, scopes, challenge } = request;
+    const createdAt = now();
+    const grant: Grant = {
+      id: `${prefix}${randomText().slice(0, RANDOM_LENGTH)}`,
+      ...{ subject, groups, client, clientName, redirectUri, scopes, challenge, resource, createdAt },
+      expiresAt: createdAt + lifetimeMs,
+      generation: 0,
+    };
+    await store.write(grant.id, grant);
+    return this.#tokenOf(grant);
+  }
+
+  /**
+   * Redeems a code, once. A second time ends the grant: one of the two has stolen it (RFC 6749, 4.1.2).
+   *
+   * @throws OAuthError `invalid_grant`
+   */
+  async redeem({ code, client, redirectUri, verifier }: Redemption): Promise<Renewed> {
+    return this.#change(code, "code", async (grant, generation) => {
+      if (generation !== 0) throw invalid("this is no authorization code");
+      if (grant.client !== client) throw invalid("the code is that of another client");
+      if (grant.redirectUri !== redirectUri)
+        throw invalid("redirect_uri is not that of the authorization request");
+      if (!isSame(challengeOf(verifier), grant.challenge)) throw invalid("code_verifier is wrong (PKCE)");
+      if (this.#options.now() - grant.createdAt >= CODE_MS) {
+        await this.#options.store.remove(grant.id);
+        throw invalid("the code has expired");
+      }
+    });
+  }
+
+  /**
+   * Replaces a refresh token by the next one. One that was replaced before ends the grant (RFC 9700, 4.14.2).
+   *
+   * @param check throws where the host asks for what the grant does not have; the token stays valid then
+   * @throws OAuthError `invalid_grant`
+   */
+  async refresh(token: string, client: string, check: (grant: Grant) => void): Promise<Renewed> {
+    return this.#change(token, "refresh token", async (grant, generation) => {
+      if (generation === 0) throw invalid("this is no refresh token");
+      if (grant.client !== client) throw invalid("the refresh token is that of another client");
+      check(grant);
+    });
+  }
+
+  /** Ends the grant of a code or refresh token. Returns it; undefined where there is none, which is no error (RFC 7009, 2.2). */
+  async revoke(token: string, client: string): Promise<Grant | undefined> {
+    const read = await this.#readToken(token);
+    if (read === undefined) return undefined;
+    return this.#options.store.locked(read.id, async () => {
+      const grant = await this.#readGrant(read.id);
+      if (grant === undefined || grant.client !== client) return undefined;
+      await this.#options.store.remove(grant.id);
+      return grant;
+    });
+  }
+
+  /** Checks a token with `check`, and counts its grant on. */
+  async #change(
+    token: string,
+    kind: "code" | "refresh token",
+    check: (grant: Grant, generation: number) => Promise<void>,
+  ): Promise<Renewed> {
+    const { store, now, logger } = this.#options;
+    const read = await this.#readToken(token);
+    if (read === undefined) throw invalid(`the ${kind} is unknown`);
+    return store.locked(read.id, async () => {
+      const grant = await this.#readGrant(read.id);
+      if (grant === undefined)
+        throw invalid(`the ${kind} is not valid any more: it was revoked, or used before`);
+      await check(grant, read.generation);
+      if (grant.generation !== read.generation) {
+        await store.remove(grant.id);
+        logger.warn(
+          { principal: grant.subject, client: grant.clientName },
+          `a ${kind} was used twice, so one of two has stolen it: the sign-in of ${grant.subject} in "${grant.clientName}" has ended`,
+        );
+        throw invalid(`the ${kind} was used before; the sign-in has ended`);
+      }
+      if (grant.expiresAt <= now()) {
+        await store.remove(grant.id);
+        throw invalid("the sign-in has expired");
+      }
+      const next: Grant = { ...grant, generation: grant.generation + 1 };
+      await store.write(next.id, next);
+      return { grant: next, refreshToken: await this.#tokenOf(next) };
+    });
+  }
+
+  /** Removes those of a person's grants that were used least lately, where there are too many. */
+  async #makeRoom(prefix: string): Promise<void> {
+    const { store } = this.#options;
+    const own = [...(await store.list(prefix))].sort((a, b) => b.writtenAt - a.writtenAt);
+    for (const { name } of own.slice(MAX_GRANTS - 1)) await store.remove(name);
+  }
+
+  /** Removes the grants of all persons that have ended, at most once an hour. */
+  async #removeEnded(): Promise<void> {
+    const { store, now, lifetimeMs } = this.#options;
+    if (now() - this.#sweptAt < SWEEP_MS) return;
+    this.#sweptAt = now();
+    for (const { name, writtenAt } of await store.list("")) {
+      if (name !== KEYS_RECORD && now() - writtenAt >= lifetimeMs) await store.remove(name);
+    }
+  }
+
+  async #readGrant(id: string): Promise<Grant | undefined> {
+    const value = await this.#options.store.read(id);
+    return isObject(value) ? (value as unknown as Grant) : undefined;
+  }
+
+  async #tokenOf({ id, generation }: Pick<Grant, "id" | "generation">): Promise<string> {
+    const text = `${id}.${generation}`;
+    return `${text}.${(await this.#options.sealing()).sign(text)}`;
+  }
+
+  /** What a code or refresh token names; undefined where this gateway has not made it. */
+  async #readToken(token: string): Promise<{ readonly id: string; readonly generation: number } | undefined> {
+    const [, text, id, generation, code] = TOKEN.exec(token) ?? [];
+    if (text === undefined || id === undefined || code === undefined) return undefined;
+    if (!isSame((await this.#options.sealing()).sign(text), code)) return undefined;
+    return { id, generation: Number(generation) };
+  }
+}
+
+const TOKEN = /^(([\w-]{43})\.(\d{1,9}))\.([\w-]{43})$/;
+
+/** The parts of a grant's id, in characters of base64url. */
+const PERSON_LENGTH = 21;
+const RANDOM_LENGTH = 22;
+
+/** The grants of one person have ids that begin alike; the id does not say whose they are. */
+const prefixOf = (subject: string): string => digestOf(`person ${subject}`).slice(0, PERSON_LENGTH);
+
+/** PKCE, S256 (RFC 7636, 4.6). */
+const challengeOf = (verifier: string): string => digestOf(verifier);
+
+const invalid = (message: string): OAuthError => new OAuthError("invalid_grant", message);

@@ -1,0 +1,252 @@
+/** Who is the person? The company's issuer says so (OpenID Connect): code with PKCE, `state`, `nonce`, and a signed ID token. */
+import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as joseFetch, jwtVerify } from "jose";
+import * as oauth from "oauth4webapi";
+import type { SignInConfig } from "../config/config.js";
+import { groupsIn, subjectFault } from "../core/claims.js";
+import type { Logger } from "../core/logger.js";
+import { isLoopback } from "../http/loopback.js";
+import { OAuthError } from "./oauth-error.js";
+import { isSame } from "./sealing.js";
+import type { Now, Person } from "./types.js";
+
+/** Asks the company's issuer; redirects are not followed. */
+export type IssuerFetch = (url: string, init: RequestInit) => Promise<Response>;
+
+interface IssuerLoginOptions {
+  readonly signIn: Pick<SignInConfig, "issuer" | "clientId" | "clientSecret" | "scopes" | "groupsClaim">;
+  readonly fetch: IssuerFetch;
+  /** The ids that no person may have: those of API keys, and `anonymous`. */
+  readonly reservedIds: ReadonlySet<string>;
+  readonly now: Now;
+  readonly logger: Logger;
+}
+
+/** What must be known when the person comes back. */
+export interface BegunLogin {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+interface Discovered {
+  readonly until: number;
+  readonly server: oauth.AuthorizationServer;
+  readonly keyOf: JWTVerifyGetKey;
+}
+
+const FRESH_MS = 10 * 60_000;
+const TIMEOUT_MS = 10_000;
+/** Made with a private key; never `none` or HMAC. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+/** Logins at one issuer. */
+export class IssuerLogin {
+  readonly #options: IssuerLoginOptions;
+  #discovered: Discovered | undefined;
+
+  constructor(options: IssuerLoginOptions) {
+    this.#options = options;
+  }
+
+  /** The URL that the browser goes to. @throws OAuthError `temporarily_unavailable` where the issuer does not answer */
+  async begin(redirectUri: string): Promise<BegunLogin & { readonly url: string }> {
+    const { signIn } = this.#options;
+    const { server } = await this.#discover();
+    if (server.authorization_endpoint === undefined)
+      throw this.#unavailable("it names no authorization_endpoint");
+    const begun = {
+      state: oauth.generateRandomState(),
+      nonce: oauth.generateRandomNonce(),
+      verifier: oauth.generateRandomCodeVerifier(),
+    };
+    const url = new URL(server.authorization_endpoint);
+    const parameters = {
+      response_type: "code",
+      client_id: signIn.clientId,
+      redirect_uri: redirectUri,
+      scope: [...new Set(["openid", ...signIn.scopes])].join(" "),
+      state: begun.state,
+      nonce: begun.nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(begun.verifier),
+      code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+    return { ...begun, url: url.href };
+  }
+
+  /**
+   * The person, from the answer of the issuer in the query of `url`.
+   *
+   * @throws OAuthError `access_denied` where the issuer or this gateway refuses, `server_error` where an answer is not valid
+   */
+  async finish(url: URL, begun: BegunLogin, redirectUri: string): Promise<Person> {
+    const { server, keyOf } = await this.#discover();
+    try {
+      return await this.#finish(server, keyOf, url, begun, redirectUri);
+    } catch (error) {
+      throw error instanceof OAuthError ? error : this.#asOAuthError(error);
+    }
+  }
+
+  async #finish(
+    server: oauth.AuthorizationServer,
+    keyOf: JWTVerifyGetKey,
+    url: URL,
+    begun: BegunLogin,
+    redirectUri: string,
+  ): Promise<Person> {
+    const { signIn } = this.#options;
+    const client: oauth.Client = { client_id: signIn.clientId };
+    const answer = oauth.validateAuthResponse(server, client, url, begun.state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      clientAuthOf(server, signIn.clientSecret),
+      answer,
+      redirectUri,
+      begun.verifier,
+      this.#http(),
+    );
+    const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
+      expectedNonce: begun.nonce,
+      requireIdToken: true,
+    });
+    const { payload } = await jwtVerify(tokens.id_token ?? "", keyOf, {
+      issuer: signIn.issuer,
+      audience: signIn.clientId,
+      algorithms: ALGORITHMS,
+      requiredClaims: ["exp", "iat", "sub", "nonce"],
+      clockTolerance: 60,
+    });
+    if (typeof payload.nonce !== "string" || !isSame(payload.nonce, begun.nonce))
+      throw new OAuthError("server_error", "the nonce of the ID token is wrong");
+    const subject = this.#subjectOf(payload.sub);
+    const own = groupsIn(payload, signIn.groupsClaim);
+    if (own.length > 0 || server.userinfo_endpoint === undefined) return { subject, groups: own };
+    return { subject, groups: await this.#groupsOfUser(server, client, subject, tokens.access_token) };
+  }
+
+  /** Many issuers put groups into the user information only. One that does not give it to this client has none there. */
+  async #groupsOfUser(
+    server: oauth.AuthorizationServer,
+    client: oauth.Client,
+    subject: string,
+    accessToken: string,
+  ): Promise<readonly string[]> {
+    const { signIn, logger } = this.#options;
+    const response = await oauth.userInfoRequest(server, client, accessToken, this.#http());
+    if (response.status === 401 || response.status === 403) {
+      logger.debug(
+        { issuer: signIn.issuer },
+        "the issuer gives no user information, so no groups are read from it",
+      );
+      return [];
+    }
+    return groupsIn(
+      { ...(await oauth.processUserInfoResponse(server, client, subject, response)) },
+      signIn.groupsClaim,
+    );
+  }
+
+  #subjectOf(sub: string | undefined): string {
+    const fault = subjectFault(sub);
+    if (sub === undefined || fault !== undefined)
+      throw new OAuthError(
+        "access_denied",
+        `the subject (sub) that the issuer names ${fault ?? "is missing"}`,
+      );
+    if (this.#options.reservedIds.has(sub))
+      throw new OAuthError(
+        "access_denied",
+        "the subject (sub) that the issuer names is the id of an API key",
+      );
+    return sub;
+  }
+
+  async #discover(): Promise<Discovered> {
+    const { signIn, now, fetch } = this.#options;
+    if (this.#discovered !== undefined && this.#discovered.until > now()) return this.#discovered;
+    const url = new URL(signIn.issuer);
+    try {
+      const response = await oauth.discoveryRequest(url, { algorithm: "oidc", ...this.#http() });
+      const server = await oauth.processDiscoveryResponse(url, response);
+      if (server.issuer !== signIn.issuer)
+        throw new Error(`its metadata name the issuer ${server.issuer}; write that into auth.signIn.issuer`);
+      if (server.jwks_uri === undefined) throw new Error("its metadata name no jwks_uri");
+      const keyOf = createRemoteJWKSet(new URL(server.jwks_uri), {
+        [joseFetch]: (keysUrl, init) => fetch(keysUrl, init),
+        timeoutDuration: TIMEOUT_MS,
+      });
+      this.#discovered = { until: now() + FRESH_MS, server, keyOf };
+      return this.#discovered;
+    } catch (cause) {
+      throw this.#unavailable(cause instanceof Error ? cause.message : String(cause), cause);
+    }
+  }
+
+  #http() {
+    return {
+      [oauth.customFetch]: (url: string, init: unknown) => this.#options.fetch(url, init as RequestInit),
+      [oauth.allowInsecureRequests]: isLoopback(new URL(this.#options.signIn.issuer).hostname),
+      signal: () => AbortSignal.timeout(TIMEOUT_MS),
+    };
+  }
+
+  #unavailable(reason: string, cause?: unknown): OAuthError {
+    const { signIn, logger } = this.#options;
+    logger.warn(
+      { issuer: signIn.issuer },
+      `nobody can sign in: the issuer ${signIn.issuer} cannot be used (${reason})`,
+    );
+    return new OAuthError(
+      "temporarily_unavailable",
+      "the issuer of this gateway cannot be reached; try again later",
+      {
+        status: 503,
+        cause,
+      },
+    );
+  }
+
+  #asOAuthError(error: unknown): OAuthError {
+    const { signIn, logger } = this.#options;
+    if (error instanceof oauth.AuthorizationResponseError) {
+      logger.info(
+        { issuer: signIn.issuer, reason: error.error },
+        `the issuer has refused a sign-in (${error.error})`,
+      );
+      return new OAuthError("access_denied", "the issuer of this gateway has refused the sign-in", {
+        cause: error,
+      });
+    }
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.warn(
+      { issuer: signIn.issuer },
+      `a sign-in has failed: the answer of ${signIn.issuer} is not valid (${reason})`,
+    );
+    return new OAuthError("server_error", "the answer of the issuer of this gateway is not valid", {
+      cause: error,
+    });
+  }
+}
+
+/** `client_secret_basic` is what an issuer supports that names nothing (OpenID Connect Discovery, 3). */
+function clientAuthOf(server: oauth.AuthorizationServer, secret: string | undefined): oauth.ClientAuth {
+  if (secret === undefined) return oauth.None();
+  const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+  return methods.includes("client_secret_basic")
+    ? oauth.ClientSecretBasic(secret)
+    : oauth.ClientSecretPost(secret);
+}

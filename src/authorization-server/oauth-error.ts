@@ -1,0 +1,45 @@
+/** How is a request answered that breaks a rule of OAuth? */
+
+/** The codes of RFC 6749, RFC 7591, RFC 8707 and RFC 7009 that are used here. */
+export type OAuthErrorCode =
+  | "invalid_request"
+  | "invalid_client"
+  | "invalid_grant"
+  | "invalid_scope"
+  | "invalid_target"
+  | "invalid_redirect_uri"
+  | "invalid_client_metadata"
+  | "unauthorized_client"
+  | "unsupported_response_type"
+  | "unsupported_grant_type"
+  | "unsupported_token_type"
+  | "access_denied"
+  | "consent_required"
+  | "server_error"
+  | "temporarily_unavailable";
+
+/** A refusal. The message is shown to people and hosts, and has nothing secret in it. */
+export class OAuthError extends Error {
+  override readonly name = "OAuthError";
+  constructor(
+    readonly code: OAuthErrorCode,
+    message: string,
+    readonly details: {
+      /** Default 400. */
+      readonly status?: number;
+      readonly retryAfterS?: number;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: details.cause });
+  }
+
+  /** The HTTP status of the answer. */
+  get status(): number {
+    return this.details.status ?? 400;
+  }
+}
+
+/** `error_description` may hold only some ASCII characters (RFC 6749, 5.2). */
+export const descriptionOf = ({ message }: Error): string =>
+  message.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "?");

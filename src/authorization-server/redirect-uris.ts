@@ -1,0 +1,63 @@
+/** Where may a host receive its code? At https URLs, on loopback, and nowhere else (2026-07-28: security considerations). */
+import { isLoopback } from "../http/loopback.js";
+import { OAuthError } from "./oauth-error.js";
+
+const MAX_LENGTH = 1_000;
+const MAX_COUNT = 16;
+
+/** Which hosts of https redirect URIs are allowed; all where it is undefined. */
+export type AllowedHosts = readonly string[] | undefined;
+
+/**
+ * The redirect URIs of a registration or metadata document.
+ *
+ * @throws OAuthError `invalid_redirect_uri`
+ */
+export function readRedirectUris(value: unknown, allowed: AllowedHosts): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_COUNT)
+    throw refused(`redirect_uris must be a list of 1 to ${MAX_COUNT} URLs`);
+  return value.map((uri: unknown) => {
+    const reason = typeof uri === "string" ? faultOf(uri, allowed) : "is not a text";
+    if (reason !== undefined) throw refused(`a redirect URI ${reason}`);
+    return uri as string;
+  });
+}
+
+const refused = (message: string): OAuthError => new OAuthError("invalid_redirect_uri", message);
+
+function faultOf(uri: string, allowed: AllowedHosts): string | undefined {
+  if (uri.length > MAX_LENGTH) return `has more than ${MAX_LENGTH} characters`;
+  // Characters that a URL parser removes or changes would make two readings of one text.
+  if (!/^[\x21-\x7e]+$/.test(uri) || /["<>\\^`{|}]/.test(uri) || !URL.canParse(uri))
+    return "is not an absolute URL";
+  const { protocol, hostname, hash, username, password } = new URL(uri);
+  if (hash !== "" || uri.includes("#")) return "has a fragment";
+  if (username !== "" || password !== "") return "has a user name";
+  if (protocol === "http:" && isLoopback(hostname)) return undefined;
+  if (protocol !== "https:") return "must be an https URL, or http on this machine (loopback)";
+  if (allowed !== undefined && !allowed.includes(hostname.toLowerCase()))
+    return `leads to ${hostname}, which auth.signIn.allowedRedirectHosts does not name`;
+  return undefined;
+}
+
+/**
+ * Whether `uri` is one of `registered`: the same text, but for the port of a loopback address, which an application on
+ * this machine chooses at each start (RFC 8252, 7.3).
+ */
+export function isRegistered(uri: string, registered: readonly string[]): boolean {
+  if (registered.includes(uri)) return true;
+  const loopback = withoutLoopbackPort(uri);
+  return loopback !== undefined && registered.some((each) => withoutLoopbackPort(each) === loopback);
+}
+
+/** The host is compared as text: `localhost` is not 127.0.0.1. */
+const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(?=[/?]|$)/;
+
+function withoutLoopbackPort(uri: string): string | undefined {
+  const found = LOOPBACK.exec(uri);
+  if (found === null || faultOf(uri, []) !== undefined) return undefined;
+  return `http://${found[1]}${uri.slice(found[0].length)}`;
+}
+
+/** Whether the URI leads to the person's own machine. */
+export const isOnLoopback = (uri: string): boolean => isLoopback(new URL(uri).hostname);

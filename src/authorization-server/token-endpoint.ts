@@ -1,0 +1,148 @@
+/** Which tokens does a host get for its code or refresh token, and how does it give them back? */
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "../core/logger.js";
+import { sendJson } from "./answers.js";
+import { checkResource, scopesIn } from "./authorization-requests.js";
+import { isDocumentUrl } from "./client-documents.js";
+import { type Clients, clientKeyOf } from "./clients.js";
+import type { Grants, Renewed } from "./grants.js";
+import { OAuthError } from "./oauth-error.js";
+import type { RateLimit } from "./rate-limit.js";
+import { addressOf, type Parameters, readForm, required } from "./requests.js";
+import type { SigningKeys } from "./signing-keys.js";
+import type { Now } from "./types.js";
+
+interface TokenEndpointOptions {
+  readonly clients: Clients;
+  readonly grants: Grants;
+  readonly keys: SigningKeys;
+  readonly issuer: string;
+  /** The URL that tokens are for. */
+  readonly resource: string;
+  /** How long (ms) an access token is valid. */
+  readonly accessTokenMs: number;
+  /** Of requests that were refused. */
+  readonly limit: RateLimit;
+  readonly now: Now;
+  readonly logger: Logger;
+}
+
+/** `/oauth/token` and `/oauth/revoke`. */
+export class TokenEndpoint {
+  readonly #options: TokenEndpointOptions;
+
+  constructor(options: TokenEndpointOptions) {
+    this.#options = options;
+  }
+
+  /** @throws OAuthError */
+  async token(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { grants, resource } = this.#options;
+    const form = await readForm(request);
+    const client = await this.#clientOf(request, form);
+    const target = form.get("resource");
+    // The grant is bound to its resource already; another one is refused (RFC 8707, 2.2).
+    if (target !== undefined) checkResource(target, resource);
+    const type = required(form, "grant_type");
+    if (type === "authorization_code") {
+      const renewed = await grants.redeem({
+        code: required(form, "code"),
+        client,
+        redirectUri: required(form, "redirect_uri"),
+        verifier: required(form, "code_verifier"),
+      });
+      return this.#answer(response, renewed, renewed.grant.scopes, "redeemed");
+    }
+    if (type === "refresh_token") {
+      const asked = form.get("scope");
+      const token = required(form, "refresh_token");
+      const renewed = await grants.refresh(token, client, ({ scopes }) => narrowed(scopes, asked));
+      return this.#answer(response, renewed, narrowed(renewed.grant.scopes, asked), "refreshed");
+    }
+    throw new OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token");
+  }
+
+  /** RFC 7009. An access token cannot be revoked; it is valid for minutes. @throws OAuthError */
+  async revoke(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { grants, logger } = this.#options;
+    const form = await readForm(request);
+    const client = await this.#clientOf(request, form);
+    const token = required(form, "token");
+    if (/^eyJ[\w-]*\.eyJ[\w-]*\.[\w-]+$/.test(token))
+      throw new OAuthError(
+        "unsupported_token_type",
+        "access tokens end by themselves; revoke the refresh token",
+      );
+    const ended = await grants.revoke(token, client);
+    if (ended !== undefined) {
+      logger.info(
+        { principal: ended.subject, client: ended.clientName },
+        `${ended.subject} has signed out, in "${ended.clientName}"`,
+      );
+    }
+    sendJson(response, 200, {});
+  }
+
+  async #answer(
+    response: ServerResponse,
+    { grant, refreshToken }: Renewed,
+    scopes: readonly string[],
+    what: string,
+  ): Promise<void> {
+    const { keys, issuer, accessTokenMs, now, logger } = this.#options;
+    const { subject, groups, client, clientName, resource, expiresAt } = grant;
+    const issued = Math.floor(now() / 1000);
+    const expires = Math.floor(Math.min(now() + accessTokenMs, expiresAt) / 1000);
+    const claims = { iss: issuer, sub: subject, aud: resource, client_id: client, groups: [...groups] };
+    const scope = scopes.join(" ");
+    const accessToken = await keys.sign({
+      ...claims,
+      ...(scope !== "" && { scope }),
+      ...{ iat: issued, exp: expires, jti: randomBytes(16).toString("hex") },
+    });
+    logger.debug({ principal: subject, client: clientName, scopes }, `tokens ${what}`);
+    sendJson(response, 200, {
+      access_token: accessToken,
+      token_type: "Bearer",
+      expires_in: expires - issued,
+      refresh_token: refreshToken,
+      scope,
+    });
+  }
+
+  /** The client that sends the form; all of them are public (`none`). @throws OAuthError `invalid_client` */
+  async #clientOf(request: IncomingMessage, form: Parameters): Promise<string> {
+    const { clients, limit } = this.#options;
+    const address = addressOf(request);
+    const id = required(form, "client_id");
+    const retryAfterS = limit.take(address);
+    if (retryAfterS !== undefined)
+      throw new OAuthError("temporarily_unavailable", "too many requests; try again later", {
+        status: 429,
+        retryAfterS,
+      });
+    // Its document was read when the person was asked; grants are bound to its URL.
+    if (isDocumentUrl(id)) return clientKeyOf(id);
+    const { isExpired } = await clients.find(id, address);
+    if (isExpired)
+      throw new OAuthError(
+        "invalid_client",
+        "the registration of this host has expired: it must register again",
+        {
+          status: 401,
+        },
+      );
+    return clientKeyOf(id);
+  }
+}
+
+/** @throws OAuthError `invalid_scope` where `asked` has more than was granted (RFC 6749, 6) */
+function narrowed(granted: readonly string[], asked: string | undefined): readonly string[] {
+  if (asked === undefined) return granted;
+  const scopes = scopesIn(asked);
+  const more = scopes.filter((scope) => !granted.includes(scope));
+  if (more.length > 0)
+    throw new OAuthError("invalid_scope", "these scopes were not granted; a new sign-in can ask for more");
+  return scopes;
+}

@@ -1,0 +1,117 @@
+/** Is the gateway an authorization server for its hosts, by the config in effect? It is loaded with the first request that needs it. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { JWTVerifyGetKey } from "jose";
+import type { AuthorizationServer } from "../authorization-server/authorization-server.js";
+import type { GrantStore } from "../authorization-server/types.js";
+import type { AuthConfig, Config } from "../config/config.js";
+import { ANONYMOUS } from "../core/client.js";
+import type { Logger } from "../core/logger.js";
+import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
+import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
+import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
+
+interface LiveAuthorizationServerOptions {
+  /** Neither the listener nor the keys of credentials change while the gateway runs. */
+  readonly config: Pick<Config, "listen" | "credentials">;
+  /** The folder of the vault; without one, sign-ins end with the process. */
+  readonly folder: string | undefined;
+  /** The URL of the MCP endpoint, once the gateway listens. */
+  readonly url: () => string;
+  readonly logger: Logger;
+}
+
+/** For the metadata document of a host. */
+const DOCUMENT_MS = 10_000;
+
+/** The authorization server of the config in effect. */
+export class LiveAuthorizationServer implements AuthorizationServerRoutes, TokenIssuer {
+  readonly #options: LiveAuthorizationServerOptions;
+  #auth: AuthConfig | undefined;
+  #server: Promise<AuthorizationServer> | undefined;
+  #store: Promise<GrantStore> | undefined;
+
+  constructor(auth: AuthConfig | undefined, options: LiveAuthorizationServerOptions) {
+    this.#auth = auth;
+    this.#options = options;
+  }
+
+  /** Applies a new config; what hosts have stays valid. */
+  replace(auth: AuthConfig | undefined): void {
+    this.#auth = auth;
+    this.#server = undefined;
+  }
+
+  /** The URL of the gateway for browsers. */
+  issuer(): string {
+    const { config, url } = this.#options;
+    return config.listen.http.publicUrl ?? new URL(url()).origin;
+  }
+
+  serve(
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> | undefined {
+    if (this.#auth?.signIn === undefined) return undefined;
+    return this.#current().then((server) => server.serve(endpoint, request, response));
+  }
+
+  readonly keyOf: JWTVerifyGetKey = async (header, token) => (await this.#current()).keyOf(header, token);
+
+  #current(): Promise<AuthorizationServer> {
+    if (this.#server !== undefined) return this.#server;
+    const server = this.#make();
+    this.#server = server;
+    // The next request tries again.
+    server.catch(() => {
+      if (this.#server === server) this.#server = undefined;
+    });
+    return server;
+  }
+
+  async #make(): Promise<AuthorizationServer> {
+    const { url, logger } = this.#options;
+    const { signIn, resource = url(), requiredScopes = [], keys = [] } = this.#auth ?? {};
+    if (signIn === undefined) throw new TypeError("auth.signIn is not configured");
+    const [{ createAuthorizationServer }, { fetchJson }, store] = await Promise.all([
+      import("../authorization-server/authorization-server.js"),
+      import("../downstream/authenticate/issuer-keys.js"),
+      this.#openStore(),
+    ]);
+    return createAuthorizationServer({
+      ...{ signIn, resource, requiredScopes, store, logger },
+      issuer: this.issuer(),
+      reservedIds: new Set([ANONYMOUS.id, ...keys.map(({ id }) => id)]),
+      fetch: (url, init) => fetch(url, { ...init, redirect: "manual" }),
+      fetchDocument: (url) => fetchJson(url, AbortSignal.timeout(DOCUMENT_MS), "public"),
+    });
+  }
+
+  #openStore(): Promise<GrantStore> {
+    if (this.#store !== undefined) return this.#store;
+    const store = this.#open();
+    this.#store = store;
+    store.catch(() => {
+      this.#store = undefined;
+    });
+    return store;
+  }
+
+  async #open(): Promise<GrantStore> {
+    const { folder, config } = this.#options;
+    if (folder === undefined) {
+      const { MemoryStore } = await import("../authorization-server/memory-store.js");
+      return new MemoryStore();
+    }
+    const [{ openGrantFiles }, { keySource }] = await Promise.all([
+      import("../authorization-server/grant-files.js"),
+      import("../vault/vault.js"),
+    ]);
+    const { keys, keyFile } = config.credentials ?? {};
+    const source = {
+      ...(keys !== undefined && { key: keys.join("\n") }),
+      ...(keyFile !== undefined && { keyFile }),
+    };
+    return openGrantFiles({ folder, keys: keySource({ folder, keys: source }) });
+  }
+}
