@@ -24,8 +24,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   core: ["wire"],
   // What the gateway needs of Node and V8: yields, timers, digests, caches, memory.
   runtime: ["core", "wire"],
-  // What both listeners check of an HTTP request.
-  http: ["core", "wire", "http/loopback.ts"],
+  // What both listeners check of an HTTP request, and how a URL that a peer named is fetched.
+  http: ["core", "wire", "runtime", "http/loopback.ts"],
   // Packages are allowed here, so RE2 is here and not in `core`.
   patterns: ["core"],
   catalog: ["core", "wire", "runtime", "patterns"],

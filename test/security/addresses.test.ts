@@ -2,12 +2,8 @@
 import type { LookupAddress, lookup } from "node:dns";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
-import {
-  fetchJson,
-  isPublicAddress,
-  isPublicHost,
-  publicLookup,
-} from "../../src/downstream/authenticate/issuer-keys.js";
+import { fetchJson } from "../../src/downstream/authenticate/issuer-keys.js";
+import { isPublicAddress, isPublicHost, publicLookup } from "../../src/http/public-addresses.js";
 import { authenticationOf, bearer, jwtConfig, outcome } from "../downstream/authenticate/support.js";
 import { canaryListener } from "../support/canary-listener.js";
 import { issuer } from "../support/issuer.js";

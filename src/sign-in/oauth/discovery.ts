@@ -1,0 +1,130 @@
+/** Which authorization server issues the tokens for an MCP server (2026-07-28: basic/authorization/authorization-server-discovery)? */
+import type { GuardedFetch } from "../../http/guarded-fetch.js";
+import { named } from "../../http/guarded-fetch.js";
+import type { AuthorizationServer, Discovered, Quirks, Step } from "../types.js";
+import { findAuthorizationServer } from "./authorization-server.js";
+import { type BearerChallenge, bearerChallenge } from "./challenge.js";
+import { knownDeviations } from "./known-deviations.js";
+import { OAuthError } from "./oauth-error.js";
+import { findProtectedResource, type ProtectedResource } from "./protected-resource.js";
+
+/** What discovery starts from. */
+export interface DiscoveryOptions {
+  /** The URL of the MCP server, as the config writes it. */
+  readonly serverUrl: string;
+  /** `WWW-Authenticate` of the server's 401; undefined where there was none. */
+  readonly challenge: string | undefined;
+  /** `auth.issuer`: the authorization server to use, in place of those that the server names. */
+  readonly issuer?: string | undefined;
+  readonly quirks?: Quirks | undefined;
+  /** Made with the same `serverUrl`. */
+  readonly fetch: GuardedFetch;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What was found, and every step. A step may have failed although something was found: `doctor` shows the rule and the quirk. */
+export interface Discovery {
+  readonly discovered: Discovered;
+  readonly steps: readonly Step[];
+}
+
+/**
+ * Finds the protected resource's metadata (challenge, path, root), then that of the first of its authorization servers that
+ * has valid metadata. Servers of 2025-03-26 have no resource metadata: their authorization server is the origin of the URL.
+ *
+ * @throws OAuthError with the steps, the rule that is broken and what to do; `isTemporary` after 5xx or no connection
+ */
+export async function discover(options: DiscoveryOptions): Promise<Discovery> {
+  const { serverUrl, quirks = {} } = options;
+  const challenge = bearerChallenge(options.challenge);
+  const steps: Step[] = [challengeStep(challenge)];
+  const resource = await findProtectedResource({ ...options, challenge, steps });
+  const issuers = issuersOf(resource, options, steps);
+  const authorizationServer = await findAuthorizationServer(issuers, {
+    ...options,
+    quirks,
+    steps,
+    // Only of a server without resource metadata: any other has named its authorization server.
+    hasDefaultEndpoints: resource === undefined && options.issuer === undefined,
+  });
+  steps.push(pkceStep(authorizationServer, quirks), ...knownDeviations(authorizationServer, quirks));
+  const scope = challenge?.scope?.split(" ").filter((one) => one !== "");
+  return {
+    discovered: {
+      resource: resource?.resource ?? canonicalUri(serverUrl),
+      authorizationServer,
+      scopes: scope ?? resource?.scopes ?? [],
+    },
+    steps,
+  };
+}
+
+/**
+ * Finds the metadata of an issuer that the config names, such as the company's identity provider.
+ *
+ * @param fetch made with the issuer as `serverUrl`
+ * @throws OAuthError with the steps
+ */
+export async function discoverIssuer(
+  issuer: string,
+  { quirks = {}, fetch, signal }: Pick<DiscoveryOptions, "quirks" | "fetch" | "signal">,
+): Promise<{ readonly authorizationServer: AuthorizationServer; readonly steps: readonly Step[] }> {
+  const steps: Step[] = [];
+  const options = { serverUrl: issuer, quirks, fetch, signal, steps, hasDefaultEndpoints: false };
+  const authorizationServer = await findAuthorizationServer([issuer], options);
+  return { authorizationServer, steps };
+}
+
+const challengeStep = (challenge: BearerChallenge | undefined): Step => {
+  const what = "read WWW-Authenticate of the 401";
+  if (challenge === undefined) {
+    return { what, outcome: "skipped", reason: "There is no challenge of the scheme Bearer." };
+  }
+  if (challenge.resourceMetadata !== undefined) return { what, outcome: "ok" };
+  return { what, outcome: "skipped", reason: "It names no resource_metadata (RFC 9728, 5.1)." };
+};
+
+/** The issuers to try, in order. */
+function issuersOf(
+  resource: ProtectedResource | undefined,
+  { serverUrl, issuer }: DiscoveryOptions,
+  steps: Step[],
+): readonly string[] {
+  if (issuer !== undefined) {
+    steps.push({ what: `use the issuer of the config, ${named(issuer)}`, outcome: "ok" });
+    return [issuer];
+  }
+  if (resource !== undefined) {
+    if (resource.authorizationServers.length > 0) return resource.authorizationServers;
+    const sentence = "The resource metadata names no authorization_servers; MCP requires at least one.";
+    steps.push({ what: "read authorization_servers", outcome: "failed", reason: sentence });
+    throw new OAuthError(`${named(serverUrl)}: ${sentence} Set auth.issuer in the config.`, { steps });
+  }
+  const { origin } = new URL(serverUrl);
+  steps.push({
+    what: `use ${origin} as the authorization server`,
+    outcome: "ok",
+    reason: "The server has no resource metadata (RFC 9728), as servers of 2025-03-26.",
+  });
+  return [origin];
+}
+
+/** The canonical URI of the server (RFC 8707, 2): without a fragment, and without a slash that is the whole path. */
+export function canonicalUri(serverUrl: string): string {
+  const url = new URL(serverUrl);
+  url.hash = "";
+  return url.pathname === "/" && url.search === "" ? url.origin : url.href;
+}
+
+function pkceStep({ metadata }: AuthorizationServer, { assumeS256 = false }: Quirks): Step {
+  const what = "check PKCE with S256";
+  const methods = metadata.code_challenge_methods_supported;
+  if (Array.isArray(methods) && methods.includes("S256")) return { what, outcome: "ok" };
+  const reason =
+    methods === undefined
+      ? "The metadata has no code_challenge_methods_supported, so PKCE may not be there (MCP requires it)."
+      : "code_challenge_methods_supported does not name S256, which MCP requires.";
+  return assumeS256
+    ? { what, outcome: "ok", reason: `${reason} The quirk assume-s256 goes on.` }
+    : { what, outcome: "failed", reason, quirk: "assume-s256" };
+}

@@ -1,0 +1,58 @@
+/**
+ * Enterprise-managed authorization (extension io.modelcontextprotocol/enterprise-managed-authorization): one login at the
+ * company's issuer yields tokens for each capable server, by way of an ID-JAG.
+ */
+import type { AuthorizationServer, TokenOutcome } from "../types.js";
+import { exchangeToken, redeemAssertion } from "./grants.js";
+import type { TokenRequestContext } from "./token-request.js";
+
+/** RFC 8693, 3, and draft-ietf-oauth-identity-assertion-authz-grant. */
+export const TOKEN_TYPES = {
+  accessToken: "urn:ietf:params:oauth:token-type:access_token",
+  refreshToken: "urn:ietf:params:oauth:token-type:refresh_token",
+  idToken: "urn:ietf:params:oauth:token-type:id_token",
+  idJag: "urn:ietf:params:oauth:token-type:id-jag",
+} as const;
+
+const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
+
+/** Whether an authorization server takes ID-JAGs by its metadata; undefined where it says nothing. */
+export function takesIdJag({ metadata }: AuthorizationServer): boolean | undefined {
+  const profiles = metadata.authorization_grant_profiles_supported;
+  return Array.isArray(profiles) ? profiles.includes(ID_JAG_PROFILE) : undefined;
+}
+
+/** Both sides of the exchange. */
+export interface EnterpriseRequest {
+  /** At the company's issuer; its `resource` is sent there too where it is set. */
+  readonly identityProvider: TokenRequestContext;
+  /** What the person's login at that issuer gave. */
+  readonly subjectToken: string;
+  readonly subjectTokenType: typeof TOKEN_TYPES.idToken | typeof TOKEN_TYPES.refreshToken;
+  /** At the authorization server of the MCP server. */
+  readonly resourceServer: TokenRequestContext;
+  readonly scopes: readonly string[];
+}
+
+/** Who ended it: the company's issuer (the person's login there may be over) or the server's own authorization server. */
+export type EnterpriseOutcome = TokenOutcome & { readonly at: "identity_provider" | "authorization_server" };
+
+/**
+ * Exchanges the person's login for an ID-JAG, and that for an access token. The ID-JAG is used once and kept nowhere.
+ */
+export async function enterpriseTokens(request: EnterpriseRequest): Promise<EnterpriseOutcome> {
+  const { identityProvider, resourceServer, scopes } = request;
+  const assertion = await exchangeToken(
+    { ...identityProvider, resource: identityProvider.resource ?? resourceServer.resource },
+    {
+      subjectToken: request.subjectToken,
+      subjectTokenType: request.subjectTokenType,
+      requestedTokenType: TOKEN_TYPES.idJag,
+      audience: resourceServer.issuer,
+      scopes,
+    },
+  );
+  if (assertion.kind !== "tokens") return { ...assertion, at: "identity_provider" };
+  const outcome = await redeemAssertion(resourceServer, assertion.tokens.accessToken, scopes);
+  return { ...outcome, at: "authorization_server" };
+}

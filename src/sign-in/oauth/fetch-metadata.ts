@@ -1,0 +1,47 @@
+/** Is there a metadata document at a URL? */
+import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { parseJson } from "../../wire/json-text.js";
+import type { Step } from "../types.js";
+import { reasonOf } from "./oauth-error.js";
+
+/** What was found at a URL, and how `doctor` shows it. */
+export interface FetchedMetadata {
+  readonly step: Step;
+  /** Undefined where there is none. */
+  readonly document?: JsonObject;
+  /** 5xx, 429, or no answer: whether there is a document is not known. */
+  readonly isUnknown: boolean;
+}
+
+/** Fetches a metadata document. Never throws; HTML, 4xx and other JSON count as no document. */
+export async function fetchMetadata(
+  url: string,
+  fetch: GuardedFetch,
+  signal?: AbortSignal,
+): Promise<FetchedMetadata> {
+  const what = `GET ${named(url)}`;
+  const failed = (reason: string, isUnknown = false): FetchedMetadata => ({
+    step: { what, outcome: "failed", reason },
+    isUnknown,
+  });
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url, { signal });
+    text = await response.text();
+  } catch (error) {
+    return failed(`${reasonOf(error)}.`, !(error instanceof FetchError && error.kind === "blocked"));
+  }
+  const { status } = response;
+  if (status >= 500 || status === 429 || status === 408) return failed(`It answered ${status}.`, true);
+  if (status !== 200) return failed(`It answered ${status}: there is no metadata here.`);
+  try {
+    const document = parseJson(text);
+    if (isObject(document)) return { step: { what, outcome: "ok" }, document, isUnknown: false };
+  } catch {
+    // Answered below: the text is no JSON.
+  }
+  const type = response.headers.get("content-type")?.split(";")[0] ?? "no content type";
+  return failed(`It answered 200 with something that is no JSON object (${type}): this is no metadata.`);
+}

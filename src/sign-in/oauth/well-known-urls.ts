@@ -1,0 +1,22 @@
+/** Where are the metadata documents of a protected resource (RFC 9728, 3.1) and of an issuer (RFC 8414, 3.1; OpenID Connect)? */
+
+/** The URLs for a server, in the order in which they are asked: that with its path, then that of the root. */
+export function resourceMetadataUrls(serverUrl: string): readonly string[] {
+  const { origin, pathname, search } = new URL(serverUrl);
+  const root = `${origin}/.well-known/oauth-protected-resource`;
+  const path = pathname === "/" ? "" : pathname;
+  return path === "" && search === "" ? [root] : [`${root}${path}${search}`, root];
+}
+
+/**
+ * The URLs for an issuer, in the order in which they are asked
+ * (2026-07-28: basic/authorization/authorization-server-discovery).
+ */
+export function issuerMetadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const inserted = ["oauth-authorization-server", "openid-configuration"].map(
+    (name) => `${origin}/.well-known/${name}${path}`,
+  );
+  return path === "" ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
+}
