@@ -7,12 +7,13 @@ import type { JWTVerifyGetKey } from "jose";
 import type { SignInConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
 import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
+import type { GuardedFetch } from "../http/guarded-fetch.js";
 import { sendJson, sendOAuthError, sendPage } from "./answers.js";
 import { Authorize } from "./authorize.js";
 import { ClientDocuments, type FetchDocument } from "./client-documents.js";
 import { Clients } from "./clients.js";
 import { Grants } from "./grants.js";
-import { type IssuerFetch, IssuerLogin } from "./issuer-login.js";
+import { IssuerLogin } from "./issuer-login.js";
 import { isMetadataPath, serverMetadata } from "./metadata.js";
 import { OAuthError } from "./oauth-error.js";
 import { errorPage } from "./pages.js";
@@ -33,7 +34,8 @@ export interface AuthorizationServerOptions {
   /** The ids that no person may have. */
   readonly reservedIds: ReadonlySet<string>;
   readonly store: GrantStore;
-  readonly fetch: IssuerFetch;
+  /** Asks the company's issuer. */
+  readonly fetch: GuardedFetch;
   readonly fetchDocument: FetchDocument;
   readonly logger: Logger;
   /** Default: the clock. */

@@ -4,17 +4,15 @@ import * as oauth from "oauth4webapi";
 import type { SignInConfig } from "../config/config.js";
 import { groupsIn, subjectFault } from "../core/claims.js";
 import type { Logger } from "../core/logger.js";
+import type { GuardedFetch, GuardedRequest } from "../http/guarded-fetch.js";
 import { isLoopback } from "../http/loopback.js";
 import { OAuthError } from "./oauth-error.js";
 import { isSame } from "./sealing.js";
 import type { Now, Person } from "./types.js";
 
-/** Asks the company's issuer; redirects are not followed. */
-export type IssuerFetch = (url: string, init: RequestInit) => Promise<Response>;
-
 interface IssuerLoginOptions {
   readonly signIn: Pick<SignInConfig, "issuer" | "clientId" | "clientSecret" | "scopes" | "groupsClaim">;
-  readonly fetch: IssuerFetch;
+  readonly fetch: GuardedFetch;
   /** The ids that no person may have: those of API keys, and `anonymous`. */
   readonly reservedIds: ReadonlySet<string>;
   readonly now: Now;
@@ -186,7 +184,7 @@ export class IssuerLogin {
         throw new Error(`its metadata name the issuer ${server.issuer}; write that into auth.signIn.issuer`);
       if (server.jwks_uri === undefined) throw new Error("its metadata name no jwks_uri");
       const keyOf = createRemoteJWKSet(new URL(server.jwks_uri), {
-        [joseFetch]: (keysUrl, init) => fetch(keysUrl, init),
+        [joseFetch]: (keysUrl, { signal }) => fetch(keysUrl, { signal }),
         timeoutDuration: TIMEOUT_MS,
       });
       this.#discovered = { until: now() + FRESH_MS, server, keyOf };
@@ -198,7 +196,8 @@ export class IssuerLogin {
 
   #http() {
     return {
-      [oauth.customFetch]: (url: string, init: unknown) => this.#options.fetch(url, init as RequestInit),
+      [oauth.customFetch]: (url: string, request: unknown) =>
+        this.#options.fetch(url, request as GuardedRequest),
       [oauth.allowInsecureRequests]: isLoopback(new URL(this.#options.signIn.issuer).hostname),
       signal: () => AbortSignal.timeout(TIMEOUT_MS),
     };

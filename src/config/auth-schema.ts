@@ -119,6 +119,12 @@ const signIn = z.strictObject({
     .describe(
       "The hosts to whose https addresses a sign-in may lead. Default: any, which the person is asked about. Programs on the person's own computer (loopback) are always allowed.",
     ),
+  allowHosts: z
+    .array(
+      z.string().regex(HOST_NAME, { error: 'must be a host such as "login.corp.example", without a port' }),
+    )
+    .default([])
+    .describe("Hosts with private addresses that the metadata of the issuer may name, besides its own."),
   accessTokenLifetime: duration("How long an access token is valid, at most 1h.")
     .refine((value) => (parseDuration(value) ?? 0) <= MAX_ACCESS_TOKEN_MS, { error: "must be at most 1h" })
     .default("10m"),

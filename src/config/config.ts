@@ -96,6 +96,8 @@ export interface SignInConfig {
   readonly hostScopes: readonly string[];
   /** In lower case; absent where all are allowed. */
   readonly allowedRedirectHosts?: readonly string[];
+  /** Hosts that may be private, besides that of the issuer. */
+  readonly allowHosts: readonly string[];
   readonly accessTokenMs: number;
   readonly lifetimeMs: number;
 }

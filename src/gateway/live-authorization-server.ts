@@ -73,8 +73,9 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
     const { url, logger } = this.#options;
     const { signIn, resource = url(), requiredScopes = [], keys = [] } = this.#auth ?? {};
     if (signIn === undefined) throw new TypeError("auth.signIn is not configured");
-    const [{ createAuthorizationServer }, { fetchJson }, store] = await Promise.all([
+    const [{ createAuthorizationServer }, { guardedFetch }, { fetchJson }, store] = await Promise.all([
       import("../authorization-server/authorization-server.js"),
+      import("../http/guarded-fetch.js"),
       import("../downstream/authenticate/issuer-keys.js"),
       this.#openStore(),
     ]);
@@ -82,7 +83,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
       ...{ signIn, resource, requiredScopes, store, logger },
       issuer: this.issuer(),
       reservedIds: new Set([ANONYMOUS.id, ...keys.map(({ id }) => id)]),
-      fetch: (url, init) => fetch(url, { ...init, redirect: "manual" }),
+      fetch: guardedFetch({ serverUrl: signIn.issuer, allowHosts: signIn.allowHosts }),
       fetchDocument: (url) => fetchJson(url, AbortSignal.timeout(DOCUMENT_MS), "public"),
     });
   }

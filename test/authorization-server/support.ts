@@ -16,6 +16,7 @@ import {
   type AuthorizationServerEndpoint,
   ENDPOINT_PATHS,
 } from "../../src/http/authorization-server-paths.js";
+import { guardedFetch } from "../../src/http/guarded-fetch.js";
 import { authorizeAs } from "../support/sign-in/person.mjs";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
 import { freePort } from "../support/told-port.js";
@@ -56,6 +57,7 @@ export const signInOf = (issuer: string, more: Partial<SignInConfig> = {}): Sign
   scopes: ["openid"],
   groupsClaim: "groups",
   hostScopes: ["db:read", "db:write"],
+  allowHosts: [],
   accessTokenMs: 600_000,
   lifetimeMs: 86_400_000,
   ...more,
@@ -105,7 +107,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     requiredScopes: [],
     reservedIds: new Set(["anonymous", "ci"]),
     store: new MemoryStore(clock.now),
-    fetch: (asked, init) => fetch(asked, { ...init, redirect: "manual" }),
+    fetch: guardedFetch({ serverUrl: company.issuer }),
     fetchDocument: () => Promise.reject(new Error("there are no documents")),
     logger: { ...SILENT, info: log, warn: log, error: log },
     now: clock.now,

@@ -86,6 +86,7 @@ describe("auth.signIn", () => {
       scopes: ["openid"],
       groupsClaim: "groups",
       hostScopes: [],
+      allowHosts: [],
       allowedRedirectHosts: ["claude.ai"],
       accessTokenMs: 300_000,
       lifetimeMs: 86_400_000,

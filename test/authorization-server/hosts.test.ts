@@ -1,0 +1,181 @@
+/** Real hosts that know only the URL of the gateway: SDK 1.32, and SDK 2.4 in both eras, before a real issuer. */
+import { createHash } from "node:crypto";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { inRepository } from "../support/cardea.js";
+import { gatewayOf } from "../support/gateway.js";
+import type { RealIssuer } from "../support/sign-in/real-issuer.mjs";
+import { freePort } from "../support/told-port.js";
+import { answerIn, Browser, REDIRECT, realCompany, signInOf } from "./support.js";
+
+/** What a host keeps: an implementation of `OAuthClientProvider` of either SDK. */
+class HostState {
+  readonly redirectUrl = REDIRECT;
+  readonly clientMetadata = { client_name: "SDK host", redirect_uris: [REDIRECT] };
+  readonly kept = new Map<string, never>();
+  opened: URL | undefined;
+
+  readonly state = (): string => "state of the SDK";
+  readonly clientInformation = () => this.kept.get("client");
+  readonly saveClientInformation = (client: object): unknown => this.kept.set("client", client as never);
+  readonly tokens = () => this.kept.get("tokens");
+  readonly saveTokens = (tokens: object): unknown => this.kept.set("tokens", tokens as never);
+  readonly codeVerifier = () => this.kept.get("verifier") ?? ("" as never);
+  readonly saveCodeVerifier = (verifier: string): unknown => this.kept.set("verifier", verifier as never);
+  readonly discoveryState = () => this.kept.get("discovery");
+  readonly saveDiscoveryState = (state: object): unknown => this.kept.set("discovery", state as never);
+  readonly redirectToAuthorization = (url: URL): void => {
+    this.opened = url;
+  };
+}
+
+interface SdkHost {
+  connect(): Promise<void>;
+  finishAuth(parameters: URLSearchParams): Promise<void>;
+  names(): Promise<readonly string[]>;
+  /** The outcome of a call, or its error, as text. */
+  call(name: string): Promise<string>;
+}
+
+const outcome = (calling: Promise<unknown>): Promise<string> =>
+  calling.then(
+    (result) => JSON.stringify(result),
+    (error: unknown) => String(error),
+  );
+
+const INFO = { name: "cardea-test-host", version: "1.0.0" };
+
+function host1(url: URL, state: HostState): SdkHost {
+  const transport = new Transport1(url, { authProvider: state as never });
+  const client = new Client1(INFO);
+  onTestFinished(() => client.close());
+  return {
+    connect: () => client.connect(transport as never),
+    finishAuth: (parameters) => transport.finishAuth(parameters.get("code") ?? ""),
+    names: async () => (await client.listTools()).tools.map(({ name }) => name),
+    call: (name) => outcome(client.callTool({ name, arguments: {} })),
+  };
+}
+
+const host2 =
+  (mode: "legacy" | "auto") =>
+  (url: URL, state: HostState): SdkHost => {
+    const transport = new StreamableHTTPClientTransport(url, { authProvider: state as never });
+    const client = new Client(INFO, { versionNegotiation: { mode } });
+    onTestFinished(() => client.close());
+    return {
+      connect: () => client.connect(transport),
+      finishAuth: (parameters) => transport.finishAuth(parameters),
+      names: async () => (await client.listTools()).tools.map(({ name }) => name),
+      call: (name) => outcome(client.callTool({ name, arguments: {} })),
+    };
+  };
+
+/** The key of the robots, beside the sign-in of persons. */
+const KEY = "the-key-of-a-robot";
+const server = inRepository("node_modules/@modelcontextprotocol/server-memory/dist/index.js");
+
+let port: number;
+let url: URL;
+let company: RealIssuer;
+
+beforeEach(async () => {
+  port = await freePort();
+  url = new URL(`http://127.0.0.1:${port}/mcp`);
+  company = await realCompany(`http://127.0.0.1:${port}/oauth/authorize/callback`);
+  const digest = createHash("sha256").update(KEY).digest("hex");
+  const gateway = gatewayOf({
+    listen: { http: { port }, admin: { port: 0 } },
+    auth: {
+      keys: [{ id: "robot", hash: `sha256:${digest}` }],
+      signIn: { issuer: company.issuer, clientId: "cardea", clientSecret: signInOf("").clientSecret },
+    },
+    mcpServers: { memory: { command: process.execPath, args: [server] } },
+    policy: { default: "deny", rules: [{ principals: ["alice", "robot"], effect: "allow" }] },
+  });
+  await gateway.start();
+  onTestFinished(() => gateway.stop({ immediate: true }));
+});
+
+/** A host of a new person: it is sent to the browser, and comes back signed in. */
+async function signedIn(make: (url: URL, state: HostState) => SdkHost, person: string) {
+  const state = new HostState();
+  const first = make(url, state);
+  await expect(first.connect()).rejects.toThrow();
+  const page = await new Browser().signIn(String(state.opened), person);
+  expect(answerIn(page).state).toBe("state of the SDK");
+  await first.finishAuth(new URL(page.location ?? "").searchParams);
+  const host = make(url, state);
+  await host.connect();
+  return { state, host };
+}
+
+describe.each([
+  ["SDK 1.32", host1],
+  ["SDK 2.4 of the legacy era", host2("legacy")],
+  ["SDK 2.4 of the modern era", host2("auto")],
+])("%s", (_, make) => {
+  test("signs its person in with nothing but a URL; rules know the person", async () => {
+    const { host } = await signedIn(make, "alice");
+    expect(await host.names()).toContain("memory__read_graph");
+    expect(await host.call("memory__read_graph")).toContain("entities");
+    const bob = await signedIn(make, "bob");
+    const refused = await bob.host.call("memory__read_graph");
+    expect(refused).not.toContain("entities");
+    expect(refused).toMatch(/not allowed|denied|forbidden/i);
+  }, 60_000);
+
+  test("goes on by its refresh token when the access token is no longer taken", async () => {
+    const { state } = await signedIn(make, "alice");
+    const { refresh_token } = state.tokens() as unknown as { refresh_token: string };
+    state.saveTokens({ access_token: "expired", token_type: "Bearer", refresh_token });
+    state.opened = undefined;
+    const host = make(url, state);
+    await host.connect();
+    expect(await host.names()).toContain("memory__read_graph");
+    expect(state.opened).toBeUndefined();
+    expect(state.tokens()).not.toMatchObject({ refresh_token });
+  }, 60_000);
+});
+
+test("the 401 leads to the metadata of the resource, these to the gateway, and these to the same issuer", async () => {
+  const refused = await fetch(url, { method: "POST" });
+  const [, metadataUrl = ""] =
+    /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "") ?? [];
+  const resource = (await (await fetch(metadataUrl)).json()) as Record<string, unknown>;
+  expect(resource).toMatchObject({ resource: url.href, authorization_servers: [url.origin] });
+  const metadata = await (await fetch(`${url.origin}/.well-known/oauth-authorization-server`)).json();
+  expect(metadata).toMatchObject({ issuer: url.origin });
+});
+
+test("a key of the config works beside it, and no token of the company's issuer does", async () => {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+  const ask = (authorization: string) =>
+    fetch(url, {
+      method: "POST",
+      headers: {
+        authorization,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body,
+    });
+  expect((await ask(`Bearer ${KEY}`)).status).not.toBe(401);
+  const { state } = await signedIn(host2("auto"), "alice");
+  const { access_token } = state.tokens() as unknown as { access_token: string };
+  expect((await ask(`Bearer ${access_token}`)).status).not.toBe(401);
+  const [head = "", claims = "", signature = ""] = access_token.split(".");
+  const other = { ...JSON.parse(Buffer.from(claims, "base64url").toString()), sub: "robot" };
+  const forged = `${head}.${Buffer.from(JSON.stringify(other)).toString("base64url")}.${signature}`;
+  expect((await ask(`Bearer ${forged}`)).status).toBe(401);
+}, 60_000);
+
+test("pages of a foreign origin reach neither the consent page's form nor the token endpoint", async () => {
+  const headers = { origin: "https://evil.example" };
+  for (const path of ["authorize", "token", "register", "revoke"]) {
+    const response = await fetch(`${url.origin}/oauth/${path}`, { method: "POST", headers });
+    expect([path, response.status]).toEqual([path, 403]);
+  }
+});
