@@ -28,8 +28,9 @@ export async function findAuthorizationServer(
   options: Options,
 ): Promise<AuthorizationServer> {
   const { serverUrl, steps, hasDefaultEndpoints } = options;
-  let isTemporary = false;
-  let quirk: string | undefined;
+  /** The first step after which the same may succeed later, or with a quirk. */
+  let temporary: Step | undefined;
+  let mendable: Step | undefined;
   for (const issuer of issuers) {
     const reason = whyNoIssuer(issuer, serverUrl);
     if (reason !== undefined) {
@@ -39,31 +40,33 @@ export async function findAuthorizationServer(
     for (const url of issuerMetadataUrls(issuer)) {
       const found = await fetchMetadata(url, options.fetch, options.signal);
       steps.push(found.step);
-      isTemporary ||= found.isUnknown;
+      if (found.isUnknown) temporary ??= found.step;
       if (found.document === undefined) continue;
       const failed = checks(found.document, issuer, options);
       if (failed === undefined) {
         return { issuer: stringAt(found.document, "issuer") ?? issuer, metadata: found.document };
       }
-      quirk ??= failed.quirk;
+      if (failed.quirk !== undefined) mendable ??= failed;
       steps.push(failed);
     }
   }
-  if (hasDefaultEndpoints && !isTemporary && quirk === undefined) {
+  if (hasDefaultEndpoints && temporary === undefined && mendable === undefined) {
     return defaultEndpoints(issuers[0] ?? new URL(serverUrl).origin, steps);
   }
-  const last = steps.findLast(({ outcome }) => outcome === "failed");
+  const shown = mendable ?? temporary ?? steps.findLast(({ outcome }) => outcome === "failed");
+  const quirk = mendable?.quirk;
   const advice =
     quirk === undefined ? "" : ` Where that is intended, set the quirk ${quirk} for this server.`;
   throw new OAuthError(
-    `${named(serverUrl)}: no authorization server has usable metadata. ${last?.what}: ${last?.reason}${advice}`,
-    { steps, isTemporary, quirk },
+    `${named(serverUrl)}: no authorization server has usable metadata. ${shown?.what}: ${shown?.reason}${advice}`,
+    { steps, isTemporary: temporary !== undefined && mendable === undefined, quirk },
   );
 }
 
 function whyNoIssuer(issuer: string, serverUrl: string): string | undefined {
   if (!URL.canParse(issuer)) return "It is no URL.";
-  const { search, hash } = new URL(issuer);
+  const { search, hash, username } = new URL(issuer);
+  if (username !== "") return "It has credentials in it.";
   if (search !== "" || hash !== "") return "An issuer has no query and no fragment (RFC 8414, 2).";
   return isSecure(issuer, serverUrl) ? undefined : "It is not https: (RFC 8414, 2).";
 }

@@ -31,7 +31,8 @@ export async function fetchMetadata(
     response = await fetch(url, { signal });
     text = await response.text();
   } catch (error) {
-    return failed(`${reasonOf(error)}.`, !(error instanceof FetchError && error.kind === "blocked"));
+    const reason = reasonOf(error).replace(`${named(url)}: `, "");
+    return failed(`${reason}.`, !(error instanceof FetchError && error.kind === "blocked"));
   }
   const { status } = response;
   if (status >= 500 || status === 429 || status === 408) return failed(`It answered ${status}.`, true);

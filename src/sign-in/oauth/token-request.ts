@@ -4,6 +4,7 @@ import {
   customFetch,
   genericTokenEndpointRequest,
   type AuthorizationServer as Metadata,
+  OperationProcessingError,
 } from "oauth4webapi";
 import { FetchError, type GuardedFetch } from "../../http/guarded-fetch.js";
 import type { ClientRegistration, Quirks, TokenOutcome } from "../types.js";
@@ -87,8 +88,11 @@ export const resourceOf = ({ resource, quirks }: TokenRequestContext): string | 
 /** No answer came: `unavailable` where the request was not sent, `ambiguous` where it may have been processed. */
 export function failure(error: unknown, secrets: readonly string[] = []): TokenOutcome {
   const reason = quotedText(reasonOf(error), secrets);
-  if (!(error instanceof FetchError)) return { kind: "ambiguous", reason };
-  if (error.kind === "lost") return { kind: "ambiguous", reason };
+  // Thrown by oauth4webapi before it sends, such as for an endpoint that is no HTTP URL.
+  if (error instanceof OperationProcessingError) {
+    return { kind: "refused", error: "blocked", description: reason };
+  }
+  if (!(error instanceof FetchError) || error.kind === "lost") return { kind: "ambiguous", reason };
   if (error.kind === "blocked") return { kind: "refused", error: "blocked", description: reason };
   return { kind: "unavailable", reason };
 }

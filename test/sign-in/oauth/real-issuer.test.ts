@@ -1,4 +1,5 @@
 /** The OAuth client against a real authorization server (`oidc-provider`) in front of a real MCP server. */
+import { exportJWK, exportPKCS8, generateKeyPair } from "jose";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   clientCredentials,
@@ -7,6 +8,7 @@ import {
   enterpriseTokens,
   exchangeToken,
   idTokenClaims,
+  importSigningKey,
   pollDeviceToken,
   refreshTokens,
   register,
@@ -141,6 +143,32 @@ describe("a service signs in", () => {
     };
     const outcome = await clientCredentials(contextOf(mcpUrl, await discoverAt(mcpUrl), client), ["read"]);
     expect(await call(mcpUrl, tokensOf(outcome).accessToken)).toBe("svc with read");
+  });
+});
+
+describe("a service with a key signs in", () => {
+  test("by an assertion (private_key_jwt)", async () => {
+    const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: "k", use: "sig" }] };
+    const registered = {
+      client_id: "svc",
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks,
+      grant_types: ["client_credentials"],
+      redirect_uris: [],
+      response_types: [],
+    };
+    const { mcpUrl } = await real({ clients: [registered] });
+    const client: ClientRegistration = {
+      clientId: "svc",
+      tokenEndpointAuthMethod: "private_key_jwt",
+      source: "config",
+    };
+    const signingKey = await importSigningKey(await exportPKCS8(privateKey), "ES256", "k");
+    const context = contextOf(mcpUrl, await discoverAt(mcpUrl), client, { signingKey });
+    expect(await call(mcpUrl, tokensOf(await clientCredentials(context, ["read"])).accessToken)).toBe(
+      "svc with read",
+    );
   });
 });
 
