@@ -21,6 +21,8 @@ export interface GaugeLabels {
   readonly parkedCalls: Readonly<Record<never, string>>;
   /** Memory pressure, and what is refused: 0 nothing, 1 new streams, 2 new calls, 3 new connections. */
   readonly overloadLevel: Readonly<Record<never, string>>;
+  /** Access tokens that end within an hour and that only a person can replace. */
+  readonly tokensExpiring: Readonly<Record<never, string>>;
   /** The limit of the heap, in bytes. */
   readonly heapLimit: Readonly<Record<never, string>>;
 }
@@ -43,6 +45,10 @@ export const GAUGES: {
   overloadLevel: [
     "cardea_overload_level",
     "Memory pressure; refused: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",
+  ],
+  tokensExpiring: [
+    "cardea_tokens_expiring",
+    "Access tokens in use that end within an hour and can only be replaced by a sign-in.",
   ],
   heapLimit: ["cardea_heap_limit_bytes", "Heap limit of the process."],
   parkedCalls: ["cardea_parked_calls", "Parked calls: they wait for an answer to their server's question."],

@@ -87,6 +87,11 @@ export class Metrics {
   readonly #cacheHits = this.#counter("cardea_cache_hits_total", "Calls answered from the response cache.", [
     "server",
   ]);
+  readonly #tokenRefreshes = this.#counter(
+    "cardea_token_refreshes_total",
+    "Attempts to renew the access token for a server, by outcome.",
+    ["server", "outcome"],
+  );
   readonly #reload = new Gauge({
     name: "cardea_config_last_reload_successful",
     help: "Whether the last read of the config was applied (1) or refused (0).",
@@ -159,6 +164,11 @@ export class Metrics {
 
   retried(server: string): void {
     this.#retries.inc({ server }, 1);
+  }
+
+  /** `outcome` is one of a small set (`sign-in/token-events.ts`). */
+  tokenRefreshed(server: string, outcome: string): void {
+    this.#tokenRefreshes.inc({ server, outcome }, 1);
   }
 
   cacheHit(server: string): void {

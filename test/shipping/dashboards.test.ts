@@ -75,6 +75,7 @@ beforeAll(async () => {
     overloadLevel: {},
     heapLimit: {},
     parkedCalls: {},
+    tokensExpiring: {},
   };
   for (const [what, labels] of Object.entries(readings))
     metrics.gauge(what as keyof GaugeLabels, labels, () => 1);

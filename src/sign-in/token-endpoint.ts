@@ -1,0 +1,31 @@
+/** What does a token source ask of the OAuth client? Requests to the token endpoint of one server's authorization server. */
+import type { ClientRegistration, Credential, TokenOutcome, TokenSet } from "./types.js";
+
+/** The requests for one server, with its config. None of them touches the vault, but for `registerAgain`. */
+export interface TokenEndpoint {
+  /** Sends the refresh token of `credential`. Never rejects; ends as `ambiguous` when `signal` aborts. */
+  refresh(credential: Credential, signal: AbortSignal): Promise<TokenOutcome>;
+  /**
+   * Makes a new dynamic registration in place of the one that the authorization server does not know any more, and keeps
+   * it in the vault. Undefined where that is not possible.
+   */
+  registerAgain(credential: Credential, signal: AbortSignal): Promise<ClientRegistration | undefined>;
+  /**
+   * Obtains tokens without a person (`client_credentials`, and the assertions of an enterprise login). Absent where a
+   * person signs in. Never rejects.
+   *
+   * @param before the record so far
+   * @param scopes those of a challenge, besides the configured ones
+   */
+  obtain?(before: Credential | undefined, scopes: readonly string[], signal: AbortSignal): Promise<Obtained>;
+  /** The scopes that a challenge with `insufficient_scope` names; empty where it names none. */
+  challengedScopes(challenge: string | undefined): readonly string[];
+}
+
+/** What a record consists of besides its tokens and its generation. */
+export type SignIn = Omit<Credential, "generation" | "tokens" | "refreshBegunAt">;
+
+/** Tokens that were obtained without a person, and the record that they belong to; or what the request ended in. */
+export type Obtained =
+  | { readonly kind: "tokens"; readonly tokens: TokenSet; readonly signIn: SignIn }
+  | Exclude<TokenOutcome, { readonly kind: "tokens" }>;

@@ -1,0 +1,300 @@
+/** The token of one principal at one server: at once where it is valid, after one shared renewal where it is not. */
+import type { RejectedRequest, RequestCredentials } from "../core/credentials.js";
+import { GatewayError, signInRequired } from "../core/errors.js";
+import { type StopSignal, unlessAborted } from "../core/stop.js";
+import { VaultError } from "../vault/vault-error.js";
+import { CurrentToken } from "./current-token.js";
+import { type Renewal, type RenewalTools, renew, type Unsaved } from "./renew.js";
+import { RenewalPause } from "./renewal-pause.js";
+import type { TokenEvents } from "./token-events.js";
+import type { Credential } from "./types.js";
+
+/** Whose token, and what renews it. */
+export interface TokenSourceOptions extends RenewalTools {
+  readonly server: string;
+  readonly principal: string;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly events: TokenEvents;
+  /** The principal has signed in or out there. */
+  readonly onSignedIn: (isSignedIn: boolean) => void;
+}
+
+/** A token that the server refused, and that has no successor, is tried again after this time: the server may have erred. */
+const REFUSED_MS = 60_000;
+
+/** The credentials of one principal at one server. It has no timers: a token is renewed when it is used. */
+export class TokenSource implements RequestCredentials {
+  readonly #token: CurrentToken;
+  /** The renewal that runs, for all who wait for one. */
+  #flight: Promise<void> | undefined;
+  /** The read of the vault that runs. */
+  #loading: Promise<void> | undefined;
+  #unsaved: Unsaved | undefined;
+  readonly #pause: RenewalPause;
+  #challengedScopes: readonly string[] = [];
+
+  constructor(private readonly options: TokenSourceOptions) {
+    this.#token = new CurrentToken(options.random);
+    this.#pause = new RenewalPause(options.now, options.random);
+  }
+
+  /** Begins a renewal in the background where one is due and the token still lives. */
+  get header(): string | undefined {
+    const now = this.options.now();
+    if (this.#token.isDue(now)) this.#renewAhead(now);
+    return this.#token.usable(now);
+  }
+
+  async obtain(signal: StopSignal): Promise<string> {
+    const header = this.header;
+    if (header !== undefined) return header;
+    return unlessAborted(this.#obtained(), signal, () => this.#cancelled());
+  }
+
+  async onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError> {
+    try {
+      const header = await unlessAborted(this.#successorOf(rejected), signal, () => this.#cancelled());
+      return header ?? this.#signInRequired();
+    } catch (error) {
+      return this.#asGatewayError(error);
+    }
+  }
+
+  /** The scopes to ask for at the next sign-in: all that were asked for before, and those of challenges. */
+  get wantedScopes(): readonly string[] {
+    return [...new Set([...(this.#token.credential?.askedScopes ?? []), ...this.#challengedScopes])];
+  }
+
+  /** Whether the token ends within `ms` and nothing but a person can replace it. */
+  isExpiring(ms: number): boolean {
+    return this.options.endpoint.obtain === undefined && this.#token.endsBy(this.options.now() + ms);
+  }
+
+  /** Whether the record was read. */
+  get isLoaded(): boolean {
+    return this.#token.adopted > 0;
+  }
+
+  /** Whether the principal is signed in, as far as this process has read. */
+  get isSignedIn(): boolean {
+    return this.#token.isSignedIn;
+  }
+
+  /** Uses what another process has written, unless this one has something newer; undefined where it was removed. */
+  adoptNewer(credential: Credential | undefined): void {
+    const isNewer = (credential?.generation ?? 0) > (this.#token.credential?.generation ?? 0);
+    if (credential === undefined || isNewer) this.#adopt(credential);
+  }
+
+  #adopt(credential: Credential | undefined): void {
+    // Tokens that only this process has are newer than what the disk has.
+    if (this.#unsaved !== undefined) return;
+    const { isSignedIn } = this;
+    const isFirst = !this.isLoaded;
+    if (this.#token.adopt(credential, this.options.now())) this.#pause.end();
+    if (!isFirst && isSignedIn !== this.isSignedIn) this.options.onSignedIn(this.isSignedIn);
+  }
+
+  /** The header to send the request with once more; undefined where there is none. */
+  async #successorOf(rejected: RejectedRequest): Promise<string | undefined> {
+    const { status, sentHeader, attempts } = rejected;
+    if (status === 403) return this.#widened(rejected);
+    const newest = this.header;
+    if (attempts > 1) {
+      if (newest !== undefined && newest === sentHeader) {
+        // A token that was just obtained is refused: another one for each request would be refused, too.
+        this.#refuse(newest);
+        this.#pause.begin(REFUSED_MS / 2);
+        this.#pause.explain(this.#signInRequired());
+      }
+      return undefined;
+    }
+    if (newest !== undefined && newest !== sentHeader) return newest;
+    if (sentHeader === undefined) return this.#obtained();
+    return this.#repeated(sentHeader, async () => {
+      await this.#flight;
+      if (this.#usable(sentHeader) === undefined) await this.#load();
+      if (this.#usable(sentHeader) === undefined) await this.#replace(sentHeader);
+    });
+  }
+
+  #obtained(): Promise<string> {
+    return this.#repeated(undefined, () => this.#ready());
+  }
+
+  /**
+   * The header, other than `not`, after `step`. That is repeated where the token has ended while it was renewed (the
+   * machine was suspended), or where the renewal was one that had begun for another token.
+   */
+  async #repeated(not: string | undefined, step: () => Promise<void>): Promise<string> {
+    for (let at = 0; at < MAX_STEPS; at += 1) {
+      await step();
+      const header = this.#usable(not);
+      if (header !== undefined) return header;
+    }
+    const { server } = this.options;
+    const message = `the token for ${server} ends before it can be used`;
+    throw new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
+  }
+
+  async #replace(sentHeader: string): Promise<void> {
+    try {
+      await this.#renewed(tokenOf(sentHeader));
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === "sign_in_required") this.#refuse(sentHeader);
+      throw error;
+    }
+  }
+
+  /** More scopes where no person is needed for them; else they are kept for the next sign-in. */
+  async #widened({ challenge, sentHeader, attempts }: RejectedRequest): Promise<string | undefined> {
+    const { endpoint } = this.options;
+    const known = this.wantedScopes;
+    const challenged = endpoint.challengedScopes(challenge);
+    this.#challengedScopes = [...new Set([...this.#challengedScopes, ...challenged])].slice(0, MAX_SCOPES);
+    const isWider = challenged.some((scope) => !known.includes(scope));
+    if (endpoint.obtain === undefined || attempts > 1 || !isWider) return undefined;
+    await this.#flight;
+    await this.#renewed(tokenOf(sentHeader), this.wantedScopes);
+    return this.#usable(sentHeader);
+  }
+
+  /** Resolves when the newest token is in use, after a renewal where one is needed. @throws GatewayError */
+  async #ready(): Promise<void> {
+    await this.#flight;
+    if (this.#usable() !== undefined) return;
+    await this.#load();
+    if (this.#usable() !== undefined) return;
+    const { endpoint, now } = this.options;
+    if (endpoint.obtain === undefined && this.#token.needsPerson(now())) throw this.#signInRequired();
+    await this.#renewed(this.#token.credential?.tokens?.accessToken);
+  }
+
+  #usable(not?: string): string | undefined {
+    return this.#token.usable(this.options.now(), not);
+  }
+
+  /** Reads what is on disk: another process may have signed in or refreshed. */
+  #load(): Promise<void> {
+    this.#loading ??= this.#readVault().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #readVault(): Promise<void> {
+    const { vault, server, principal } = this.options;
+    const { adopted } = this.#token;
+    const kept = await vault.read(server, principal).catch((error: unknown) => {
+      throw this.#asGatewayError(error);
+    });
+    const isNewer = (kept?.generation ?? 0) > (this.#token.credential?.generation ?? 0);
+    if (adopted === this.#token.adopted || isNewer) this.#adopt(kept);
+  }
+
+  #renewAhead(now: number): void {
+    if (this.#flight !== undefined || !this.#pause.isOver(now)) return;
+    // What the disk has not taken yet is not due: it is written again.
+    const due = this.#unsaved === undefined ? this.#token.credential?.tokens?.accessToken : undefined;
+    // Its failure is logged, and is the callers' only when the token has ended.
+    this.#renewed(due).catch(() => {});
+  }
+
+  /** One renewal at a time; it goes on when its callers have given up. @throws GatewayError */
+  #renewed(replaces: string | undefined, scopes?: readonly string[]): Promise<void> {
+    if (this.#flight !== undefined) return this.#flight;
+    const { error } = this.#pause;
+    if (error !== undefined) return Promise.reject(error);
+    const flight = this.#renew(replaces, scopes).finally(() => {
+      this.#flight = undefined;
+    });
+    this.#flight = flight;
+    return flight;
+  }
+
+  async #renew(replaces: string | undefined, scopes: readonly string[] | undefined): Promise<void> {
+    const { server, principal } = this.options;
+    const request = {
+      server,
+      principal,
+      replaces,
+      ...(scopes !== undefined && { scopes }),
+      ...(this.#unsaved !== undefined && { unsaved: this.#unsaved }),
+    };
+    let renewal: Renewal;
+    try {
+      renewal = await renew(request, this.options);
+    } catch (error) {
+      const trouble = this.#asGatewayError(error);
+      this.#pause.begin();
+      this.#pause.explain(trouble);
+      this.options.events.failed(this.options, "unavailable", this.#token.credential, trouble.message);
+      throw trouble;
+    }
+    this.#take(renewal);
+  }
+
+  /** @throws GatewayError where there is no token to go on with */
+  #take(renewal: Renewal): void {
+    const { events } = this.options;
+    this.#unsaved = undefined;
+    this.#adopt(renewal.credential);
+    if (renewal.kind === "failed") throw this.#trouble(renewal);
+    if (renewal.kind === "sign_in_required") {
+      const { outcome, credential, reason } = renewal;
+      if (outcome !== undefined) events.failed(this.options, outcome, credential, reason);
+      throw this.#signInRequired();
+    }
+    const { outcome, credential } = renewal;
+    if (outcome !== "not_kept") {
+      events.refreshed(this.options, outcome, credential);
+      return;
+    }
+    this.#unsaved = renewal.unsaved;
+    // The next use writes it again, after the backoff.
+    this.#token.makeDue();
+    this.#pause.begin();
+    events.failed(this.options, outcome, credential, "it is used, but cannot be written");
+  }
+
+  /** The error of a renewal after which a later one may succeed. */
+  #trouble(renewal: Renewal & { kind: "failed" }): GatewayError {
+    const { outcome, reason, retryAfterMs, isFinal, credential } = renewal;
+    const { server } = this.options;
+    this.options.events.failed(this.options, outcome, credential, reason);
+    const delay = this.#pause.begin(retryAfterMs);
+    const message = `the token for ${server} cannot be renewed: ${reason}`;
+    const options = isFinal ? { server } : { server, retryable: true, retryAfterMs: delay };
+    return this.#pause.explain(new GatewayError("upstream_unavailable", "upstream", message, options));
+  }
+
+  /** The server does not accept the newest token, and nothing replaces it without a person. */
+  #refuse(header: string): void {
+    this.#token.refuse(header, this.options.now() + REFUSED_MS);
+  }
+
+  #signInRequired(): GatewayError {
+    return signInRequired(this.options.server);
+  }
+
+  #cancelled(): GatewayError {
+    const message = `the call was cancelled while the token for ${this.options.server} was renewed`;
+    return new GatewayError("cancelled", "downstream", message);
+  }
+
+  #asGatewayError(error: unknown): GatewayError {
+    if (error instanceof GatewayError) return error;
+    const { server } = this.options;
+    const internal = `the credentials of ${server} cannot be used: internal error`;
+    const message = error instanceof VaultError ? error.message : internal;
+    return new GatewayError("upstream_unavailable", "gateway", message, { server, cause: error });
+  }
+}
+
+/** How often a token is obtained for one request. */
+const MAX_STEPS = 3;
+/** More than a server has; what a hostile one sends is cut. */
+const MAX_SCOPES = 100;
+
+const tokenOf = (header: string | undefined): string | undefined => header?.replace(/^Bearer /, "");
