@@ -1,0 +1,217 @@
+/** Authorization requests and what comes back of them: each `state` is used once, by the browser that began it. */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { credentialOf, keepTokens } from "./keep-tokens.js";
+import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
+import { pairingCode } from "./pairing-code.js";
+import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
+import { type SignInContext, serverNamed } from "./sign-in-context.js";
+import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
+import { endpointsOf, tokenContext } from "./sign-in-server.js";
+import type { TokenOutcome, TokenSet } from "./types.js";
+
+/** What an authorization request is begun with. */
+export interface BeginOptions {
+  readonly subject: SignInSubject;
+  readonly prepared: PreparedSignIn;
+  readonly proof: Proof;
+  /** Whether only a browser with a cookie of this request may come back. */
+  readonly bindsBrowser: boolean;
+}
+
+/** An authorization request that was begun. */
+export interface Begun {
+  /** By which its end is asked for. A secret, as `url` is. */
+  readonly login: string;
+  /** Where the browser goes. */
+  readonly url: string;
+  /** The cookie that must come back, where the request is bound to a browser. */
+  readonly cookie?: { readonly name: string; readonly value: string };
+}
+
+/** How a sign-in has ended well. */
+export type Finished = SignInSubject & {
+  readonly issuer: string;
+  readonly scopes: readonly string[];
+  /** The tokens are kept when a session of the principal has handed this in; else they are kept. */
+  readonly pairingCode?: string;
+};
+
+/** Begins a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
+export async function beginAuthorization(context: SignInContext, options: BeginOptions): Promise<Begun> {
+  const { subject, prepared, proof, bindsBrowser } = options;
+  const { auth } = serverNamed(context, subject.server);
+  const { discovered, client, redirectUri, scopes } = prepared;
+  const { url, pending } = await authorizationRequest({
+    ...{ discovered, client, redirectUri, scopes },
+    quirks: auth.quirks,
+  });
+  const login = randomBytes(24).toString("base64url");
+  const secret = bindsBrowser ? randomBytes(32).toString("base64url") : undefined;
+  const record: StateRecord = {
+    server: subject.server,
+    principal: subject.principal,
+    ...{ login, proof, prepared, pending },
+    ...(secret !== undefined && { browser: digest(secret) }),
+  };
+  await context.pending.put("login", login, { ...ownerOf(subject), state: "waiting" });
+  await context.pending.put("state", pending.state, record);
+  context.events.happened("started", subject, { issuer: pending.issuer, scopes: pending.scopes.join(" ") });
+  const cookie = secret === undefined ? {} : { cookie: { name: cookieOf(pending.state), value: secret } };
+  return { login, url, ...cookie };
+}
+
+/** Who came back, and with what. */
+export interface Callback {
+  /** The query of the callback URL. */
+  readonly parameters: URLSearchParams;
+  /** The value of a cookie of the browser. */
+  readonly cookie: (name: string) => string | undefined;
+}
+
+/**
+ * Finishes a request: takes its record, checks browser and response, redeems the code, and keeps the tokens.
+ *
+ * @throws SignInRefusal with what to do; whatever happens, `state` is spent
+ */
+export async function finishAuthorization(context: SignInContext, callback: Callback): Promise<Finished> {
+  const state = callback.parameters.get("state") ?? "";
+  const record = state === "" ? undefined : await context.pending.take("state", state);
+  if (record === undefined) {
+    const sentence =
+      "This sign-in is not known here: it was finished before, or it took longer than ten minutes.";
+    context.events.happened("refused", undefined, { reason: sentence });
+    throw new SignInRefusal(`${sentence} ${AGAIN}`, 410);
+  }
+  try {
+    checkBrowser(record, callback.cookie(cookieOf(state)));
+    const finished = await redeem(context, record, callback.parameters);
+    await noteEnd(context, record.login, endOf(finished));
+    return finished;
+  } catch (error) {
+    const refusal = asRefusal(error);
+    const reason = refusal?.message ?? "internal error; see the gateway's log";
+    context.events.happened("refused", record, { issuer: record.pending.issuer, reason });
+    await noteEnd(context, record.login, { ...ownerOf(record), state: "failed", reason });
+    throw refusal ?? error;
+  }
+}
+
+/** Notes how a login ended, for the command that waits for it. @throws VaultError */
+export const noteEnd = (context: SignInContext, login: string, state: LoginState): Promise<void> =>
+  context.pending.replace("login", login, state);
+
+const endOf = ({ server, principal, scopes, pairingCode: code }: Finished): LoginState =>
+  code === undefined ? { server, principal, state: "done", scopes } : { server, principal, state: "pairing" };
+
+/** The request that came back must be of the browser that was sent out. @throws SignInRefusal */
+function checkBrowser({ browser, server }: StateRecord, cookie: string | undefined): void {
+  if (browser === undefined) return;
+  const expected = Buffer.from(browser, "base64url");
+  const sent = cookie === undefined ? undefined : createHash("sha256").update(cookie).digest();
+  if (sent !== undefined && timingSafeEqual(expected, sent)) return;
+  throw new SignInRefusal(
+    `This sign-in to ${server} was begun in another browser, so it does not go on in this one. ${AGAIN}`,
+    403,
+  );
+}
+
+async function redeem(
+  context: SignInContext,
+  record: StateRecord,
+  parameters: URLSearchParams,
+): Promise<Finished> {
+  const { prepared, pending, login, server: name } = record;
+  const response = authorizationResponse(parameters, pending);
+  if (response.kind === "rejected") throw new SignInRefusal(response.reason, 400);
+  if (response.kind === "denied") {
+    const why = response.description ?? response.error;
+    throw new SignInRefusal(`${pending.issuer} did not sign you in to ${name}: ${why}. ${AGAIN}`, 403);
+  }
+  const server = serverNamed(context, name);
+  const outcome = await redeemCode(
+    await tokenContext(server, endpointsOf(prepared), context.now),
+    response.code,
+    pending,
+  );
+  if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, record);
+  return keepOrPair(context, record, outcome.tokens, login);
+}
+
+/** The tokens are kept before anything else is looked at. */
+async function keepOrPair(
+  context: SignInContext,
+  record: StateRecord,
+  tokens: TokenSet,
+  login: string,
+): Promise<Finished> {
+  const { prepared, pending, proof } = record;
+  const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);
+  const scopes = grantedScopes(tokens, pending.scopes);
+  const finished = { ...ownerOf(record), issuer: pending.issuer, scopes };
+  if (proof === "pairing") {
+    const code = pairingCode();
+    await context.pending.put("pairing", `${record.principal} ${code}`, { login, credential });
+    return { ...finished, pairingCode: code };
+  }
+  await keepAndTell(context, credential);
+  return finished;
+}
+
+/** Keeps the tokens of a sign-in and says so. @throws VaultError */
+export async function keepAndTell(
+  { vault, events }: SignInContext,
+  credential: Parameters<typeof keepTokens>[1],
+): Promise<void> {
+  const before = await keepTokens(vault, credential);
+  const { issuer, askedScopes, tokens } = credential;
+  const isWider =
+    before?.tokens !== undefined &&
+    before.issuer === issuer &&
+    askedScopes.some((scope) => !before.askedScopes.includes(scope));
+  const scopes = tokens === undefined ? askedScopes : grantedScopes(tokens, askedScopes);
+  const facts = { issuer, scopes: scopes.join(" ") };
+  events.happened(isWider ? "stepped_up" : "finished", credential, facts);
+}
+
+/** The scopes of an answer that names none are those that were asked for (RFC 6749, 5.1). */
+export const grantedScopes = ({ scope }: TokenSet, asked: readonly string[]): readonly string[] =>
+  scope === undefined ? asked : scope.split(" ").filter((one) => one !== "");
+
+/** A client that the authorization server does not know any more is forgotten, so that the next sign-in registers again. */
+export async function refusalOf(
+  { vault }: Pick<SignInContext, "vault">,
+  outcome: Exclude<TokenOutcome, { kind: "tokens" }>,
+  { prepared, server }: Pick<StateRecord, "prepared" | "server">,
+): Promise<SignInRefusal> {
+  const { client, redirectUri, discovered } = prepared;
+  const { issuer } = discovered.authorizationServer;
+  if (outcome.kind === "unavailable" || outcome.kind === "ambiguous") {
+    return new SignInRefusal(`${issuer} gave no tokens for ${server}: ${outcome.reason}. ${AGAIN}`, 503);
+  }
+  const error = outcome.kind === "refused" ? outcome.error : outcome.kind;
+  const said = outcome.description === undefined ? error : `${error} (${outcome.description})`;
+  if (outcome.kind !== "invalid_client") {
+    return new SignInRefusal(`${issuer} gave no tokens for ${server}: ${said}. ${AGAIN}`, 502);
+  }
+  if (client.source !== "dynamic") {
+    const what =
+      client.source === "config" ? "auth.clientId and auth.clientSecret" : "the client metadata document";
+    return new SignInRefusal(
+      `${issuer} does not accept the client ${client.clientId}: ${said}. Check ${what} of ${server}.`,
+      502,
+    );
+  }
+  await vault.removeClient(issuer, redirectUri);
+  return new SignInRefusal(
+    `${issuer} does not know the gateway any more: ${said}. The gateway registers again at the next attempt. ${AGAIN}`,
+    502,
+  );
+}
+
+/** What a person can always do. */
+export const AGAIN = "Sign in again from where you came, or with cardea login.";
+
+const ownerOf = ({ server, principal }: SignInSubject): SignInSubject => ({ server, principal });
+const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
+/** One cookie for each request, so that two in one browser do not disturb each other. */
+export const cookieOf = (state: string): string => `cardea-sign-in-${digest(state).slice(0, 12)}`;

@@ -1,0 +1,141 @@
+/** Signing in on another device (RFC 8628): the gateway asks again and again until the person has decided. */
+import { randomBytes } from "node:crypto";
+import { grantedScopes, keepAndTell, noteEnd, refusalOf } from "./authorizations.js";
+import { credentialOf } from "./keep-tokens.js";
+import { type DeviceAuthorization, pollDeviceToken, startDeviceAuthorization } from "./oauth/client.js";
+import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
+import { type SignInContext, serverNamed } from "./sign-in-context.js";
+import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
+import { endpointsOf, tokenContext } from "./sign-in-server.js";
+import type { TokenOutcome } from "./types.js";
+
+/** What the person needs. */
+export interface DeviceSignIn {
+  readonly login: string;
+  readonly userCode: string;
+  readonly verificationUri: string;
+  readonly verificationUriComplete?: string;
+}
+
+/** Waits. Resolves early when `signal` aborts. */
+export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
+
+const MAX_AT_ONCE = 100;
+const SLOW_DOWN_MS = 5_000;
+/** Polls after a lost answer go on, as RFC 8628 (3.5) says, but not for ever. */
+const MAX_LOST = 20;
+
+/** Where the authorization server takes device requests; undefined where it does not. */
+export function deviceEndpointOf({ discovered }: PreparedSignIn): string | undefined {
+  const { device_authorization_endpoint: endpoint } = discovered.authorizationServer.metadata;
+  return typeof endpoint === "string" ? endpoint : undefined;
+}
+
+/** The device sign-ins of one process. `close` ends them. */
+export class DeviceSignIns {
+  readonly #stop = new AbortController();
+  #running = 0;
+
+  constructor(
+    private readonly context: SignInContext,
+    private readonly wait: Wait,
+  ) {}
+
+  /** Begins one, and polls for it in the background. @throws SignInRefusal, OAuthError, VaultError */
+  async begin(subject: SignInSubject, prepared: PreparedSignIn): Promise<DeviceSignIn> {
+    const endpoint = deviceEndpointOf(prepared);
+    const { issuer } = prepared.discovered.authorizationServer;
+    if (endpoint === undefined) {
+      throw new SignInRefusal(
+        `${issuer} offers no sign-in on another device (device grant). Leave --device out: the URL can be opened anywhere, and the URL it ends at pasted back.`,
+        409,
+      );
+    }
+    if (this.#running >= MAX_AT_ONCE) {
+      throw new SignInRefusal(`${MAX_AT_ONCE} device sign-ins are in progress; try again later.`, 503);
+    }
+    const { scopes } = prepared;
+    const started = await startDeviceAuthorization(await this.#tokens(subject, prepared), endpoint, scopes);
+    if (started.kind !== "started") throw await refusalOf(this.context, started, { ...subject, prepared });
+    const login = randomBytes(24).toString("base64url");
+    const { server, principal } = subject;
+    await this.context.pending.put("login", login, { server, principal, state: "waiting" });
+    this.context.events.happened("started", subject, { issuer, scopes: scopes.join(" ") });
+    this.#running += 1;
+    this.#finish(subject, prepared, started, login)
+      // Only a full disk leads here; the waiting command then runs into its own time limit.
+      .catch((error: unknown) => this.#refused(subject, prepared, error))
+      .finally(() => {
+        this.#running -= 1;
+      });
+    const { userCode, verificationUri, verificationUriComplete: complete } = started;
+    return {
+      login,
+      userCode,
+      verificationUri,
+      ...(complete !== undefined && { verificationUriComplete: complete }),
+    };
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #finish(
+    subject: SignInSubject,
+    prepared: PreparedSignIn,
+    started: DeviceAuthorization,
+    login: string,
+  ): Promise<void> {
+    const { server, principal } = subject;
+    try {
+      const outcome = await this.#poll(subject, prepared, started);
+      if (outcome.kind !== "tokens") throw await refusalOf(this.context, outcome, { ...subject, prepared });
+      const { tokens } = outcome;
+      await keepAndTell(
+        this.context,
+        credentialOf(subject, prepared, prepared.scopes, "device_code", tokens),
+      );
+      const scopes = grantedScopes(tokens, prepared.scopes);
+      await noteEnd(this.context, login, { server, principal, state: "done", scopes });
+    } catch (error) {
+      const reason = this.#refused(subject, prepared, error);
+      await noteEnd(this.context, login, { server, principal, state: "failed", reason });
+    }
+  }
+
+  async #poll(
+    subject: SignInSubject,
+    prepared: PreparedSignIn,
+    { deviceCode, expiresAt, intervalMs }: DeviceAuthorization,
+  ): Promise<TokenOutcome> {
+    const tokens = await this.#tokens(subject, prepared);
+    let interval = intervalMs;
+    let lost = 0;
+    for (;;) {
+      await this.wait(interval, this.#stop.signal);
+      if (this.#stop.signal.aborted) return { kind: "refused", error: "the gateway has stopped" };
+      if (this.context.now() >= expiresAt) return { kind: "refused", error: "expired_token" };
+      const outcome = await pollDeviceToken(tokens, deviceCode);
+      if (outcome.kind === "pending") {
+        if (outcome.slowDown) interval += SLOW_DOWN_MS;
+        continue;
+      }
+      const isLost = outcome.kind === "unavailable" || outcome.kind === "ambiguous";
+      if (!isLost || (lost += 1) > MAX_LOST) return outcome;
+      interval += SLOW_DOWN_MS;
+    }
+  }
+
+  #tokens(subject: SignInSubject, prepared: PreparedSignIn) {
+    const server = serverNamed(this.context, subject.server);
+    return tokenContext(server, endpointsOf(prepared), this.context.now);
+  }
+
+  #refused(subject: SignInSubject, prepared: PreparedSignIn, error: unknown): string {
+    const reason = asRefusal(error)?.message ?? "internal error";
+    const { issuer } = prepared.discovered.authorizationServer;
+    this.context.events.happened("refused", subject, { issuer, reason });
+    return reason;
+  }
+}

@@ -1,0 +1,38 @@
+/** Tokens of a finished sign-in go into the vault, before anything else is done with them. */
+
+import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
+import { endpointsOf } from "./sign-in-server.js";
+import type { Credential, TokenSet, Vault } from "./types.js";
+
+/** The record of a sign-in, but for its generation. */
+export const credentialOf = (
+  { server, principal }: SignInSubject,
+  prepared: PreparedSignIn,
+  scopes: readonly string[],
+  grant: Credential["grant"],
+  tokens: TokenSet,
+): Omit<Credential, "generation"> => ({
+  server,
+  principal,
+  ...endpointsOf(prepared),
+  grant,
+  tokens,
+  askedScopes: scopes,
+});
+
+/**
+ * Writes the record as the next generation, under its lock. Resolves to the one before it.
+ *
+ * @throws VaultError; the record before it stays then
+ */
+export function keepTokens(
+  vault: Pick<Vault, "read" | "write" | "locked">,
+  credential: Omit<Credential, "generation">,
+): Promise<Credential | undefined> {
+  const { server, principal } = credential;
+  return vault.locked(server, principal, async () => {
+    const before = await vault.read(server, principal);
+    await vault.write({ ...credential, generation: (before?.generation ?? 0) + 1 });
+    return before;
+  });
+}

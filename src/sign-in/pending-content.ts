@@ -1,0 +1,67 @@
+/** What is kept of a sign-in in progress: of its ticket, of its authorization request, of its pairing code, of its end. */
+import type { PendingAuthorization } from "./oauth/client.js";
+import type { ClientRegistration, Credential, Discovered } from "./types.js";
+
+/** What was found out before a person is asked. */
+export interface PreparedSignIn {
+  readonly discovered: Discovered;
+  readonly client: ClientRegistration;
+  readonly redirectUri: string;
+  /** All that are asked for. */
+  readonly scopes: readonly string[];
+}
+
+/** Who signs in where. */
+export interface SignInSubject {
+  readonly server: string;
+  /** The id of the principal whose credentials they are. */
+  readonly principal: string;
+}
+
+/** An invitation to the connect page. */
+export interface TicketRecord extends SignInSubject {
+  /** `WWW-Authenticate` of the refusal that led here. */
+  readonly challenge?: string;
+  /** What the page has found out at its first visit. */
+  readonly prepared?: PreparedSignIn;
+  /** How often a wrong key was given. */
+  readonly wrongKeys?: number;
+}
+
+/** How it was made sure that the person at the browser is the principal. */
+export type Proof =
+  /** An operator began it: by the command line or the console, whose user may read the vault anyway. */
+  | "operator"
+  /** The gateway asks nobody for credentials, and only this machine reaches it. */
+  | "loopback"
+  /** The person has given a key of the principal. */
+  | "key"
+  /** Not yet: a session of the principal has to hand in the code. */
+  | "pairing";
+
+/** One authorization request, by its `state`. */
+export interface StateRecord extends SignInSubject {
+  readonly login: string;
+  readonly proof: Proof;
+  readonly prepared: PreparedSignIn;
+  readonly pending: PendingAuthorization;
+  /** SHA-256 of the cookie of the browser that began it; absent where a command did. */
+  readonly browser?: string;
+}
+
+/** Tokens that wait for their code. */
+export interface PairingRecord {
+  readonly login: string;
+  readonly credential: Omit<Credential, "generation">;
+}
+
+/** What has become of a sign-in that a command or page began. */
+export type LoginState = SignInSubject &
+  (
+    | { readonly state: "waiting" }
+    /** Signed in at the authorization server; the pairing code has not been handed in. */
+    | { readonly state: "pairing" }
+    | { readonly state: "done"; readonly scopes: readonly string[] }
+    /** `reason` is a sentence. */
+    | { readonly state: "failed"; readonly reason: string }
+  );

@@ -1,0 +1,111 @@
+/** What must be known before a person is asked: the authorization server, the client there, and the scopes. */
+import type { GuardedFetch } from "../http/guarded-fetch.js";
+import { type Discovery, discover, OAuthError, register } from "./oauth/client.js";
+import type { PreparedSignIn } from "./pending-content.js";
+import { fetchFor, type SignInServer } from "./sign-in-server.js";
+import type { Vault } from "./types.js";
+
+/** What a sign-in is prepared with. */
+export interface PrepareOptions {
+  readonly vault: Pick<Vault, "read" | "readClient" | "writeClient">;
+  /** The URL of the gateway for browsers, without a slash at its end. */
+  readonly baseUrl: string;
+  /** The principal under which the credentials are kept. */
+  readonly owner: string;
+  /** `WWW-Authenticate` of a refusal; undefined: the server is asked for one. */
+  readonly challenge: string | undefined;
+  readonly now: () => number;
+}
+
+/** Where browsers come back to, below the URL of the gateway. */
+export const CALLBACK_PATH = "/oauth/callback";
+/** Where the gateway describes itself as a client, below its URL. */
+export const CLIENT_PATH = "/oauth/client.json";
+
+/** The https URL of the gateway's own client metadata document; undefined where no authorization server could fetch it. */
+export const clientDocumentUrl = (baseUrl: string): string | undefined =>
+  baseUrl.startsWith("https:") ? `${baseUrl}${CLIENT_PATH}` : undefined;
+
+/** The redirect URI for a server. */
+export function redirectUriOf(baseUrl: string, { auth }: SignInServer): string {
+  const url = new URL(`${baseUrl}${CALLBACK_PATH}`);
+  if (url.protocol === "http:" && auth.quirks.redirectHost !== undefined) {
+    url.hostname = auth.quirks.redirectHost;
+  }
+  return url.href;
+}
+
+/**
+ * Discovers and registers. A new dynamic registration is kept in the vault. The scopes are those of the config, else of the
+ * challenge or the server, with all that the principal was asked for before.
+ *
+ * @throws OAuthError, VaultError
+ */
+export async function prepareSignIn(server: SignInServer, options: PrepareOptions): Promise<PreparedSignIn> {
+  const { vault, baseUrl, owner, now } = options;
+  const { auth, name } = server;
+  const { discovered } = await discoverFor(server, options.challenge);
+  const redirectUri = redirectUriOf(baseUrl, server);
+  const { issuer } = discovered.authorizationServer;
+  const kept = await vault.readClient(issuer, redirectUri);
+  const client = await register({
+    authorizationServer: discovered.authorizationServer,
+    redirectUri,
+    quirks: auth.quirks,
+    fetch: fetchFor(server),
+    now,
+    configured: configuredClient(server),
+    clientMetadataUrl: auth.clientMetadataUrl ?? clientDocumentUrl(baseUrl),
+    kept,
+  });
+  if (client.source === "dynamic" && client !== kept) await vault.writeClient(issuer, redirectUri, client);
+  const before = await vault.read(name, owner);
+  // A scope of another authorization server means nothing at this one.
+  const asked = before?.issuer === issuer ? before.askedScopes : [];
+  const wanted = [...(auth.scopes ?? []), ...(auth.scopes === undefined ? discovered.scopes : [])];
+  const challenged = options.challenge === undefined ? [] : discovered.scopes;
+  return { discovered, client, redirectUri, scopes: [...new Set([...asked, ...wanted, ...challenged])] };
+}
+
+/** Discovery with the config of the server. @throws OAuthError */
+export async function discoverFor(server: SignInServer, challenge?: string): Promise<Discovery> {
+  const { url, auth } = server;
+  const fetch = fetchFor(server);
+  return discover({
+    serverUrl: url,
+    challenge: challenge ?? (await challengeOf(server, fetch)),
+    issuer: auth.issuer,
+    quirks: auth.quirks,
+    fetch,
+  });
+}
+
+function configuredClient({ auth: { clientId, clientSecret, privateKey } }: SignInServer) {
+  if (clientId === undefined) return undefined;
+  return {
+    clientId,
+    ...(clientSecret !== undefined && { clientSecret }),
+    ...(privateKey !== undefined && { hasKey: true }),
+  };
+}
+
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+
+/** The challenge that the server sends to a request without credentials; undefined where it sends none. @throws OAuthError */
+async function challengeOf(server: SignInServer, fetch: GuardedFetch): Promise<string | undefined> {
+  const headers = {
+    ...server.headers,
+    accept: "application/json, text/event-stream",
+    "content-type": "application/json",
+  };
+  try {
+    const answer = await fetch(server.url, { method: "POST", headers, body: PING });
+    return answer.status === 401 ? (answer.headers.get("www-authenticate") ?? undefined) : undefined;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new OAuthError(`${server.name} cannot be asked how to sign in: ${reason}`, {
+      cause,
+      isTemporary: true,
+    });
+  }
+}

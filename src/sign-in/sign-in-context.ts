@@ -1,0 +1,44 @@
+/** What the parts of signing in share. */
+import type { PendingRecords } from "./pending-records.js";
+import type { SignInEvents } from "./sign-in-events.js";
+import { SignInRefusal } from "./sign-in-refusal.js";
+import type { SignInServer } from "./sign-in-server.js";
+import type { Vault } from "./types.js";
+
+/** What every part works with. */
+export interface SignInContext {
+  readonly vault: Vault;
+  readonly pending: PendingRecords;
+  readonly events: SignInEvents;
+  /** The server of the config in effect; undefined where there is none at which a person signs in. */
+  readonly serverOf: (name: string) => SignInServer | undefined;
+  /** The URL of the gateway for browsers, without a slash at its end. */
+  readonly baseUrl: () => string;
+  /** ms since 1970. */
+  readonly now: () => number;
+}
+
+/** @throws SignInRefusal where the config has no such server, or none at which a person signs in */
+export function serverNamed({ serverOf }: Pick<SignInContext, "serverOf">, name: string): SignInServer {
+  const server = serverOf(name);
+  if (server === undefined) {
+    throw new SignInRefusal(
+      `There is no server ${JSON.stringify(name)} in the config that is signed in to with OAuth. Look at mcpServers in the config.`,
+      404,
+    );
+  }
+  const { type } = server.auth;
+  if (type === "client_credentials" || type === "private_key_jwt") {
+    throw new SignInRefusal(
+      `${name} is signed in to by the gateway itself ("auth.type": "${type}"); no person has to do anything.`,
+      409,
+    );
+  }
+  if (type !== "oauth") {
+    throw new SignInRefusal(
+      `${name} has "auth.type": "${type}": a person signs in at auth.idp, which this command does not do yet.`,
+      409,
+    );
+  }
+  return server;
+}

@@ -1,0 +1,45 @@
+/** What do operators learn of sign-ins? A log line and a count for each; no token, code or key is in them. */
+import type { Logger } from "../core/logger.js";
+import type { SignInSubject } from "./pending-content.js";
+
+/** What happened to a sign-in: a value of the label `outcome`. */
+export type SignInOutcome = "started" | "finished" | "refused" | "stepped_up" | "signed_out";
+
+/** The counter of sign-ins; `telemetry` has one. */
+export interface SignInCounter {
+  signedIn(server: string, outcome: SignInOutcome): void;
+}
+
+/** Facts of a line beside whom it is about. */
+interface Facts {
+  readonly issuer?: string;
+  readonly scopes?: string;
+  /** Of a refusal: a sentence. */
+  readonly reason?: string;
+}
+
+const SENTENCES: Readonly<Record<SignInOutcome, string>> = {
+  started: "a sign-in was started",
+  finished: "signed in",
+  refused: "a sign-in was refused",
+  stepped_up: "signed in with more scopes",
+  signed_out: "signed out",
+};
+
+/** Writes the log lines and counts. */
+export class SignInEvents {
+  constructor(
+    private readonly log: Logger,
+    private readonly counter: SignInCounter,
+  ) {}
+
+  /** `subject` is undefined for a refusal of which nothing is known. */
+  happened(outcome: SignInOutcome, subject: SignInSubject | undefined, facts: Facts = {}): void {
+    this.counter.signedIn(subject?.server ?? "none", outcome);
+    const level = outcome === "refused" ? "warn" : "info";
+    const about = subject === undefined ? {} : { server: subject.server, principal: subject.principal };
+    const where = subject === undefined ? "" : ` at ${subject.server}`;
+    const why = facts.reason === undefined ? "" : `: ${facts.reason}`;
+    this.log[level]({ ...about, ...facts, outcome }, `${SENTENCES[outcome]}${where}${why}`);
+  }
+}

@@ -1,0 +1,144 @@
+/** The pages of a sign-in on the main listener: the one that asks, the one that a browser comes back to, and the client's own document. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "../core/logger.js";
+import { AGAIN, cookieOf } from "./authorizations.js";
+import {
+  browserCookies,
+  CSRF_COOKIE,
+  clearCookie,
+  csrfToken,
+  isCsrfToken,
+  newSecret,
+  setCookie,
+} from "./browser-cookies.js";
+import { clientMetadataDocument } from "./oauth/client.js";
+import { PAGE_HEADERS, sendPage } from "./page.js";
+import { connectPage, finishedPage, refusalPage } from "./page-texts.js";
+import type { Proof } from "./pending-content.js";
+import { CALLBACK_PATH, clientDocumentUrl } from "./prepare-sign-in.js";
+import { readForm } from "./read-form.js";
+import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
+import type { SignIns } from "./sign-ins.js";
+import { type Identification, isKeyOf, keyQuestion } from "./who-is-there.js";
+
+/** What the pages are made of. */
+export interface SignInPagesOptions {
+  readonly signIns: SignIns;
+  /** By the config in effect. */
+  readonly identification: () => Identification;
+  /** The URL of the gateway for browsers, without a slash at its end. */
+  readonly baseUrl: () => string;
+  readonly logger: Logger;
+  /** ms since 1970. */
+  readonly now: () => number;
+}
+
+/** A page by its route. The head of each request has been checked: its `Host`, and the `Origin` of its form. */
+export type SignInPage = "connect" | "callback" | "client";
+
+/** Serves the pages. */
+export class SignInPages {
+  constructor(private readonly options: SignInPagesOptions) {}
+
+  /** Answers always; `ticket` is the last part of the path of `connect`. */
+  async serve(
+    page: SignInPage,
+    request: IncomingMessage,
+    response: ServerResponse,
+    ticket: string,
+  ): Promise<void> {
+    try {
+      if (page === "client") this.#client(request, response);
+      else if (page === "callback") await this.#callback(request, response);
+      else await this.#connect(request, response, ticket);
+    } catch (error) {
+      const refusal = asRefusal(error);
+      if (refusal === undefined) {
+        this.options.logger.error({ error, page }, "a page of a sign-in failed");
+        const sentence = `Something went wrong in the gateway; its log says what. ${AGAIN}`;
+        sendPage(response, 500, refusalPage(sentence));
+      } else sendPage(response, refusal.status, refusalPage(refusal.message));
+    }
+  }
+
+  async #connect(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
+    const { method } = request;
+    if (method === "POST") return this.#start(request, response, ticket);
+    if (method !== "GET") return notAllowed(response, "GET, POST");
+    const { identification, signIns, now } = this.options;
+    const found = await signIns.ticket(ticket);
+    const question = keyQuestion(found.principal, identification(), now());
+    const secret = browserCookies(request, this.#isSecure).get(CSRF_COOKIE) ?? newSecret();
+    const page = connectPage(found, found.prepared, { csrf: csrfToken(secret, ticket), question });
+    sendPage(response, 200, page, [setCookie(CSRF_COOKIE, secret, this.#isSecure)]);
+  }
+
+  /** The form of the page. Only here anything is begun, and a cookie for it set. */
+  async #start(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
+    const { signIns } = this.options;
+    const form = await readForm(request);
+    const secret = browserCookies(request, this.#isSecure).get(CSRF_COOKIE);
+    if (!isCsrfToken(form.get("csrf") ?? "", secret, ticket)) {
+      throw new SignInRefusal(
+        "This form was not sent from the page that this browser was shown, or the browser keeps no cookies. Open the address again and press the button there.",
+        403,
+      );
+    }
+    const proof = await this.#proof(ticket, form.get("key") ?? "");
+    const { url, cookie } = await signIns.start(ticket, proof);
+    const cookies = cookie === undefined ? [] : [setCookie(cookie.name, cookie.value, this.#isSecure)];
+    response.writeHead(303, { ...PAGE_HEADERS, location: url, "set-cookie": cookies }).end();
+  }
+
+  async #proof(ticket: string, key: string): Promise<Proof> {
+    const { identification, signIns, now } = this.options;
+    const { principal } = await signIns.ticket(ticket);
+    const question = keyQuestion(principal, identification(), now());
+    if (question === "none") return "loopback";
+    if (key === "") return "pairing";
+    return isKeyOf(principal, key, identification(), now()) ? "key" : signIns.wrongKey(ticket);
+  }
+
+  async #callback(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== "GET") return notAllowed(response, "GET");
+    const parameters = new URL(request.url ?? "", "http://gateway").searchParams;
+    const cookies = browserCookies(request, this.#isSecure);
+    const finished = await this.options.signIns.callback({ parameters, cookie: cookies.get });
+    const spent = clearCookie(cookieOf(parameters.get("state") ?? ""), this.#isSecure);
+    sendPage(response, 200, finishedPage(finished), [spent]);
+  }
+
+  #client(request: IncomingMessage, response: ServerResponse): void {
+    if (request.method !== "GET") return notAllowed(response, "GET");
+    const baseUrl = this.options.baseUrl();
+    const url = clientDocumentUrl(baseUrl);
+    if (url === undefined) {
+      throw new SignInRefusal(
+        "There is no client metadata document here: authorization servers fetch it over https only. Set listen.http.publicUrl to an https URL.",
+        404,
+      );
+    }
+    const document = clientMetadataDocument({
+      url,
+      redirectUris: [`${baseUrl}${CALLBACK_PATH}`],
+      clientUri: baseUrl,
+    });
+    response
+      .writeHead(200, {
+        "content-type": "application/json",
+        "cache-control": "max-age=300",
+        "access-control-allow-origin": "*",
+        "x-content-type-options": "nosniff",
+      })
+      .end(JSON.stringify(document));
+  }
+
+  get #isSecure(): boolean {
+    return this.options.baseUrl().startsWith("https:");
+  }
+}
+
+function notAllowed(response: ServerResponse, allow: string): void {
+  response.setHeader("allow", allow);
+  sendPage(response, 405, refusalPage(`This address takes ${allow} only.`));
+}

@@ -1,0 +1,29 @@
+/** Why a sign-in does not go on, for the person in front of it. */
+import { GatewayError } from "../core/errors.js";
+import { VaultError } from "../vault/vault-error.js";
+import { OAuthError } from "./oauth/client.js";
+
+/** The message says what happened and what to do; it holds no secret, and of a peer only what may be quoted. */
+export class SignInRefusal extends Error {
+  override readonly name = "SignInRefusal";
+
+  /** @param status of the page that says it */
+  constructor(
+    sentence: string,
+    readonly status: 400 | 403 | 404 | 409 | 410 | 429 | 500 | 502 | 503 = 400,
+    options?: ErrorOptions,
+  ) {
+    super(sentence, options);
+  }
+}
+
+/** What was thrown, as a refusal; undefined for what is a fault of the gateway. */
+export function asRefusal(error: unknown): SignInRefusal | undefined {
+  if (error instanceof SignInRefusal) return error;
+  if (error instanceof OAuthError)
+    return new SignInRefusal(error.message, error.isTemporary ? 503 : 502, { cause: error });
+  if (error instanceof VaultError) return new SignInRefusal(error.message, 500, { cause: error });
+  if (error instanceof GatewayError && error.code === "overloaded")
+    return new SignInRefusal(error.message, 503, { cause: error });
+  return undefined;
+}

@@ -1,0 +1,60 @@
+/** What signing in needs to know of a server, from the config; and what the OAuth client is called with for it. */
+import type { Config } from "../config/config.js";
+import type { ServerAuthConfig } from "../config/server-auth.js";
+import { type GuardedFetch, guardedFetch } from "../http/guarded-fetch.js";
+import { importSigningKey, type TokenRequestContext } from "./oauth/client.js";
+import type { PreparedSignIn } from "./pending-content.js";
+import type { Credential } from "./types.js";
+
+/** A server that may need a sign-in. */
+export interface SignInServer {
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly auth: ServerAuthConfig;
+}
+
+/** The server of this name at which a person can sign in; undefined where there is none. */
+export function signInServer(config: Config, name: string): SignInServer | undefined {
+  const server = config.servers.find((each) => each.name === name);
+  if (server?.auth === undefined || server.transport.kind !== "http") return undefined;
+  const { url, headers } = server.transport;
+  return { name, url, headers, auth: server.auth };
+}
+
+/** Under which principal the credentials of `principal` at the server are kept. */
+export const ownerAt = ({ auth }: SignInServer, principal: string): string =>
+  auth.as === "principal" ? principal : auth.as;
+
+/** The fetch for everything that the server and its authorization server name. */
+export const fetchFor = ({ url, auth }: SignInServer): GuardedFetch =>
+  guardedFetch({ serverUrl: url, allowHosts: auth.allowHosts });
+
+/** The part of a token request that is the same for each grant. @throws OAuthError where the key cannot be used */
+export async function tokenContext(
+  server: SignInServer,
+  about: Pick<Credential, "issuer" | "tokenEndpoint" | "client" | "resource">,
+  now: () => number,
+): Promise<TokenRequestContext> {
+  const { quirks, privateKey, keyId } = server.auth;
+  const { issuer, tokenEndpoint, client, resource } = about;
+  const isSigned = client.tokenEndpointAuthMethod === "private_key_jwt" && privateKey !== undefined;
+  return {
+    ...{ issuer, tokenEndpoint, client, resource, quirks, now },
+    fetch: fetchFor(server),
+    ...(isSigned && { signingKey: await importSigningKey(privateKey, undefined, keyId) }),
+  };
+}
+
+/** What of a prepared sign-in is kept with its tokens. */
+export function endpointsOf({ discovered, client }: PreparedSignIn) {
+  const { issuer, metadata } = discovered.authorizationServer;
+  const { revocation_endpoint: revocation } = metadata;
+  return {
+    issuer,
+    client,
+    resource: discovered.resource,
+    tokenEndpoint: String(metadata.token_endpoint),
+    ...(typeof revocation === "string" && { revocationEndpoint: revocation }),
+  };
+}

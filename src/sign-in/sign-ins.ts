@@ -1,0 +1,268 @@
+/** Everything that can be done about signing in: by a host's call, a page, a command, the console. */
+import { randomBytes } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import {
+  AGAIN,
+  type Begun,
+  beginAuthorization,
+  type Callback,
+  type Finished,
+  finishAuthorization,
+} from "./authorizations.js";
+import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
+import { Pairing } from "./pairing.js";
+import type { LoginState, PreparedSignIn, Proof, SignInSubject, TicketRecord } from "./pending-content.js";
+import { prepareSignIn } from "./prepare-sign-in.js";
+import { type SignInContext, serverNamed } from "./sign-in-context.js";
+import { SignInRefusal } from "./sign-in-refusal.js";
+import { ownerAt } from "./sign-in-server.js";
+import { type SignedOut, signOut } from "./sign-out.js";
+import { StepUpAttempts } from "./step-up-attempts.js";
+import type { ClientRegistration } from "./types.js";
+
+/** One sign-in, as operators see it. Never a token. */
+export interface LoginRow {
+  readonly server: string;
+  readonly principal: string;
+  readonly state: "signed_in" | "needs_sign_in";
+  readonly issuer: string;
+  readonly scopes: readonly string[];
+  readonly grant: string;
+  /** How the gateway is registered at the authorization server. */
+  readonly client: ClientRegistration["source"];
+  /** ISO 8601; absent where the token does not say. */
+  readonly expiresAt?: string;
+  /** Whether the token is renewed without a person. */
+  readonly isRenewed: boolean;
+}
+
+/** Why a person is led to the connect page. */
+export interface ConnectReason {
+  /** `WWW-Authenticate` of the refused request. */
+  readonly challenge?: string;
+  /** Of a step-up: the operation that lacks scopes, such as the name of a tool. */
+  readonly operation?: string;
+}
+
+/** What a command gets that begins a sign-in. */
+export interface BegunLogin {
+  readonly login: string;
+  readonly server: string;
+  readonly principal: string;
+  readonly issuer: string;
+  readonly scopes: readonly string[];
+  /** Where the browser goes; of a device sign-in the page for the code. */
+  readonly url: string;
+  readonly redirectUri: string;
+  /** The code that the person types there. */
+  readonly userCode?: string;
+  readonly offersDevice: boolean;
+}
+
+/** What every part works with, and how device sign-ins wait. */
+export interface SignInsOptions extends SignInContext {
+  readonly wait: Wait;
+}
+
+const MAX_TICKETS = 10_000;
+/** A connect URL is given again for this time (ms), which leaves its reader some of the life of its ticket. */
+const TICKET_REUSE_MS = 600_000;
+
+/** The sign-ins of one process; what is in progress is kept where other processes find it. */
+export class SignIns {
+  readonly #devices: DeviceSignIns;
+  readonly #pairing: Pairing;
+  readonly #attempts: StepUpAttempts;
+  readonly #tickets: LRUCache<string, string>;
+
+  constructor(private readonly context: SignInsOptions) {
+    this.#devices = new DeviceSignIns(context, context.wait);
+    this.#pairing = new Pairing(context);
+    this.#attempts = new StepUpAttempts(context.now);
+    this.#tickets = new LRUCache({
+      max: MAX_TICKETS,
+      ttl: TICKET_REUSE_MS,
+      ttlResolution: 0,
+      perf: { now: context.now },
+    });
+  }
+
+  /**
+   * The URL of the page at which `principal` can sign in to `server`: random, for one use, the same one while it was not used.
+   *
+   * @throws SignInRefusal where no page would help: an operator signs in there, or it was tried too often
+   */
+  async connectUrl(server: string, principal: string, reason: ConnectReason = {}): Promise<string> {
+    const { challenge, operation } = reason;
+    const found = serverNamed(this.context, server);
+    if (found.auth.as !== "principal") {
+      throw new SignInRefusal(
+        `${server} has one sign-in for all (auth.as: ${found.auth.as}): its operator signs in with "cardea login ${server}".`,
+        403,
+      );
+    }
+    if (operation !== undefined && !this.#attempts.mayTry({ server, principal }, operation)) {
+      throw new SignInRefusal(
+        `${operation} still lacks permissions at ${server} after several sign-ins. Ask who runs ${server}, or wait ten minutes.`,
+        403,
+      );
+    }
+    const key = JSON.stringify([server, principal, challenge]);
+    const known = this.#tickets.get(key);
+    if (known !== undefined && (await this.context.pending.read("ticket", known)) !== undefined) {
+      return this.#urlOf(known);
+    }
+    const ticket = randomBytes(24).toString("base64url");
+    await this.context.pending.put("ticket", ticket, {
+      ...{ server, principal },
+      ...(challenge !== undefined && { challenge }),
+    });
+    this.#tickets.set(key, ticket);
+    return this.#urlOf(ticket);
+  }
+
+  /**
+   * What the page of a ticket shows. At the first visit the authorization server is looked for.
+   *
+   * @throws SignInRefusal, OAuthError, VaultError
+   */
+  async ticket(ticket: string): Promise<TicketRecord & { readonly prepared: PreparedSignIn }> {
+    const record = await this.context.pending.read("ticket", ticket);
+    if (record === undefined) throw SPENT();
+    if (record.prepared !== undefined) return { ...record, prepared: record.prepared };
+    const prepared = await this.#prepare(record.server, record.principal, record.challenge);
+    const whole = { ...record, prepared };
+    await this.context.pending.replace("ticket", ticket, whole);
+    return whole;
+  }
+
+  /** Counts a wrong key; the ticket ends after five. @throws SignInRefusal */
+  async wrongKey(ticket: string): Promise<never> {
+    const record = await this.context.pending.read("ticket", ticket);
+    if (record === undefined) throw SPENT();
+    const wrongKeys = (record.wrongKeys ?? 0) + 1;
+    this.context.events.happened("refused", record, { reason: "a wrong key was given at the connect page" });
+    if (wrongKeys >= MAX_WRONG_KEYS) await this.context.pending.take("ticket", ticket);
+    else await this.context.pending.replace("ticket", ticket, { ...record, wrongKeys });
+    throw new SignInRefusal(
+      "This key is not one of the principal for whom this page was made. Go back and try again.",
+      403,
+    );
+  }
+
+  /** Spends a ticket and begins its request, for the browser that gets the cookie. @throws as `ticket` */
+  async start(ticket: string, proof: Proof): Promise<Begun> {
+    await this.ticket(ticket);
+    const record = await this.context.pending.take("ticket", ticket);
+    if (record?.prepared === undefined) throw SPENT();
+    const { server, principal, prepared } = record;
+    return beginAuthorization(this.context, {
+      subject: { server, principal },
+      ...{ prepared, proof },
+      bindsBrowser: true,
+    });
+  }
+
+  /** Begins a sign-in for an operator. @throws SignInRefusal, OAuthError, VaultError */
+  async begin(server: string, as: string, { device = false } = {}): Promise<BegunLogin> {
+    const principal = ownerAt(serverNamed(this.context, server), as);
+    const subject = { server, principal };
+    const prepared = await this.#prepare(server, principal, undefined);
+    const { discovered, redirectUri, scopes } = prepared;
+    const facts = {
+      ...{ server, principal, redirectUri, scopes },
+      issuer: discovered.authorizationServer.issuer,
+      offersDevice: deviceEndpointOf(prepared) !== undefined,
+    };
+    if (device) return { ...facts, ...deviceFacts(await this.#devices.begin(subject, prepared)) };
+    const begun = await beginAuthorization(this.context, {
+      ...{ subject, prepared },
+      proof: "operator",
+      bindsBrowser: false,
+    });
+    return { ...facts, login: begun.login, url: begun.url };
+  }
+
+  /** Finishes what a browser has brought back. @throws SignInRefusal */
+  callback(callback: Callback): Promise<Finished> {
+    return finishAuthorization(this.context, callback);
+  }
+
+  /** The same for a callback URL that a person has pasted. @throws SignInRefusal */
+  async pasted(login: string, url: string): Promise<Finished> {
+    if (!URL.canParse(url)) {
+      throw new SignInRefusal("This is no URL. Paste the whole address that the browser ended at.", 400);
+    }
+    const parameters = new URL(url).searchParams;
+    const record = await this.context.pending.read("state", parameters.get("state") ?? "");
+    if (record !== undefined && record.login !== login) {
+      throw new SignInRefusal("This address belongs to another sign-in.", 403);
+    }
+    return this.callback({ parameters, cookie: () => undefined });
+  }
+
+  /** What has become of a login; undefined where it is not known any more. @throws VaultError */
+  state(login: string): Promise<LoginState | undefined> {
+    return this.context.pending.read("login", login);
+  }
+
+  /** See `Pairing.handIn`. */
+  handIn(principal: string, code: string): ReturnType<Pairing["handIn"]> {
+    return this.#pairing.handIn(principal, code);
+  }
+
+  /** Revokes and forgets. @throws VaultError */
+  signOut(server: string, as: string): Promise<SignedOut> {
+    const found = this.context.serverOf(server);
+    const principal = found === undefined ? as : ownerAt(found, as);
+    return signOut(this.context, { server, principal });
+  }
+
+  /** Who is signed in where, by server and principal. @throws VaultError */
+  async logins(): Promise<readonly LoginRow[]> {
+    const records = await this.context.vault.list();
+    const rows = await Promise.all(
+      records.map(async (record): Promise<LoginRow> => {
+        const tokens = (await this.context.vault.read(record.server, record.principal))?.tokens;
+        const { server, principal, issuer, askedScopes, grant, client } = record;
+        const scopes = tokens?.scope === undefined ? askedScopes : tokens.scope.split(" ");
+        return {
+          ...{ server, principal, issuer, scopes, grant },
+          state: tokens === undefined ? "needs_sign_in" : "signed_in",
+          client: client.source,
+          ...(tokens?.expiresAt !== undefined && { expiresAt: new Date(tokens.expiresAt).toISOString() }),
+          isRenewed: tokens?.refreshToken !== undefined,
+        };
+      }),
+    );
+    return rows.sort((a, b) => compare(a.server, b.server) || compare(a.principal, b.principal));
+  }
+
+  close(): void {
+    this.#devices.close();
+  }
+
+  #urlOf(ticket: string): string {
+    return `${this.context.baseUrl()}${CONNECT_PATH}/${ticket}`;
+  }
+
+  #prepare(server: string, owner: string, challenge: string | undefined): Promise<PreparedSignIn> {
+    const { vault, now, baseUrl } = this.context;
+    const found = serverNamed(this.context, server);
+    return prepareSignIn(found, { ...{ vault, owner, challenge, now }, baseUrl: baseUrl() });
+  }
+}
+
+/** The page of a ticket, below the URL of the gateway. */
+export const CONNECT_PATH = "/oauth/connect";
+const MAX_WRONG_KEYS = 5;
+
+const SPENT = () =>
+  new SignInRefusal(`This address was used before, or is older than half an hour. ${AGAIN}`, 410);
+
+const deviceFacts = ({ login, userCode, verificationUri, verificationUriComplete }: DeviceSignIn) => ({
+  ...{ login, userCode },
+  url: verificationUriComplete ?? verificationUri,
+});
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

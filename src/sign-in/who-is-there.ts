@@ -1,0 +1,39 @@
+/** Is the person at the browser the principal for whom the page was made? */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { AuthConfig } from "../config/config.js";
+import { isLoopback } from "../http/loopback.js";
+import type { KeyQuestion } from "./page-texts.js";
+import { SignInRefusal } from "./sign-in-refusal.js";
+
+/** What decides it. */
+export interface Identification {
+  /** Absent where the gateway asks nobody for credentials. */
+  readonly auth: AuthConfig | undefined;
+  /** Where the main listener is bound. */
+  readonly host: string;
+}
+
+/** What the page asks for. @throws SignInRefusal where nobody can be told from anybody else */
+export function keyQuestion(principal: string, { auth, host }: Identification, now: number): KeyQuestion {
+  if (auth === undefined) {
+    if (isLoopback(host)) return "none";
+    throw new SignInRefusal(
+      "This gateway serves other machines without asking who calls, so it cannot tell whose sign-in this would be. Sign in on its own machine with cardea login.",
+      403,
+    );
+  }
+  return keysOf(principal, auth, now).length > 0 ? "key_or_code" : "code";
+}
+
+/** Whether `key` is one of the principal's. Each is compared, so the time does not depend on the result. */
+export function isKeyOf(principal: string, key: string, { auth }: Identification, now: number): boolean {
+  const sent = createHash("sha256").update(key).digest();
+  let isFound = false;
+  for (const { digest } of auth === undefined ? [] : keysOf(principal, auth, now)) {
+    if (timingSafeEqual(Buffer.from(digest, "hex"), sent)) isFound = true;
+  }
+  return isFound;
+}
+
+const keysOf = (principal: string, { keys }: AuthConfig, now: number) =>
+  keys.filter(({ id, expiresAt = Number.POSITIVE_INFINITY }) => id === principal && expiresAt > now);
