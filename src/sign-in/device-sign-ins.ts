@@ -121,8 +121,9 @@ export class DeviceSignIns {
         if (outcome.slowDown) interval += SLOW_DOWN_MS;
         continue;
       }
-      const isLost = outcome.kind === "unavailable" || outcome.kind === "ambiguous";
-      if (!isLost || (lost += 1) > MAX_LOST) return outcome;
+      if (outcome.kind !== "unavailable" && outcome.kind !== "ambiguous") return outcome;
+      lost += 1;
+      if (lost > MAX_LOST) return outcome;
       interval += SLOW_DOWN_MS;
     }
   }

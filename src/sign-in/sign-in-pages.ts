@@ -109,7 +109,10 @@ export class SignInPages {
   }
 
   #client(request: IncomingMessage, response: ServerResponse): void {
-    if (request.method !== "GET") return notAllowed(response, "GET");
+    if (request.method !== "GET") {
+      notAllowed(response, "GET");
+      return;
+    }
     const baseUrl = this.options.baseUrl();
     const url = clientDocumentUrl(baseUrl);
     if (url === undefined) {

@@ -11,7 +11,7 @@ import {
 } from "./authorizations.js";
 import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
 import { Pairing } from "./pairing.js";
-import type { LoginState, PreparedSignIn, Proof, SignInSubject, TicketRecord } from "./pending-content.js";
+import type { LoginState, PreparedSignIn, Proof, TicketRecord } from "./pending-content.js";
 import { prepareSignIn } from "./prepare-sign-in.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
