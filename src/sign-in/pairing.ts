@@ -21,7 +21,7 @@ export class Pairing {
    * Keeps the tokens that wait for this code of this principal.
    *
    * @param text as a person has typed it
-   * @throws SignInRefusal where the code is wrong, spent or of somebody else
+   * @throws SignInRefusal where the code is wrong, spent or of another principal
    */
   async handIn(principal: string, text: string): Promise<Omit<Finished, "pairingCode">> {
     const wrong = this.#wrong.get(principal) ?? 0;

@@ -32,7 +32,7 @@ export interface TicketRecord extends SignInSubject {
 export type Proof =
   /** An operator began it: by the command line or the console, whose user may read the vault anyway. */
   | "operator"
-  /** The gateway asks nobody for credentials, and only this machine reaches it. */
+  /** The gateway takes calls without credentials, and only this machine reaches it. */
   | "loopback"
   /** The person has given a key of the principal. */
   | "key"

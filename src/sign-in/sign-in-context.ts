@@ -1,4 +1,5 @@
 /** What the parts of signing in share. */
+import { writeJson } from "../wire/json-text.js";
 import type { PendingRecords } from "./pending-records.js";
 import type { SignInEvents } from "./sign-in-events.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
@@ -23,7 +24,7 @@ export function serverNamed({ serverOf }: Pick<SignInContext, "serverOf">, name:
   const server = serverOf(name);
   if (server === undefined) {
     throw new SignInRefusal(
-      `There is no server ${JSON.stringify(name)} in the config that is signed in to with OAuth. Look at mcpServers in the config.`,
+      `There is no server ${writeJson(name)} in the config that is signed in to with OAuth. Look at mcpServers in the config.`,
       404,
     );
   }

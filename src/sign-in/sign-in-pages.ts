@@ -1,6 +1,7 @@
 /** The pages of a sign-in on the main listener: the one that asks, the one that a browser comes back to, and the client's own document. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../core/logger.js";
+import { writeJson } from "../wire/json-text.js";
 import { AGAIN, cookieOf } from "./authorizations.js";
 import {
   browserCookies,
@@ -133,7 +134,7 @@ export class SignInPages {
         "access-control-allow-origin": "*",
         "x-content-type-options": "nosniff",
       })
-      .end(JSON.stringify(document));
+      .end(writeJson(document));
   }
 
   get #isSecure(): boolean {

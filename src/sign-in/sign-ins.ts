@@ -1,6 +1,7 @@
 /** Everything that can be done about signing in: by a host's call, a page, a command, the console. */
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { writeJson } from "../wire/json-text.js";
 import {
   AGAIN,
   type Begun,
@@ -107,7 +108,7 @@ export class SignIns {
         403,
       );
     }
-    const key = JSON.stringify([server, principal, challenge]);
+    const key = writeJson([server, principal, challenge ?? ""]);
     const known = this.#tickets.get(key);
     if (known !== undefined && (await this.context.pending.read("ticket", known)) !== undefined) {
       return this.#urlOf(known);

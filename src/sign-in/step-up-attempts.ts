@@ -1,5 +1,6 @@
 /** How often is one operation led to a page for more scopes? A few times, and not again soon after it failed. */
 import { LRUCache } from "lru-cache";
+import { writeJson } from "../wire/json-text.js";
 import type { SignInSubject } from "./pending-content.js";
 
 /** Attempts for one operation at one resource (2026-07-28: security best practices, "Scope Minimization"). */
@@ -24,7 +25,7 @@ export class StepUpAttempts {
 
   /** Counts an attempt; false where there were enough. @param operation such as the name of a tool */
   mayTry({ server, principal }: SignInSubject, operation: string): boolean {
-    const key = JSON.stringify([server, principal, operation]);
+    const key = writeJson([server, principal, operation]);
     const count = this.#counts.get(key) ?? 0;
     if (count >= MAX_ATTEMPTS) return false;
     this.#counts.set(key, count + 1, { noUpdateTTL: count > 0 });

@@ -7,13 +7,13 @@ import { SignInRefusal } from "./sign-in-refusal.js";
 
 /** What decides it. */
 export interface Identification {
-  /** Absent where the gateway asks nobody for credentials. */
+  /** Absent where the gateway takes calls without credentials. */
   readonly auth: AuthConfig | undefined;
   /** Where the main listener is bound. */
   readonly host: string;
 }
 
-/** What the page asks for. @throws SignInRefusal where nobody can be told from anybody else */
+/** What the page asks for. @throws SignInRefusal where principals cannot be distinguished */
 export function keyQuestion(principal: string, { auth, host }: Identification, now: number): KeyQuestion {
   if (auth === undefined) {
     if (isLoopback(host)) return "none";
