@@ -84,7 +84,7 @@ const missing = (clientId: string, what: string): OAuthError =>
  * application/x-www-form-urlencoded (RFC 6749, 2.3.1), with unreserved characters unchanged: many servers do not decode
  * the secret, and a secret of unreserved characters is right for both kinds.
  */
-export function formEncoded(text: string): string {
+function formEncoded(text: string): string {
   return encodeURIComponent(text)
     .replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll("%20", "+");

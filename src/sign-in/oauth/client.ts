@@ -6,30 +6,25 @@
  * the server's URL. What an authorization server does is a value (`TokenOutcome`); what prevents a sign-in is an `OAuthError`.
  */
 export {
-  type AuthorizationRequestOptions,
   authorizationRequest,
   type PendingAuthorization,
 } from "./authorization-request.js";
-export { type AuthorizationResponse, authorizationResponse } from "./authorization-response.js";
-export { type BearerChallenge, bearerChallenge } from "./challenge.js";
-export { importSigningKey, type SigningKey } from "./client-authentication.js";
-export { type ClientMetadataDocumentOptions, clientMetadataDocument } from "./client-metadata-document.js";
+export { authorizationResponse } from "./authorization-response.js";
+export { bearerChallenge } from "./challenge.js";
+export { importSigningKey } from "./client-authentication.js";
+export { clientMetadataDocument } from "./client-metadata-document.js";
 export {
   type DeviceAuthorization,
-  type DevicePending,
   pollDeviceToken,
   startDeviceAuthorization,
 } from "./device-grant.js";
 export {
   canonicalUri,
   type Discovery,
-  type DiscoveryOptions,
   discover,
   discoverIssuer,
 } from "./discovery.js";
 export {
-  type EnterpriseOutcome,
-  type EnterpriseRequest,
   enterpriseTokens,
   TOKEN_TYPES,
   takesIdJag,
@@ -40,11 +35,10 @@ export {
   redeemAssertion,
   redeemCode,
   refreshTokens,
-  type TokenExchange,
 } from "./grants.js";
-export { type ExpectedIdToken, type IdTokenClaims, idTokenClaims } from "./id-token.js";
+export { idTokenClaims } from "./id-token.js";
 export { suggestedQuirk } from "./known-deviations.js";
 export { OAuthError } from "./oauth-error.js";
 export { type ConfiguredClient, type RegistrationOptions, register } from "./registration.js";
-export { type RevocationOutcome, revokeToken } from "./revocation.js";
+export { revokeToken } from "./revocation.js";
 export type { TokenRequestContext } from "./token-request.js";

@@ -1,5 +1,5 @@
 /** Registers the gateway at an authorization server (RFC 7591), and reads answers more leniently than the RFC. */
-import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
+import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 import type { AuthorizationServer, ClientRegistration, Quirks } from "../types.js";
@@ -46,7 +46,8 @@ export async function registerDynamically(options: DynamicRegistrationOptions): 
     text = await response.text();
   } catch (cause) {
     const sentence = `The gateway could not be registered at ${at}: ${reasonOf(cause)}.`;
-    throw new OAuthError(sentence, { cause, isTemporary: true });
+    const isBlocked = cause instanceof FetchError && cause.kind === "blocked";
+    throw new OAuthError(sentence, { cause, isTemporary: !isBlocked });
   }
   const answer = objectIn(text);
   const clientId = stringAt(answer, "client_id");

@@ -33,12 +33,10 @@ interface Options {
  */
 export async function findProtectedResource(options: Options): Promise<ProtectedResource | undefined> {
   const { serverUrl, challenge, fetch, signal, steps } = options;
-  const [first = "", root] = resourceMetadataUrls(serverUrl);
+  const { ofPath, root } = resourceMetadataUrls(serverUrl);
   const urlNamed = challenge?.resourceMetadata;
   const isUsable = urlNamed !== undefined && URL.canParse(urlNamed, serverUrl);
-  const urls = isUsable
-    ? [new URL(urlNamed, serverUrl).href, first]
-    : [first, ...(root === undefined ? [] : [root])];
+  const urls = isUsable ? [new URL(urlNamed, serverUrl).href, ...ofPath] : [...ofPath, root];
   for (const url of new Set(urls)) {
     const found = await fetchMetadata(url, fetch, signal);
     steps.push(found.step);
@@ -85,7 +83,7 @@ const strings = (value: unknown): readonly string[] =>
  * Whether metadata about `resource` may be used for `serverUrl`: it is the same URL but for a trailing slash, or a parent of
  * it at the same origin, as servers write it that protect everything below.
  */
-export function isResourceOf(resource: string, serverUrl: string): boolean {
+function isResourceOf(resource: string, serverUrl: string): boolean {
   if (!URL.canParse(resource)) return false;
   const named = new URL(resource);
   const server = new URL(serverUrl);

@@ -46,7 +46,7 @@ export async function register(options: RegistrationOptions): Promise<ClientRegi
 }
 
 /** The registration of a client that the config names, with the authentication that the server takes. */
-export function preRegistered(
+function preRegistered(
   { clientId, clientSecret, hasKey = false }: ConfiguredClient,
   { metadata }: AuthorizationServer,
 ): ClientRegistration {

@@ -1,11 +1,18 @@
 /** Where are the metadata documents of a protected resource (RFC 9728, 3.1) and of an issuer (RFC 8414, 3.1; OpenID Connect)? */
 
-/** The URLs for a server, in the order in which they are asked: that with its path, then that of the root. */
-export function resourceMetadataUrls(serverUrl: string): readonly string[] {
+/**
+ * The URLs for a server, in the order in which they are asked: that with its path, for a path with a slash at its end also
+ * that without (many servers publish only this one), then that of the root.
+ */
+export function resourceMetadataUrls(serverUrl: string): {
+  readonly ofPath: readonly string[];
+  readonly root: string;
+} {
   const { origin, pathname, search } = new URL(serverUrl);
   const root = `${origin}/.well-known/oauth-protected-resource`;
-  const path = pathname === "/" ? "" : pathname;
-  return path === "" && search === "" ? [root] : [`${root}${path}${search}`, root];
+  const withoutSlash = pathname.replace(/\/$/, "");
+  const paths = pathname === "/" ? [""] : [...new Set([pathname, withoutSlash])];
+  return { ofPath: paths.map((path) => `${root}${path}${search}`), root };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** `WWW-Authenticate` with several challenges, quoted strings and token68 (RFC 9110, 11.6.1). */
 import { describe, expect, test } from "vitest";
-import { bearerChallenge, parseChallenges } from "../../../src/sign-in/oauth/challenge.js";
+import { parseChallenges } from "../../../src/sign-in/oauth/challenge.js";
+import { bearerChallenge } from "../../../src/sign-in/oauth/client.js";
 import fc from "../../support/fast-check.js";
 
 describe("the Bearer challenge", () => {

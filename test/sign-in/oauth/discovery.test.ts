@@ -1,6 +1,6 @@
 /** Discovery, rule by rule (2026-07-28: basic/authorization/authorization-server-discovery). */
 import { describe, expect, test } from "vitest";
-import { discover } from "../../../src/sign-in/oauth/client.js";
+import { canonicalUri, discover } from "../../../src/sign-in/oauth/client.js";
 import { OAuthError } from "../../../src/sign-in/oauth/oauth-error.js";
 import type { Quirks, Step } from "../../../src/sign-in/types.js";
 import {
@@ -73,12 +73,28 @@ describe("the metadata of the resource", () => {
 
   test.each([
     ["of a server whose path is empty is at the root", "/", ["mcp", "prm-root", "oauth"]],
+    ["of a path with a slash at its end is asked with it first", "/mcp/", ["mcp", "prm-path", "oauth"]],
     ["of a deeper path has the whole path", "/a/b/mcp", ["mcp", "prm-path", "oauth"]],
   ])("%s", async (_, mcpPath, expected) => {
     const server = await adversarialServer({ mcpPath });
     server.challenge = undefined;
     await discoverAt(server.mcpUrl);
     expect(server.steps()).toEqual(expected);
+  });
+
+  test("of a path with a slash at its end may be published without it", async () => {
+    const server = await adversarialServer({ mcpPath: "/mcp/" });
+    server.challenge = undefined;
+    server.set("prm-path", missing);
+    server.set("other", (response, seen) => {
+      const isIt = seen.path === "/.well-known/oauth-protected-resource/mcp";
+      const answer = isIt
+        ? json({ resource: server.mcpUrl, authorization_servers: [server.issuer] })
+        : missing;
+      answer(response, seen);
+    });
+    expect((await discoverAt(server.mcpUrl)).discovered.resource).toBe(server.mcpUrl);
+    expect(server.steps()).toEqual(["mcp", "prm-path", "other", "oauth"]);
   });
 
   test.each([
@@ -317,6 +333,14 @@ describe("what is wrong without stopping discovery is a step with its quirk:", (
     const mended = await discover({ serverUrl, challenge: undefined, fetch, quirks });
     expect(mended.steps.filter((step) => step.quirk !== undefined)).toEqual([]);
   });
+});
+
+test.each([
+  ["https://mcp.example.com", "https://mcp.example.com"],
+  ["https://mcp.example.com/", "https://mcp.example.com"],
+  ["https://MCP.example.com:443/a/?b=c#d", "https://mcp.example.com/a/?b=c"],
+])("the canonical URI of %s is %s", (url, expected) => {
+  expect(canonicalUri(url)).toBe(expected);
 });
 
 test("steps name URLs without their query", async () => {

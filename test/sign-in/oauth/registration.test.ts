@@ -219,6 +219,13 @@ describe("a dynamic registration", () => {
     },
   );
 
+  test("at a private address is not made", async () => {
+    const { server, errorOf } = await registering();
+    server.metadata.registration_endpoint = "https://10.0.0.1/register";
+    const { isTemporary, message } = await errorOf();
+    expect([isTemporary, message]).toEqual([false, expect.stringContaining("auth.allowHosts")]);
+  });
+
   test("refused for its name suggests the quirk", async () => {
     const { server, errorOf } = await registering();
     server.set("register", status(403));

@@ -8,6 +8,7 @@ import {
   idTokenClaims,
   importSigningKey,
   pollDeviceToken,
+  redeemAssertion,
   refreshTokens,
   revokeToken,
   startDeviceAuthorization,
@@ -23,6 +24,7 @@ import {
   hangUp,
   html,
   json,
+  loseAnswer,
   oauthError,
   status,
 } from "../../support/sign-in/adversarial-server.js";
@@ -182,6 +184,22 @@ describe("a token request", () => {
     expect(tokensOf(outcome).scope).toBe("read write");
     server.tokenAnswer.scope = "read";
     expect(tokensOf(await refreshTokens(context, tokensOf(outcome).refreshToken ?? "")).scope).toBe("read");
+  });
+
+  test("whose answer is lost is ambiguous: the refresh token may be spent", async () => {
+    const server = await adversarialServer();
+    const { context, outcome } = await signIn(server.mcpUrl, server.authorize);
+    const { refreshToken = "" } = tokensOf(outcome);
+    server.set("token", loseAnswer(server, "token"), 1);
+    expect((await refreshTokens(context, refreshToken)).kind).toBe("ambiguous");
+    expect(server.refreshTokens.get(refreshToken)?.spent).toBe(true);
+    expect((await refreshTokens(context, refreshToken)).kind).toBe("invalid_grant");
+  });
+
+  test("of a JWT as a grant has it as the assertion", async () => {
+    const { server, context } = await talking();
+    expect((await redeemAssertion(context, "a.b.c")).kind).toBe("tokens");
+    expect(lastForm(server)).toMatchObject({ assertion: "a.b.c", client_id: "me" });
   });
 
   test("of a client that was deleted at the server is invalid_client", async () => {
