@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
-import type { SignInConfig } from "../config/config.js";
+import type { SignInConfig } from "../config/auth-config.js";
 import type { Logger } from "../core/logger.js";
 import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
 import type { GuardedFetch } from "../http/guarded-fetch.js";
@@ -44,7 +44,7 @@ export interface AuthorizationServerOptions {
 
 /** Serves the endpoints, and verifies its own access tokens. */
 export interface AuthorizationServer {
-  /** Answers a request whose head was checked. @throws an error that is no fault of the request */
+  /** Answers a request whose head was checked, whatever fails. */
   serve(
     endpoint: AuthorizationServerEndpoint,
     request: IncomingMessage,
@@ -126,12 +126,23 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
         }
         await handle(request, response);
       } catch (error) {
-        if (!(error instanceof OAuthError)) throw error;
-        if (PAGES.includes(endpoint)) sendPage(response, error.status, errorPage(`${error.message}.`));
-        else sendOAuthError(response, error);
+        const refusal = error instanceof OAuthError ? error : failure(error, endpoint);
+        if (response.headersSent) response.destroy();
+        else if (PAGES.includes(endpoint))
+          sendPage(response, refusal.status, errorPage(`${refusal.message}.`));
+        else sendOAuthError(response, refusal);
       }
     },
   };
+
+  /** A full disk, for example: hosts and persons are asked to try again, and the log says why. */
+  function failure(error: unknown, endpoint: AuthorizationServerEndpoint): OAuthError {
+    logger.error({ error, endpoint }, "a sign-in of a host has failed on the side of the gateway");
+    return new OAuthError("server_error", "the gateway cannot do this now; try again later", {
+      status: 500,
+      cause: error,
+    });
+  }
 
   function metadata({ url = "" }: IncomingMessage, response: ServerResponse): void {
     const [path = ""] = url.split("?", 1);

@@ -1,7 +1,7 @@
 /** Who is the person? The company's issuer says so (OpenID Connect): code with PKCE, `state`, `nonce`, and a signed ID token. */
 import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as joseFetch, jwtVerify } from "jose";
 import * as oauth from "oauth4webapi";
-import type { SignInConfig } from "../config/config.js";
+import type { SignInConfig } from "../config/auth-config.js";
 import { groupsIn, subjectFault } from "../core/claims.js";
 import type { Logger } from "../core/logger.js";
 import type { GuardedFetch, GuardedRequest } from "../http/guarded-fetch.js";

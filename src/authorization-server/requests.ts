@@ -61,15 +61,22 @@ function requireType({ headers }: IncomingMessage, type: string): void {
 }
 
 async function readText(request: IncomingMessage): Promise<string> {
+  // Refused before it is read, so that the answer arrives.
+  if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) throw tooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES)
-      throw new OAuthError("invalid_request", `the body is larger than ${MAX_BYTES / 1024} KiB`, {
-        status: 413,
-      });
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof OAuthError) throw error;
+    throw new OAuthError("invalid_request", "the body has ended early", { cause: error });
   }
   return Buffer.concat(chunks).toString("utf8");
 }
+
+const tooLarge = (): OAuthError =>
+  new OAuthError("invalid_request", `the body is larger than ${MAX_BYTES / 1024} KiB`, { status: 413 });

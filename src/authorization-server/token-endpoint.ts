@@ -57,7 +57,11 @@ export class TokenEndpoint {
     if (type === "refresh_token") {
       const asked = form.get("scope");
       const token = required(form, "refresh_token");
-      const renewed = await grants.refresh(token, client, ({ scopes }) => narrowed(scopes, asked));
+      const renewed = await grants.refresh(token, client, (grant) => {
+        if (grant.resource !== resource)
+          throw new OAuthError("invalid_grant", "the gateway has another URL now; sign in again");
+        narrowed(grant.scopes, asked);
+      });
       return this.#answer(response, renewed, narrowed(renewed.grant.scopes, asked), "refreshed");
     }
     throw new OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token");

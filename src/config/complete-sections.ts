@@ -1,15 +1,9 @@
 /** How are `auth`, `credentials`, `policy` and `limits` of the file completed? Defaults and names are filled in, times are in ms. */
 import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
+import type { AuthConfig, SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
-import type {
-  AuthConfig,
-  CredentialsConfig,
-  LimitConfig,
-  ListenConfig,
-  PolicyConfig,
-  SignInConfig,
-} from "./config.js";
+import type { CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import type { LimitShape, PolicyShape } from "./policy-schema.js";
 import type { CredentialsShape } from "./sign-in-schema.js";

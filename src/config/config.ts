@@ -1,5 +1,8 @@
 /** The config, complete: every default filled in, every variable expanded, durations in milliseconds. */
+import type { AuthConfig } from "./auth-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
+
+export type { AuthConfig } from "./auth-config.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
@@ -51,55 +54,6 @@ export interface ListenConfig {
   };
   /** The admin token in plain text, or `sha256:` and its hash; absent where none is required on loopback. */
   readonly admin: { readonly host: string; readonly port: number; readonly token?: string };
-}
-
-/** Authentication of hosts. */
-export interface AuthConfig {
-  readonly keys: readonly KeyConfig[];
-  readonly jwt?: JwtConfig;
-  readonly signIn?: SignInConfig;
-  /** The URL under which hosts know the gateway; absent where that is the one it listens at. */
-  readonly resource?: string;
-  readonly requiredScopes: readonly string[];
-}
-
-/** One API key, as its digest. */
-export interface KeyConfig {
-  /** The principal's. */
-  readonly id: string;
-  /** Its SHA-256: 64 hexadecimal digits in lower case. */
-  readonly digest: string;
-  readonly groups: readonly string[];
-  /** Milliseconds since 1970; absent where it never expires. */
-  readonly expiresAt?: number;
-}
-
-/** Access tokens (RFC 9068) of one issuer. */
-export interface JwtConfig {
-  readonly issuer: string;
-  /** Empty where it is the resource. */
-  readonly audience: readonly string[];
-  readonly jwksUri?: string;
-  readonly algorithms: readonly string[];
-  readonly groupsClaim: string;
-  /** Optional scopes that are advertised to hosts beside the required ones. */
-  readonly scopes: readonly string[];
-}
-
-/** The gateway as authorization server for its hosts, in front of the company's issuer. */
-export interface SignInConfig {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret?: string;
-  readonly scopes: readonly string[];
-  readonly groupsClaim: string;
-  readonly hostScopes: readonly string[];
-  /** In lower case; absent where all are allowed. */
-  readonly allowedRedirectHosts?: readonly string[];
-  /** Hosts that may be private, besides that of the issuer. */
-  readonly allowHosts: readonly string[];
-  readonly accessTokenMs: number;
-  readonly lifetimeMs: number;
 }
 
 /** How many calls may wait for the answers to what their servers asked, and how long. */

@@ -1,8 +1,9 @@
 /** Why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
 import { BadQuery } from "../admin/pages.js";
 import type { Catalog } from "../catalog/catalog.js";
+import type { AuthConfig } from "../config/auth-config.js";
 import { closest } from "../config/closest.js";
-import type { AuthConfig, ExposureConfig } from "../config/config.js";
+import type { ExposureConfig } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";

@@ -85,6 +85,16 @@ describe("a registration", () => {
     expect((await fetch(`${url}/oauth/register`, { method: "POST", headers, body })).status).toBe(status);
   });
 
+  test("of ten megabytes is refused before it is read", async () => {
+    const { url } = await startWorld();
+    const init = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "x".repeat(10_000_000),
+    };
+    expect((await fetch(`${url}/oauth/register`, init)).status).toBe(413);
+  });
+
   test("is refused after 20 in a minute from one address, and possible a minute later", async () => {
     const one = await startWorld();
     for (let i = 0; i < 20; i++) expect((await registerHost(one)).status).toBe(201);

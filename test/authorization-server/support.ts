@@ -10,7 +10,7 @@ import {
 } from "../../src/authorization-server/authorization-server.js";
 import { MemoryStore } from "../../src/authorization-server/memory-store.js";
 import { OAuthError } from "../../src/authorization-server/oauth-error.js";
-import type { SignInConfig } from "../../src/config/config.js";
+import type { SignInConfig } from "../../src/config/auth-config.js";
 import { SILENT } from "../../src/core/logger.js";
 import {
   type AuthorizationServerEndpoint,

@@ -1,6 +1,7 @@
 /** Codes, access tokens and refresh tokens: what a host gets, once, and what ends all of it. */
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
+import { MemoryStore } from "../../src/authorization-server/memory-store.js";
 import {
   answerIn,
   authorizeUrl,
@@ -164,6 +165,28 @@ describe("a refresh token", () => {
     one.clock.pass(300_000);
     const { body } = await refresh(one, String(last.body.refresh_token), client_id);
     expect(body).toMatchObject({ error: "invalid_grant", error_description: "the sign-in has expired" });
+  });
+
+  test("of a gateway that has another URL now is refused: its access tokens would be taken nowhere", async () => {
+    const store = new MemoryStore();
+    const one = await startWorld({ company: realCompany, store });
+    const { refresh_token, client_id } = await tokensOf(one);
+    const moved = await startWorld({ store });
+    expect((await refresh(moved, refresh_token, client_id)).body.error).toBe("invalid_grant");
+    expect((await refresh(one, refresh_token, client_id)).status).toBe(200);
+  });
+
+  test("survives a disk that fails: the host is told to try again, and nothing secret is logged", async () => {
+    const store = new MemoryStore();
+    const one = await startWorld({ company: realCompany, store });
+    const { refresh_token, client_id } = await tokensOf(one);
+    const write = store.write.bind(store);
+    store.write = () => Promise.reject(new Error("ENOSPC"));
+    const failed = await refresh(one, refresh_token, client_id);
+    expect(failed).toMatchObject({ status: 500, body: { error: "server_error" } });
+    expect(one.lines.join("\n")).not.toContain(refresh_token);
+    store.write = write;
+    expect((await refresh(one, refresh_token, client_id)).status).toBe(200);
   });
 
   test("is given back by revocation, which tells a stranger nothing", async () => {

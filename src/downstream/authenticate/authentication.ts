@@ -3,7 +3,7 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import { LRUCache } from "lru-cache";
-import type { AuthConfig, KeyConfig } from "../../config/config.js";
+import type { AuthConfig, KeyConfig } from "../../config/auth-config.js";
 import { ANONYMOUS, type Principal } from "../../core/client.js";
 import { badRequest } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";

@@ -1,7 +1,7 @@
 /** Which public keys has the issuer (JWKS)? They are found by its metadata, fetched on demand and cached. */
 import { createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey, jwksCache } from "jose";
 import { Agent, request } from "undici";
-import type { JwtConfig } from "../../config/config.js";
+import type { JwtConfig } from "../../config/auth-config.js";
 import type { Logger } from "../../core/logger.js";
 import { isLoopback } from "../../http/loopback.js";
 import { isPublicHost, notPublic, publicLookup } from "../../http/public-addresses.js";

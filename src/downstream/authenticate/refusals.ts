@@ -1,5 +1,5 @@
 /** How is a request without valid credentials refused, and where does its challenge point to (RFC 6750, RFC 9728)? */
-import type { AuthConfig } from "../../config/config.js";
+import type { AuthConfig } from "../../config/auth-config.js";
 import type { JsonObject } from "../../wire/json.js";
 import { HttpRefusal } from "../http-errors.js";
 

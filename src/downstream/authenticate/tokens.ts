@@ -1,6 +1,6 @@
 /** Whether a token (JWT) of the authorization server is valid for this gateway, and which principal it names. */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import type { JwtConfig } from "../../config/config.js";
+import type { JwtConfig } from "../../config/auth-config.js";
 import { groupsIn, subjectFault } from "../../core/claims.js";
 import { ANONYMOUS, type Principal, tokenScopes } from "../../core/client.js";
 import type { JsonObject } from "../../wire/json.js";

@@ -1,7 +1,7 @@
 /** An authentication from a config, and its result for request headers. */
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { AuthConfig, JwtConfig, KeyConfig } from "../../../src/config/config.js";
+import type { AuthConfig, JwtConfig, KeyConfig } from "../../../src/config/auth-config.js";
 import type { Principal } from "../../../src/core/client.js";
 import {
   type Authentication,

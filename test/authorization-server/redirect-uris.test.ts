@@ -1,0 +1,54 @@
+/** Which redirect URI counts as registered: the same text, but for the port of a loopback address. */
+import { describe, expect, test } from "vitest";
+import { isRegistered, readRedirectUris } from "../../src/authorization-server/redirect-uris.js";
+import fc from "../support/fast-check.js";
+
+const port = fc.integer({ min: 1, max: 65_535 });
+const path = fc
+  .array(fc.stringMatching(/^[a-z0-9._~-]{1,8}$/), { maxLength: 3 })
+  .map((parts) => `/${parts.join("/")}`);
+const loopback = fc.constantFrom("127.0.0.1", "localhost", "[::1]");
+
+describe("a redirect URI", () => {
+  test("on loopback is registered on every port, and on another name or path on none", () => {
+    fc.assert(
+      fc.property(loopback, port, port, path, path, (host, one, two, own, other) => {
+        const registered = [`http://${host}:${one}${own}`];
+        expect(isRegistered(`http://${host}:${two}${own}`, registered)).toBe(true);
+        expect(isRegistered(`http://${host}${own}`, registered)).toBe(true);
+        expect(isRegistered(`http://${host}:${two}${other}`, registered)).toBe(own === other);
+        expect(isRegistered(`https://${host}:${two}${own}`, registered)).toBe(false);
+        expect(isRegistered(`http://${host}.evil.example:${two}${own}`, registered)).toBe(false);
+        expect(isRegistered(`http://${host}:${two}@evil.example${own}`, registered)).toBe(false);
+        expect(isRegistered(`http://evil.example${own}`, registered)).toBe(false);
+      }),
+    );
+  });
+
+  test("of a website is registered only as the same text", () => {
+    fc.assert(
+      fc.property(path, port, fc.constantFrom("?", "/", "#", "%2e", ":443", " ", "\t"), (own, at, more) => {
+        const uri = `https://host.example${own}`;
+        expect(isRegistered(uri, [uri])).toBe(true);
+        expect(isRegistered(`${uri}${more}`, [uri])).toBe(false);
+        expect(isRegistered(`https://host.example:${at}${own}`, [uri])).toBe(false);
+      }),
+    );
+  });
+
+  test("is one that a browser and this program read alike: any text is refused or kept unchanged", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.webUrl(), fc.string({ unit: "binary" }), fc.webPath()), (text) => {
+        let kept: readonly string[] = [];
+        try {
+          kept = readRedirectUris([text], undefined);
+        } catch {
+          return;
+        }
+        expect(kept).toEqual([text]);
+        expect(text).toMatch(/^(https:|http:\/\/(localhost|127\.|\[::1\]))/i);
+        expect(new URL(text).hash).toBe("");
+      }),
+    );
+  });
+});
