@@ -226,6 +226,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
 
   addKeyCommands(program, shell, finish);
+  addVaultCommands(stateful("vault"), finish, shell);
 
   program
     .command("completion")
@@ -261,6 +262,23 @@ function addKeyCommands(program: Command, shell: CommandContext, finish: Finish)
       finish(
         import("./key-file.js").then(({ revokeKey }) => revokeKey(id, command.optsWithGlobals(), shell)),
       ),
+    );
+}
+
+/** `vault rotate`. */
+function addVaultCommands(vault: Command, finish: Finish, shell: CommandContext): void {
+  vault
+    .description("What is kept of sign-ins at servers, encrypted in the state directory.")
+    .helpCommand(false);
+  vault.action(() => {
+    throw new UsageError("a command is missing after vault\n(cardea vault --help lists them)");
+  });
+  withJsonFlag(withConfigFlag(vault.command("rotate")))
+    .description(
+      "Encrypt everything under the first key of credentials in the config; without one, under a new key in the state directory.",
+    )
+    .action((_: ConfigFlags & JsonFlag, command: Command) =>
+      finish(import("./vault.js").then(({ rotateVault }) => rotateVault(command.optsWithGlobals(), shell))),
     );
 }
 

@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { CredentialStore, RequestCredentials } from "../core/credentials.js";
 import type { Logger } from "../core/logger.js";
 import { type OpenVault, type RecordChange, recordFileOf } from "../vault/vault.js";
+import type { Renewals } from "./renewals.js";
 import type { TokenEndpoint } from "./token-endpoint.js";
 import { type RefreshCounter, TokenEvents } from "./token-events.js";
 import { TokenSource } from "./token-source.js";
@@ -14,6 +15,8 @@ export interface CredentialStoreOptions {
   readonly endpointOf: (server: string) => TokenEndpoint;
   readonly log: Logger;
   readonly counter: RefreshCounter;
+  /** The process that refreshes; without it they run in this one. The caller closes it. */
+  readonly renewals?: Pick<Renewals, "run">;
   /** ms since 1970; default: the clock. */
   readonly now?: () => number;
   /** From 0 to 1; default: random. */
@@ -66,9 +69,10 @@ export class TokenSources implements CredentialStore {
     const endpoint = this.options.endpointOf(server);
     const kept = this.#sources.get(file);
     if (kept?.endpoint === endpoint) return kept.source;
-    const { vault, now = Date.now, random = Math.random, deadline = timeoutSignal } = this.options;
+    const { vault, renewals, now = Date.now, random = Math.random, deadline = timeoutSignal } = this.options;
     const source = new TokenSource({
       ...{ server, principal, vault, endpoint, now, random, deadline },
+      ...(renewals !== undefined && { renewals }),
       events: this.#events,
       onSignedIn: (isSignedIn) => this.#note(file, { server, principal }, isSignedIn),
     });

@@ -18,8 +18,17 @@ export interface TokenEndpoint {
    * @param scopes those of a challenge, besides the configured ones
    */
   obtain?(before: Credential | undefined, scopes: readonly string[], signal: AbortSignal): Promise<Obtained>;
+  /** How the renewal process makes this endpoint, too; absent where refreshes run in this process. */
+  readonly recipe?: EndpointRecipe;
   /** The scopes that a challenge with `insufficient_scope` names; empty where it names none. */
   challengedScopes(challenge: string | undefined): readonly string[];
+}
+
+/** How the renewal process makes the endpoint of a server: what `module` exports, with settings that are JSON. */
+export interface EndpointRecipe {
+  /** A `file:` URL of the gateway's own code, which exports `tokenEndpointOf`. */
+  readonly module: string;
+  readonly settings: unknown;
 }
 
 /** What a record consists of besides its tokens and its generation. */

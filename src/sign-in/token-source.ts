@@ -4,8 +4,9 @@ import { GatewayError, signInRequired } from "../core/errors.js";
 import { type StopSignal, unlessAborted } from "../core/stop.js";
 import { VaultError } from "../vault/vault-error.js";
 import { CurrentToken } from "./current-token.js";
-import { type Renewal, type RenewalTools, renew, type Unsaved } from "./renew.js";
+import type { Renewal, RenewalTools, Unsaved } from "./renew.js";
 import { RenewalPause } from "./renewal-pause.js";
+import { type Renewals, renewSafely } from "./renewals.js";
 import type { TokenEvents } from "./token-events.js";
 import type { Credential } from "./types.js";
 
@@ -13,6 +14,8 @@ import type { Credential } from "./types.js";
 export interface TokenSourceOptions extends RenewalTools {
   readonly server: string;
   readonly principal: string;
+  /** The process that refreshes; without it they run in this one. */
+  readonly renewals?: Pick<Renewals, "run">;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly events: TokenEvents;
@@ -171,9 +174,7 @@ export class TokenSource implements RequestCredentials {
     await this.#renewed(this.#token.credential?.tokens?.accessToken);
   }
 
-  #usable(not?: string): string | undefined {
-    return this.#token.usable(this.options.now(), not);
-  }
+  #usable = (not?: string): string | undefined => this.#token.usable(this.options.now(), not);
 
   /** Reads what is on disk: another process may have signed in or refreshed. */
   #load(): Promise<void> {
@@ -224,7 +225,7 @@ export class TokenSource implements RequestCredentials {
     };
     let renewal: Renewal;
     try {
-      renewal = await renew(request, this.options);
+      renewal = await renewSafely(request, this.options, this.#token.credential);
     } catch (error) {
       const trouble = this.#asGatewayError(error);
       this.#pause.begin();
@@ -274,9 +275,7 @@ export class TokenSource implements RequestCredentials {
     this.#token.refuse(header, this.options.now() + REFUSED_MS);
   }
 
-  #signInRequired(): GatewayError {
-    return signInRequired(this.options.server);
-  }
+  #signInRequired = (): GatewayError => signInRequired(this.options.server);
 
   #cancelled(): GatewayError {
     const message = `the call was cancelled while the token for ${this.options.server} was renewed`;

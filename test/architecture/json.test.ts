@@ -18,6 +18,8 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
   ["workers/", "reads those pages again"],
   ["authorization-server/", "reads and writes documents of OAuth, which have small numbers only"],
+  ["sign-in/renewals.ts", "talks to a process of the gateway's own"],
+  ["sign-in/renewal-process.ts", "is that process"],
   ["vault/", "reads and writes records of the gateway's own"],
 ]);
 

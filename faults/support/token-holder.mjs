@@ -1,0 +1,45 @@
+/** A process with the token source of one principal, as each gateway and each worker has one. Its parent sends rounds. */
+import { Stop } from "../../dist/core/stop.js";
+import { TokenSources } from "../../dist/sign-in/credential-store.js";
+import { Renewals } from "../../dist/sign-in/renewals.js";
+import { openVault } from "../../dist/vault/vault.js";
+import { tokenEndpointOf } from "./refresh-endpoint.mjs";
+
+const log = { error() {}, warn() {}, info() {}, debug() {} };
+const { folder, server, principal, tokenEndpoint, inProcess } = JSON.parse(process.argv[2]);
+const vault = await openVault({ folder, logger: log });
+const settings = { tokenEndpoint };
+const module = new URL("refresh-endpoint.mjs", import.meta.url).href;
+const endpoint = { ...tokenEndpointOf(settings), ...(!inProcess && { recipe: { module, settings } }) };
+const renewals = new Renewals({ folder, keys: undefined }, log);
+const store = new TokenSources({
+  vault,
+  endpointOf: () => endpoint,
+  log,
+  counter: { tokenRefreshed() {} },
+  ...(!inProcess && { renewals }),
+});
+const source = store.source(server, principal);
+const signal = new Stop();
+
+/** A call to a server that refuses one token: with 401, as the end of its life would. */
+async function call(refuse) {
+  const header = source.header ?? (await source.obtain(signal));
+  if (header !== refuse) return header;
+  const challenge = 'Bearer error="invalid_token"';
+  const next = await source.onRejected({ status: 401, challenge, sentHeader: header, attempts: 1 }, signal);
+  if (typeof next === "string") return next;
+  throw next;
+}
+
+process.on("message", async ({ refuse, calls }) => {
+  const results = await Promise.allSettled(Array.from({ length: calls }, () => call(refuse)));
+  process.send({
+    headers: results.flatMap(({ status, value }) => (status === "fulfilled" ? [value] : [])),
+    failures: results.flatMap(({ status, reason }) => (status === "rejected" ? [reason.message] : [])),
+  });
+});
+// The parent has gone.
+process.on("disconnect", () => process.exit());
+await source.obtain(signal);
+process.send("ready");
