@@ -24,7 +24,7 @@ interface ServerRow {
   /** Its key in the config. */
   readonly name: string;
   readonly transport: "stdio" | "http" | "openapi";
-  readonly state: "starting" | "ready" | "idle" | "backoff" | "stopped";
+  readonly state: "starting" | "ready" | "idle" | "needs_sign_in" | "backoff" | "stopped";
   readonly required: boolean;
   /** The protocol revisions of its open connections: one, or two where it serves hosts of both eras. */
   readonly revisions?: readonly string[];

@@ -65,6 +65,11 @@ export class KeptLists {
     this.#isWhole = true;
   }
 
+  /** The server lists for those only who have signed in; what these see is all that there is. */
+  closed(): void {
+    this.#isWhole = true;
+  }
+
   /** The server could not be started, has taken too long, or could not list. */
   failed(): void {
     if (this.#startFailed || this.#lists.shared.lists.size > 0) return;

@@ -2,6 +2,7 @@
 
 import { type Freshness, NOT_CACHEABLE } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
@@ -122,6 +123,8 @@ export class ServerLists {
       onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
+        // The state says so, and there is nothing to mend at the server.
+        if (needsSignIn(cause)) return;
         if (listener === this.#lists.shared) this.#listErrors.set(kind, listErrorText(kind, cause));
         logger.warn(
           { server: this.name, list: kind, error: cause },
@@ -135,8 +138,10 @@ export class ServerLists {
       ready: (audience) => this.#onOpened(audience),
       listChanged: (kind, audience) => this.#onListChanged(kind, audience),
       resourceUpdated: (uri, audience) => options.onResourceUpdated(uri, audience),
-      unavailable: () => this.#onUnavailable(),
+      unavailable: (cause) => this.#onUnavailable(cause),
       rested: () => this.#refresh.cancel(this.#lists.shared),
+      credentialsChanged: (principal) =>
+        inBackground(this.#onCredentialsChanged(principal), logger, "listing after a sign-in"),
     });
     const inherits = before?.upstream === upstream && before.#firstStart.isOver;
     if (inherits) this.#inherit(before);
@@ -282,7 +287,7 @@ export class ServerLists {
     const tools = this.#lists.shared.lists.get("tools");
     if (tools !== undefined) this.#warnMissing(tools.unfiltered);
     this.#firstStart.end();
-    if (!this.#isUsable) this.#onUnavailable();
+    if (!this.#isUsable) this.#onUnavailable(undefined);
     for (const connection of this.#lists.all()) {
       const met = before.#lists.find(connection.listScope);
       const pending = met === undefined ? [] : before.#refresh.pending(met);
@@ -330,10 +335,27 @@ export class ServerLists {
     else this.#refresh.schedule(connection, [kind]);
   }
 
-  #onUnavailable(): void {
+  /** Loads what the clients of `principal` see now; their hosts may have lists from before the sign-in. */
+  async #onCredentialsChanged(principal: string): Promise<void> {
+    const clients = this.#lists.all().flatMap(({ client }) => client ?? []);
+    for (const client of clients.filter((one) => one.principal.id === principal)) {
+      const before = this.upstream.listScope(client);
+      await this.#refresh.load(this.#lists.register(before, client));
+      // Only the connection shows which era the server is of, and with it the scope.
+      const now = this.upstream.listScope(client);
+      if (now.key !== before.key) await this.#refresh.load(this.#lists.register(now, client));
+    }
+  }
+
+  #onUnavailable(cause: GatewayError | undefined): void {
     this.#firstStart.end();
     this.#kept.failed();
     this.#lists.makeAllStale();
+    // What is known stays in the lists: a call leads the person to the sign-in.
+    if (this.upstream.state === "needs_sign_in" || needsSignIn(cause)) {
+      this.#kept.closed();
+      return;
+    }
     // A server on demand is not missed while nothing uses it; what it lists starts it again.
     if (this.upstream.startsOnDemand === true && this.#facts !== undefined) return;
     if (this.#away || this.#grace !== undefined) return;
@@ -400,7 +422,9 @@ export class ServerLists {
     await this.#firstStart.wait(ms, signal);
     if (signal?.aborted === true) return;
     const listScope = this.upstream.listScope(client);
-    if (!this.#isUsable || this.#lists.isComplete(listScope)) return;
+    // The shared connection may lack credentials that the one of this client has.
+    const isReachable = this.#isUsable || this.upstream.state === "needs_sign_in";
+    if (!isReachable || this.#lists.isComplete(listScope)) return;
     // The first client of a class opens its connection and asks for all others of its kind.
     const load = this.#loads.join(listScope, async () => {
       const connection = this.#lists.register(listScope, client);
@@ -446,6 +470,9 @@ export class ServerLists {
 
 /** How long (ms) a server on demand whose lists could not be read is left alone before the next list starts it again. */
 const RELEARN_AFTER_MS = 60_000;
+
+const needsSignIn = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === "sign_in_required";
 
 const listErrorText = (kind: ListKind, cause: unknown): string =>
   `its ${LISTS[kind].noun}s could not be listed: ${cause instanceof Error ? cause.message : "it failed"}`;

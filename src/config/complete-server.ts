@@ -30,6 +30,8 @@ export interface FileContext {
   readonly folder: string;
   readonly readFile: (path: string) => string;
   /** The settings of the top level, for servers without their own. */
+  /** Whether the gateway authenticates its hosts. Default: no. */
+  readonly hasPrincipals?: boolean;
   readonly defaults?: Pick<ServerShape, "descriptions" | "schemas" | "lease"> | undefined;
 }
 
@@ -38,7 +40,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   const transport = transportOf(shape, context);
   const shortening = shorteningOf({ ...context.defaults, ...shape });
-  const auth = authOf(shape, transport);
+  const auth = authOf(shape, transport, context.hasPrincipals === true);
   // The gateway itself speaks MCP for an HTTP API, which has neither revisions nor sessions.
   const isApi = transport.kind === "openapi";
   return {
@@ -63,9 +65,13 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   };
 }
 
-function authOf({ auth: shape }: ServerShape, transport: TransportConfig): ServerAuthConfig | undefined {
+function authOf(
+  { auth: shape }: ServerShape,
+  transport: TransportConfig,
+  hasPrincipals: boolean,
+): ServerAuthConfig | undefined {
   const headers = transport.kind === "stdio" ? {} : transport.headers;
-  const auth = completeServerAuth(shape, { kind: transport.kind, headers });
+  const auth = completeServerAuth(shape, { kind: transport.kind, headers, hasPrincipals });
   if (isContradiction(auth)) throw new ServerConfigError(auth.message, "auth", ...auth.path);
   return auth;
 }

@@ -120,7 +120,12 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const reserved = disabledServers(findings.tree);
   const naming =
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
-  const asWritten = readServers(findings, { folder, readFile, defaults: shape });
+  const asWritten = readServers(findings, {
+    folder,
+    readFile,
+    hasPrincipals: shape?.auth !== undefined,
+    defaults: shape,
+  });
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, shape?.tools ?? exposureSchema.parse({}));

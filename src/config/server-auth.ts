@@ -7,6 +7,8 @@ export interface ServerAuthConfig {
   readonly type: "oauth" | "client_credentials" | "private_key_jwt" | "enterprise" | "token_exchange";
   /** Whose credentials calls carry. */
   readonly as: "principal" | "shared" | "service";
+  /** False where the gateway authenticates no hosts, so that all of them are the principal `anonymous`. */
+  readonly hasPrincipals: boolean;
   readonly clientId?: string;
   readonly clientSecret?: string;
   /** PEM or JWK, checked to be a private key. */
@@ -57,6 +59,8 @@ interface Contradiction {
 export interface SignInSubject {
   readonly kind: "stdio" | "http" | "openapi";
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether the gateway authenticates its hosts. */
+  readonly hasPrincipals: boolean;
 }
 
 /**
@@ -65,12 +69,12 @@ export interface SignInSubject {
  */
 export function completeServerAuth(
   shape: ServerAuthShape | undefined,
-  { kind, headers }: SignInSubject,
+  { kind, headers, hasPrincipals }: SignInSubject,
 ): ServerAuthConfig | Contradiction | undefined {
   const ownHeader = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
   if (shape === undefined)
     return kind === "http" && !ownHeader
-      ? { type: "oauth", as: "principal", quirks: {}, allowHosts: [] }
+      ? { type: "oauth", as: "principal", hasPrincipals, quirks: {}, allowHosts: [] }
       : undefined;
   if (kind === "stdio")
     return contradiction([], 'has "auth", which a stdio server has not; its credentials go into "env"');
@@ -84,7 +88,13 @@ export function completeServerAuth(
   const wrong = wrongKeys(shape) ?? wrongIdentity(type, as);
   if (wrong !== undefined) return wrong;
   const isService = SERVICE_TYPES.has(type);
-  return { ...given, type, as: as ?? (isService ? "service" : "principal"), quirks: quirksOf(quirks) };
+  return {
+    ...given,
+    type,
+    as: as ?? (isService ? "service" : "principal"),
+    hasPrincipals,
+    quirks: quirksOf(quirks),
+  };
 }
 
 /** Whether `completed` says what is wrong. */

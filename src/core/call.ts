@@ -127,6 +127,9 @@ export interface Notice {
 /** The key of the gateway's approval request among the input requests of a round. */
 export const APPROVAL_KEY = "cardea/approval";
 
+/** The key of the gateway's request to sign in among the input requests of a round. */
+export const SIGN_IN_KEY = "cardea/sign-in";
+
 /** The client's answers to an earlier `input_required`, by the keys of its requests. */
 export interface InputResponses {
   readonly responses: JsonObject;
@@ -240,6 +243,8 @@ export interface RoundState {
   /** Ids of the links that the person was sent to (2025-11-25: error -32042); the call is then made again. */
   readonly links?: readonly string[];
   readonly policy?: PolicyRoundState;
+  /** The question that led the person to a sign-in, and how many of them there were. */
+  readonly signIn?: { readonly id: string; readonly round: number };
 }
 
 /** What the policy must know again. */

@@ -45,8 +45,11 @@ export const SHARED_SCOPE: ListScope = { key: "shared", capabilityClass: "shared
 /** Why a connection was reopened; a label of the metric `cardea_upstream_restarts_total`. */
 export type RestartReason = "lost" | "failed_start" | "unresponsive";
 
-/** State of the shared connection; `idle`: it was ended because nothing uses it, or not started yet, and the next use opens it. */
-export type UpstreamState = "starting" | "ready" | "idle" | "backoff" | "stopped";
+/**
+ * State of the shared connection; `idle`: it was ended because nothing uses it, or not started yet, and the next use opens it;
+ * `needs_sign_in`: the server wants credentials that are not there, and no principal has a connection of its own.
+ */
+export type UpstreamState = "starting" | "ready" | "idle" | "needs_sign_in" | "backoff" | "stopped";
 
 /** One server: calls, lists, subscriptions, tasks, events. */
 export interface Upstream {
@@ -110,6 +113,8 @@ export interface UpstreamObserver {
   listChanged?(kind: ListKind, listScope: ListScope): void;
   /** `listScope`: the connection it came from; only its clients are notified. Without it, all of the shared scope. */
   resourceUpdated?(uri: string, listScope?: ListScope): void;
+  /** The credentials of this principal at the server have come or gone. */
+  credentialsChanged?(principal: string): void;
   /** The shared connection is lost; the supervisor reconnects, unless the server starts on demand. */
   unavailable?(cause: GatewayError): void;
   /** The shared connection was ended because nothing uses it; the next use opens another one. */

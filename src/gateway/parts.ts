@@ -2,6 +2,8 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import type { Config, ServerConfig } from "../config/config.js";
 import { CallIds, type Middleware } from "../core/call.js";
+import type { Client } from "../core/client.js";
+import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
@@ -33,6 +35,15 @@ export interface GatewayOptions {
   readonly listFiles?: Pick<ListFiles, "open" | "close">;
   /** The folder of the vault. Default: sign-ins are not kept. */
   readonly credentialsFolder?: string;
+  /** Default: no credentials are kept. */
+  readonly signIn?: SignInParts;
+}
+
+/** Signing in to servers, as far as calls need it. */
+export interface SignInParts {
+  readonly credentials: CredentialStore;
+  /** The page where the person behind `client` signs in at `server`; undefined where there is none, as over stdio. */
+  readonly connectUrl: (server: string, client: Client) => string | undefined;
 }
 
 interface GatewayIdentity {
@@ -90,6 +101,8 @@ export interface GatewayParts {
   readonly processes: ServerProcesses;
   readonly sessions: SessionParts;
   readonly sealed: SealedParts;
+  /** Undefined where no credentials are kept. */
+  readonly signIn: SignInParts | undefined;
 }
 
 /** A sealed state can be answered for at least this long, in ms, and for as long as its call may be parked. */
@@ -125,6 +138,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       state: sealedState({ key: keys.states, ttlMs, ...(number !== undefined && { worker: number }) }),
       tasks: new Tasks(keys.tasks, number),
     },
+    signIn: options.signIn,
   };
 }
 

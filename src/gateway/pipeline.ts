@@ -20,6 +20,7 @@ import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
+import { leadToSignIn } from "../sign-in/lead-to-sign-in.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { GatewayParts } from "./parts.js";
@@ -75,7 +76,7 @@ export function createPipeline(
   const handlers = new Map(
     [...servers].map(([name, running]): [string, Handler] => [
       name,
-      serverStack(running, { policy, metrics, schemas }),
+      serverStack(running, { policy, metrics, schemas, signIn: parts.signIn }),
     ]),
   );
   const checks = new Map(
@@ -156,15 +157,33 @@ interface ServerStackOptions {
   readonly policy: Policy;
   readonly metrics: Metrics;
   readonly schemas: ToolSchemas;
+  readonly signIn: GatewayParts["signIn"];
 }
 
-function serverStack(runtime: ServerRuntime, { policy, metrics, schemas }: ServerStackOptions): Handler {
+function serverStack(
+  runtime: ServerRuntime,
+  { policy, metrics, schemas, signIn }: ServerStackOptions,
+): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
-  const { name: server, timeoutMs, checks } = config;
+  const { name: server, timeoutMs, checks, auth } = config;
   return compose(
     [
+      // outermost: no timeout runs while a person signs in, and the attempts before count as calls of their own
+      ...(auth === undefined || signIn === undefined
+        ? []
+        : [
+            leadToSignIn({
+              server,
+              store: signIn.credentials,
+              connectUrl: signIn.connectUrl,
+              credentialsOf: ({ principal }) => (auth.as === "principal" ? principal.id : auth.as),
+            }),
+          ]),
       ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has carried out a call whose result is withheld here
-      responseCache(cache, () => metrics.cacheHit(server)), // a fresh response needs no attempt and no slot
+      responseCache(cache, {
+        onHit: () => metrics.cacheHit(server),
+        isPrivate: () => upstream.separatesPrincipals,
+      }), // a fresh response needs no attempt and no slot
       retry({ budget, onRetry: () => metrics.retried(server) }), // breaker and semaphore count each attempt
       circuitBreaker(breaker, server), // fail fast while the breaker is open
       concurrency({ semaphore, server }), // queue calls over the limit

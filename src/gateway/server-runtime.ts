@@ -44,7 +44,7 @@ export interface ConfigInEffect {
 /** Starts a server without waiting for its connection. */
 export function startServer(
   config: ServerConfig,
-  { identity, telemetry, processes, sessions, sealed: { tasks } }: GatewayParts,
+  { identity, telemetry, processes, sessions, sealed: { tasks }, signIn }: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
   const { metrics, pendingQuestions } = telemetry;
@@ -53,6 +53,7 @@ export function startServer(
   const kept = processes.listFiles.open(config);
   const upstream = createUpstream(config, {
     memory: kept.known?.memory,
+    credentials: signIn?.credentials,
     gateway: { info: identity.info, instance: identity.instance, isAggregated: () => inEffect.isAggregated },
     questions: {
       directory: withQuestionPolicy(
@@ -132,7 +133,13 @@ function resetBreakerOnRestart(breaker: CircuitBreaker): UpstreamObserver {
 /** Any change that a server announces may concern a cached response, and a new process has a new state. */
 function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
   const forget = (): void => cache.clear();
-  return { unavailable: forget, rested: forget, listChanged: forget, resourceUpdated: forget };
+  return {
+    unavailable: forget,
+    rested: forget,
+    listChanged: forget,
+    resourceUpdated: forget,
+    credentialsChanged: forget,
+  };
 }
 
 /**

@@ -39,13 +39,14 @@ export class GatewayStatus {
   }
 
   /**
-   * Not ready: while the gateway drains, or a required server is not connected. A refused config and an open circuit
-   * breaker are listed and leave the gateway ready. The reasons never quote a server's last error, which is for
+   * Not ready: while the gateway drains, or a required server is not connected. A refused config, an open circuit breaker and
+   * a server that needs a sign-in are listed and leave the gateway ready. The reasons never quote a server's last error, which is for
    * the log and the status page.
    */
   readiness(): Readiness {
     const servers = [...this.#servers().values()];
     const missing = servers.filter(({ config, upstream }) => config.required && !isUsable(upstream.state));
+    const closed = servers.filter(({ upstream }) => upstream.state === "needs_sign_in");
     const open = servers.filter(({ breaker }) => breaker.state === "open");
     const reasons = [
       ...(this.isDraining ? [DRAINING_REASON] : []),
@@ -54,6 +55,7 @@ export class GatewayStatus {
     const degraded = [
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
+      ...closed.map(({ config }) => `server ${config.name}: needs_sign_in`),
     ];
     const { starting } = this;
     return {
@@ -80,8 +82,9 @@ export class GatewayStatus {
   }
 }
 
-/** An idle server is started by its next call. */
-const isUsable = (state: UpstreamState): boolean => state === "ready" || state === "idle";
+/** An idle server is started by its next call, and one that needs a sign-in can be served once a person has signed in. */
+const isUsable = (state: UpstreamState): boolean =>
+  state === "ready" || state === "idle" || state === "needs_sign_in";
 
 /** A required server whose first attempt fails has this long for further attempts, in ms. */
 const GRACE_MS = 5_000;
@@ -108,8 +111,9 @@ function requiredServerFailure(
     let failed = false;
     const unwatch = upstream.watch({
       ready: end,
-      unavailable() {
-        if (failed) return;
+      unavailable({ code }) {
+        if (code === "sign_in_required") end();
+        if (failed || code === "sign_in_required") return;
         failed = true;
         clearTimeout(timer);
         timer = setTimeout(fail, GRACE_MS);

@@ -54,13 +54,22 @@ export class ResponseCache {
   }
 }
 
+/** What the cache of a server depends on, and reports. */
+export interface ResponseCacheOptions {
+  /** A call was answered without its server. */
+  readonly onHit?: () => void;
+  /** Whether each principal has credentials of its own at the server: then no reply is for all. Default: no. */
+  readonly isPrivate?: () => boolean;
+}
+
 /**
  * Belongs around all that a server's calls go through: what is fresh costs neither a place nor an attempt. The rules
  * stand further out, so a kept reply is always one that may be had.
- *
- * @param onHit a call was answered without its server
  */
-export function responseCache(cache: ResponseCache, onHit?: () => void): Middleware {
+export function responseCache(
+  cache: ResponseCache,
+  { onHit, isPrivate = () => false }: ResponseCacheOptions = {},
+): Middleware {
   return (next: Handler): Handler => {
     async function cached(call: Call): Promise<Reply> {
       // Most servers send no `ttlMs`; then no key is computed.
@@ -68,7 +77,8 @@ export function responseCache(cache: ResponseCache, onHit?: () => void): Middlew
       const known =
         asked === undefined
           ? undefined
-          : (cache.get(keyOf(call, "public", asked)) ?? cache.get(keyOf(call, "private", asked)));
+          : ((isPrivate() ? undefined : cache.get(keyOf(call, "public", asked))) ??
+            cache.get(keyOf(call, "private", asked)));
       if (known !== undefined) {
         onHit?.();
         const ttlMs = Math.floor(known.until - performance.now());
@@ -76,7 +86,8 @@ export function responseCache(cache: ResponseCache, onHit?: () => void): Middlew
       }
       const { generation } = cache;
       const reply = await next(call);
-      const kept = freshOf(reply);
+      const fresh = freshOf(reply);
+      const kept = fresh !== undefined && isPrivate() ? { ...fresh, scope: "private" as const } : fresh;
       if (kept === undefined) return reply;
       const key = keyOf(call, kept.scope, asked ?? (await digestOf(call)));
       // What was asked before a change and answered after it may be either.

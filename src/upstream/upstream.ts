@@ -20,7 +20,7 @@ import type {
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { OWN_META } from "../wire/names.js";
-import { Connections, type ServerLifetime } from "./leases/connections.js";
+import { Connections, needsSignIn, type ServerLifetime } from "./leases/connections.js";
 import type { Lease } from "./leases/lease.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
 import { parkedIdentity } from "./legacy/parked-calls.js";
@@ -47,6 +47,8 @@ export interface StartableUpstream extends Upstream {
    * `factsFor` and `listScope` answer before the first connection as they do now. Undefined until one was open.
    */
   memory(): JsonObject | undefined;
+  /** Whether the server wants credentials of each principal, so that nothing of one may reach another. */
+  readonly separatesPrincipals: boolean;
   /** Whether the shared connection was open since `start`; `facts` may be those of an earlier process. */
   readonly wasConnected: boolean;
 }
@@ -63,22 +65,28 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #connections: Connections;
   readonly #shared: Supervisor;
   /** The lease of a client whose calls need no exclusive connection; `call` uses it without a lookup. */
-  readonly #plainLeases = new WeakMap<Client, Lease>();
+  #plainLeases = new WeakMap<Client, Lease>();
 
   constructor(server: ServerConfig, settings: UpstreamSettings) {
     this.name = server.name;
     this.#settings = settings;
     this.#events = new UpstreamEvents(settings.log);
-    this.#connections = new Connections(server, settings, this.#events);
+    this.#connections = new Connections(server, settings, this.#events, () => {
+      this.#plainLeases = new WeakMap();
+    });
     this.#shared = this.#connections.shared;
   }
 
   get state(): UpstreamState {
-    return this.#shared.state;
+    return this.#connections.state;
   }
 
   get lastError(): string | undefined {
-    return this.#shared.lastError;
+    return this.state === "ready" ? undefined : this.#shared.lastError;
+  }
+
+  get separatesPrincipals(): boolean {
+    return this.#connections.credentials.areOfPrincipals;
   }
 
   get facts(): ServerFacts | undefined {
@@ -87,7 +95,10 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   factsFor(client: Client): ServerFacts | undefined {
-    return this.#connections.sessionFacts(client) ?? this.facts;
+    const connections = this.#connections;
+    if (connections.credentials.separates(client))
+      return connections.supervisorOf(client)?.current?.connection.facts ?? connections.facts;
+    return connections.sessionFacts(client) ?? this.facts;
   }
 
   get revisions(): readonly string[] {
@@ -125,7 +136,8 @@ class SupervisedUpstream implements StartableUpstream {
     const isParked = incoming.inputResponses?.state?.parked !== undefined;
     if (connected?.era !== "modern" || connections.facts?.instance !== undefined || isParked)
       return this.#callSlowPath(incoming);
-    if (!connections.isInSession(incoming.client)) {
+    const isSeparate = connections.credentials.separates(incoming.client);
+    if (!isSeparate && !connections.isInSession(incoming.client)) {
       connections.sharedUse.add(incoming.client);
       return this.#callConnected(this.#shared, connected, incoming);
     }
@@ -139,12 +151,14 @@ class SupervisedUpstream implements StartableUpstream {
   async #callSlowPath(incoming: Call): Promise<Reply> {
     const connections = this.#connections;
     // A server that is away, or was never connected, may come back in the other era.
-    if (
+    if (connections.credentials.separates(incoming.client) || connections.era === undefined)
+      await connections.whenEraIsKnown(incoming.client, incoming.signal);
+    else if (
       connections.era !== "legacy" &&
       this.#shared.current === undefined &&
       !connections.isInSession(incoming.client)
     )
-      await connections.waitFor(this.#shared, incoming.signal);
+      await connections.waitForShared(incoming.client, incoming.signal);
     const isGateway = connections.facts?.instance !== undefined;
     const call = isGateway ? addOwnHop(incoming, this.#settings.gateway.instance) : incoming;
     const lease = connections.leaseFor(call.client);
@@ -157,12 +171,11 @@ class SupervisedUpstream implements StartableUpstream {
     if (lease === undefined) return await this.#callOver(this.#shared, call);
     if (connections.era === "modern" && lease.supervisor.current === undefined) {
       const { supervisor } = await connections.connectionFor(call.client, call.signal);
-      if (supervisor === this.#shared) {
-        connections.sharedUse.add(call.client);
-        return await this.#callOver(supervisor, call);
-      }
+      if (supervisor === this.#shared) connections.sharedUse.add(call.client);
+      if (supervisor !== lease.supervisor) return await this.#callOver(supervisor, call);
     }
-    const isPlain = lease.session !== undefined || !includesClientFeatures(lease.advertised);
+    const isPlain =
+      lease.session !== undefined || !lease.opensSession || !includesClientFeatures(lease.advertised);
     if (isPlain) this.#plainLeases.set(call.client, lease);
     if (isPlain || !INTERACTIVE_METHODS.has(call.method) || isOfTask(call))
       return this.#callOver(lease.supervisor, call);
@@ -175,9 +188,10 @@ class SupervisedUpstream implements StartableUpstream {
 
   async list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
     const connections = this.#connections;
-    if (connections.era === undefined) await connections.waitFor(this.#shared, signal);
+    if (connections.era === undefined) await connections.whenEraIsKnown(client, signal);
     const { supervisor, connected } = await connections.connectionFor(client, signal);
-    if (client !== undefined && connected.era === "modern") this.#events.addListScope(this.listScope(client));
+    if (client !== undefined && connected.era === "modern" && !connections.credentials.separates(client))
+      this.#events.addListScope(this.listScope(client));
     try {
       const list = await supervisor.duringList(() => connected.connection.list(kind, signal, client));
       const { instance } = connected.connection.facts;
@@ -202,7 +216,9 @@ class SupervisedUpstream implements StartableUpstream {
     listener: TaskListener<string>,
   ): Promise<TaskSubscription> {
     // While the server is away it acknowledges no task; the client goes on polling.
-    const connected = this.#shared.current;
+    const connections = this.#connections;
+    const isSeparate = connections.credentials.separates(client);
+    const { current: connected } = (isSeparate ? connections.supervisorOf(client) : this.#shared) ?? {};
     return connected?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
   }
 
@@ -246,14 +262,29 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   async #callOver(supervisor: Supervisor, call: Call): Promise<Reply> {
-    const connected = supervisor.current ?? (await this.#connections.waitFor(supervisor, call.signal));
+    let connected: Connected;
+    try {
+      connected = supervisor.current ?? (await this.#connections.waitFor(supervisor, call.signal));
+    } catch (error) {
+      if (needsSignIn(error) && this.#hasOtherCredentials(supervisor, call.client))
+        return this.#callSlowPath(call);
+      throw error;
+    }
     return this.#callConnected(supervisor, connected, call);
   }
 
   #callConnected(supervisor: Supervisor, connected: Connected, call: Call): Promise<Reply> {
     return connected.connection.call(call).catch((error: unknown) => {
+      if (needsSignIn(error) && this.#hasOtherCredentials(supervisor, call.client))
+        return this.#callSlowPath(call);
       throw checkedAfterFailure(error, supervisor, connected);
     });
+  }
+
+  /** The server has just asked for credentials on a connection of several principals: it has not run the call. */
+  #hasOtherCredentials(supervisor: Supervisor, client: Client): boolean {
+    const { credentials } = this.#connections;
+    return credentials.separates(client) && supervisor.credentials !== credentials.idOf(client);
   }
 }
 

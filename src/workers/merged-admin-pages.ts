@@ -165,7 +165,7 @@ function merge(answers: readonly { readonly worker: number; readonly body: unkno
 const rowsOf = (body: unknown): readonly JsonObject[] => (Array.isArray(body) ? body.filter(isObject) : []);
 
 /** Ascending severity. */
-const STATES = ["idle", "ready", "starting", "backoff", "stopped"];
+const STATES = ["idle", "ready", "starting", "needs_sign_in", "backoff", "stopped"];
 const CIRCUITS = ["closed", "half_open", "open"];
 
 /** One row per server: its worst state, and the sum of its calls. */

@@ -23,7 +23,7 @@ const problems = (shape: object): string => {
 
 describe("auth of a server", () => {
   test("is OAuth as each principal where nothing is said", () => {
-    const byDefault = { type: "oauth", as: "principal", quirks: {}, allowHosts: [] };
+    const byDefault = { type: "oauth", as: "principal", hasPrincipals: false, quirks: {}, allowHosts: [] };
     expect(authOf({})).toEqual(byDefault);
     expect(authOf({ auth: {} })).toEqual(byDefault);
     expect(authOf({ type: "sse" })).toEqual(byDefault);
@@ -36,6 +36,15 @@ describe("auth of a server", () => {
     expect(authOf({ auth: { type: "none" }, headers: { authorization: "Bearer x" } })).toBeUndefined();
     expect(authOf({ type: "openapi" })).toBeUndefined();
     expect(server({ command: "x" })?.auth).toBeUndefined();
+  });
+
+  test("knows whether the gateway has principals, and is another one where that changes", () => {
+    const [one, other] = [{}, { auth: { keys: [{ id: "ci", hash: "0a".repeat(32) }] } }].map(
+      (more) => good({ mcpServers: { a: { url } }, ...more }).config.servers[0],
+    );
+    if (one === undefined || other === undefined) throw new Error("no server");
+    expect([one.auth?.hasPrincipals, other.auth?.hasPrincipals]).toEqual([false, true]);
+    expect(needsRestart(one, other)).toBe(true);
   });
 
   test("of an API is what it says", () => {
@@ -66,6 +75,7 @@ describe("auth of a server", () => {
     ).toEqual({
       type: "oauth",
       as: "shared",
+      hasPrincipals: false,
       clientId: "id",
       clientSecret: "secret-of-the-client",
       scopes: ["a", "b"],

@@ -24,6 +24,7 @@ const CONFIG: ServerConfig = {
   resources: ALL,
 };
 const NEVER_STARTED = {
+  separatesPrincipals: false,
   start: () => undefined,
   setLifetime: () => undefined,
   forwardNotification: () => undefined,

@@ -15,7 +15,7 @@ const minute = (scope: Freshness["scope"]): Freshness => ({ ttlMs: 60_000, scope
 function server(freshness: Freshness | undefined = minute("public"), cache = new ResponseCache()) {
   let asked = 0;
   const onHit = vi.fn();
-  const handle = compose([responseCache(cache, onHit)], async (): Promise<Reply> => {
+  const handle = compose([responseCache(cache, { onHit })], async (): Promise<Reply> => {
     asked += 1;
     const result = Payload.ofObject({ contents: [{ text: `answer ${asked}` }] });
     return { kind: "result", result, ...(freshness !== undefined && { freshness }) };

@@ -163,7 +163,7 @@ describe("memory as JSON", () => {
     const eraCache = fc.record({ legacy, sessions }, { requiredKeys: [] });
     fc.assert(
       fc.property(facts(), eraCache, fc.option(facts(), { nil: undefined }), (known, cache, inSession) => {
-        const written = writeMemory("legacy", known, cache, inSession);
+        const written = writeMemory("legacy", known, cache, inSession, false);
         const read = readMemory(config(HTTP), parseJson(writeJson(written)));
         expect(read).toEqual({
           era: "legacy",

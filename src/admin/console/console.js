@@ -8,7 +8,14 @@ const KINDS = [
   ["resources", "Resources"],
   ["resourceTemplates", "Resource templates"],
 ];
-const STATE_CLASS = { ready: "good", idle: "good", starting: "warn", backoff: "bad", stopped: "bad" };
+const STATE_CLASS = {
+  ready: "good",
+  idle: "good",
+  starting: "warn",
+  needs_sign_in: "warn",
+  backoff: "bad",
+  stopped: "bad",
+};
 
 const at = (id) => document.getElementById(id);
 

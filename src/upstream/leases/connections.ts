@@ -4,7 +4,7 @@ import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
 import { type StopSignal, unlessAborted } from "../../core/stop.js";
-import { type ListScope, type ServerFacts, SHARED_SCOPE } from "../../core/upstream.js";
+import { type ListScope, type ServerFacts, SHARED_SCOPE, type UpstreamState } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { advertisedToModern, relayable } from "../protocol/advertised-capabilities.js";
@@ -25,6 +25,7 @@ import {
   SESSION_LIST_SCOPE,
 } from "./lease.js";
 import { RivalCopies } from "./rival-copies.js";
+import { ServerCredentials } from "./server-credentials.js";
 import { SessionChoice } from "./session-choice.js";
 import { ClientSubscriptions, ConnectionSubscriptions, type UpstreamEvents } from "./upstream-events.js";
 
@@ -44,6 +45,7 @@ export class Connections {
   readonly exclusive: ExclusiveConnections;
   /** The calls and subscriptions over the shared connection. */
   readonly sharedUse: ConnectionUse;
+  readonly credentials: ServerCredentials;
   readonly #sharedIdleTimer: IdleTimer;
   #lifetime: ServerLifetime;
   readonly #server: ServerConfig;
@@ -59,8 +61,13 @@ export class Connections {
   #wasConnected = false;
   readonly #copies = new RivalCopies(() => this.#warnOfRivals());
 
-  /** Opens nothing yet. */
-  constructor(server: ServerConfig, settings: UpstreamSettings, events: UpstreamEvents) {
+  /** Opens nothing yet. `onSeparated`: from now on clients may use other connections than before. */
+  constructor(
+    server: ServerConfig,
+    settings: UpstreamSettings,
+    events: UpstreamEvents,
+    onSeparated: () => void,
+  ) {
     this.#server = server;
     this.#settings = settings;
     this.#events = events;
@@ -78,6 +85,15 @@ export class Connections {
         this.#endLeases();
         this.#resubscribeAll();
       },
+    });
+    this.credentials = new ServerCredentials(server, {
+      store: settings.credentials,
+      areNeeded: memory?.needsCredentials === true,
+      onNeeded: () => {
+        onSeparated();
+        this.#resubscribeAll();
+      },
+      onChanged: (id) => this.#onCredentials(id),
     });
     this.#lifetime = server;
     const use = { hosts: questions.directory, idleTimeoutMs: () => this.#lifetime.idleTimeoutMs };
@@ -120,7 +136,8 @@ export class Connections {
   /** What an upstream of a later process may begin with; undefined until the shared connection was open. */
   get memory(): JsonObject | undefined {
     const { facts = this.#facts } = this.shared.current?.connection ?? {};
-    return writeMemory(this.#era, facts, this.#eraCache.memory, this.#sessions.facts);
+    const { areNeeded } = this.credentials;
+    return writeMemory(this.#era, facts, this.#eraCache.memory, this.#sessions.facts, areNeeded);
   }
 
   /** The era of the shared connection when it was last opened; undefined where it never was, in memory neither. */
@@ -161,6 +178,7 @@ export class Connections {
     if (client === undefined) return this.shared;
     const { key } = this.listScope(client);
     const lease = this.leases.get(key)?.supervisor;
+    if (this.credentials.separates(client)) return lease;
     return lease ?? (key === SHARED_SCOPE.key || this.#era === "modern" ? this.shared : undefined);
   }
 
@@ -184,6 +202,11 @@ export class Connections {
 
   /** Whose lists and connection `client` gets. */
   listScope(client: Client): ListScope {
+    const listScope = this.#listScopeOfCapabilities(client);
+    return this.credentials.separates(client) ? this.credentials.scopeOf(client, listScope) : listScope;
+  }
+
+  #listScopeOfCapabilities(client: Client): ListScope {
     if (this.#era !== "modern") return listScopeFor(this.#server.lease, client, this.#advertisedFor(client));
     if (this.#sessions.usesSession(client))
       return this.#sessions.listScope(client, this.#advertisedFor(client));
@@ -198,15 +221,22 @@ export class Connections {
    * @throws GatewayError `overloaded` when a legacy server may have no more connections for this principal.
    */
   leaseFor(client: Client): Lease | undefined {
-    if (this.#era === "modern" && !this.isInSession(client)) return undefined;
+    const isSeparate = this.credentials.separates(client);
+    const isRequestBased = this.#era === "modern" && !this.isInSession(client);
+    if (isRequestBased && !isSeparate) return undefined;
     const listScope = this.listScope(client);
     if (listScope === SHARED_SCOPE) return undefined;
+    // A connection of all clients of some kind carries no principal's credentials.
+    const isOfOne = isSeparate || listScope.key !== listScope.capabilityClass;
     const session = client.session && listScope.key === client.affinity ? client : undefined;
     const leaseKey = {
       listScope,
       // A connection that serves clients of all principals counts for none of them.
       principal: listScope.key === SESSION_LIST_SCOPE.key ? "" : client.principal.id,
-      advertised: this.#advertisedFor(client),
+      credentials: isOfOne ? this.credentials.idOf(client) : this.credentials.sharedId,
+      opensSession: !isRequestBased,
+      // Each request carries them.
+      advertised: isRequestBased ? {} : this.#advertisedFor(client),
       session,
       spare: false,
     };
@@ -215,9 +245,54 @@ export class Connections {
     } catch (error) {
       // A modern server can serve the client over the shared connection too.
       const isFull = error instanceof GatewayError && error.code === "overloaded";
-      if (this.#era === "modern" && isFull) return undefined;
+      if (this.#era === "modern" && isFull && !isSeparate) return undefined;
       throw error;
     }
+  }
+
+  /**
+   * Resolves when the server's era is known, which decides about the connection of `client`.
+   *
+   * @throws GatewayError as `waitFor`.
+   */
+  async whenEraIsKnown(client: Client | undefined, signal: StopSignal): Promise<void> {
+    if (this.#era !== undefined) return;
+    await this.waitForShared(client, signal);
+    if (this.#era !== undefined || client === undefined) return;
+    await this.waitFor(this.#probingLease(client).supervisor, signal);
+  }
+
+  /**
+   * Resolves when the shared connection is open, or lacks only the credentials that `client` has on one of its own.
+   *
+   * @throws GatewayError as `waitFor`.
+   */
+  async waitForShared(client: Client | undefined, signal: StopSignal): Promise<void> {
+    try {
+      await this.waitFor(this.shared, signal);
+    } catch (error) {
+      if (client === undefined || !needsSignIn(error) || !this.credentials.separates(client)) throw error;
+    }
+  }
+
+  /** A connection with the credentials of `client` that finds out the era, and ends soon. */
+  #probingLease(client: Client): Lease {
+    const listScope = this.credentials.scopeOf(client, PROBING_SCOPE);
+    return this.leases.acquire(listScope.key, {
+      listScope,
+      principal: client.principal.id,
+      credentials: this.credentials.idOf(client),
+      opensSession: false,
+      advertised: {},
+      session: undefined,
+      spare: true,
+    });
+  }
+
+  /** The state of the shared connection; where principals have their own, one of these makes the server ready. */
+  get state(): UpstreamState {
+    const isServed = this.shared.state === "needs_sign_in" && this.leases.all().some(isOpen);
+    return isServed ? "ready" : this.shared.state;
   }
 
   /**
@@ -234,9 +309,12 @@ export class Connections {
     try {
       return { supervisor, connected: supervisor.current ?? (await this.waitFor(supervisor, signal)) };
     } catch (error) {
-      const isFinal =
-        supervisor === this.shared || client === undefined || this.leaseFor(client) !== undefined;
-      if (isFinal || signal.aborted) throw error;
+      if (supervisor === this.shared || client === undefined || signal.aborted) throw error;
+      const now = this.leaseFor(client);
+      // The server opens no sessions, and the principal needs a connection of its own all the same.
+      if (now !== undefined && lease?.opensSession === true && !now.opensSession)
+        return this.connectionFor(client, signal);
+      if (now !== undefined) throw error;
       return { supervisor: this.shared, connected: await this.waitFor(this.shared, signal) };
     }
   }
@@ -271,7 +349,15 @@ export class Connections {
   /** Ends all connections; resolves when they have ended. */
   async close(): Promise<void> {
     this.#sharedIdleTimer.stop();
+    this.credentials.stop();
     await Promise.all([this.leases.close(), this.shared.close()]);
+  }
+
+  /** Credentials of that id have come or gone: connections that lacked them are opened. */
+  #onCredentials(id: string): void {
+    const supervisors = [this.shared, ...this.leases.all().map(({ supervisor }) => supervisor)];
+    for (const supervisor of supervisors) if (supervisor.credentials === id) supervisor.onSignedIn();
+    this.#events.credentialsChanged(id);
   }
 
   /** The subscriptions of the connection that `client` uses; a lease is connected. */
@@ -337,6 +423,8 @@ export class Connections {
     const supervisor: Supervisor = new Supervisor(
       {
         server: this.#server.name,
+        credentials: leaseKey === undefined ? this.credentials.sharedId : leaseKey.credentials,
+        isShared: leaseKey === undefined,
         log,
         random: lifecycle.random,
         allowsEarlyRetry: this.#server.transport.kind !== "stdio",
@@ -378,6 +466,11 @@ export class Connections {
       // The modern server may have replaced a legacy one; whether it opens sessions is not known yet.
       if (connected.era === "modern" && before !== "modern") this.#endLeases();
       this.#sharedIdleTimer.start();
+    } else if (this.#era === undefined) {
+      // The shared connection has no credentials. What the server says to one principal is not for others.
+      const { capabilities, serverInfo, instance } = connected.connection.facts;
+      this.#era = connected.era;
+      this.#facts = { capabilities, serverInfo, ...(instance !== undefined && { instance }) };
     } else if (this.#era === "legacy" && connected.era === "modern") {
       // The server was replaced while the shared connection was idle; that one decides how all are served.
       this.shared.start();
@@ -388,7 +481,7 @@ export class Connections {
 
   #connect(leaseKey: LeaseKey | undefined, signal: StopSignal): Promise<Connected> {
     const connectNow = (): Promise<Connected> => {
-      const isSession = leaseKey !== undefined && this.#era === "modern";
+      const isSession = leaseKey?.opensSession === true && this.#era === "modern";
       const open = (): Promise<Connected> => this.#open(leaseKey, isSession, signal);
       return isSession ? this.#sessions.open(open, signal) : open();
     };
@@ -403,6 +496,9 @@ export class Connections {
       {
         server: this.#server,
         session,
+        credentials: this.credentials.ofChannel(
+          leaseKey === undefined ? this.credentials.sharedId : leaseKey.credentials,
+        ),
         openChannel,
         eraCache: this.#eraCache,
         protocol: {
@@ -426,3 +522,12 @@ export class Connections {
     );
   }
 }
+
+/** The scope of a connection that nothing is listed over. */
+const PROBING_SCOPE: ListScope = { key: "probing", capabilityClass: "probing" };
+
+const isOpen = ({ supervisor }: Lease): boolean => supervisor.current !== undefined;
+
+/** Whether credentials are missing, or are not accepted any more. */
+export const needsSignIn = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === "sign_in_required";

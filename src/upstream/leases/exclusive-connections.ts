@@ -30,10 +30,11 @@ export class ExclusiveConnections {
 
   /** Runs `call` over `lease`, or over a spare one with the same key, that no other call is on. */
   async run(
-    { listScope, advertised, session, principal }: Lease,
+    lease: Lease,
     { client, signal }: Pick<Call, "client" | "signal">,
     call: (lease: Lease) => Promise<Reply>,
   ): Promise<Reply> {
+    const { listScope, advertised, session, principal, credentials, opensSession } = lease;
     const { key } = listScope;
     const slots = Array.from({ length: this.#max }, (_, index) =>
       index === 0 ? key : `${key} #${index + 1}`,
@@ -42,7 +43,7 @@ export class ExclusiveConnections {
     const slot = free ?? key;
     try {
       const spare = slot !== key;
-      const leaseKey = { listScope, advertised, session, principal, spare };
+      const leaseKey = { listScope, advertised, session, principal, credentials, opensSession, spare };
       const acquired = this.#leases.acquire(slot, leaseKey, spare ? () => SPARE_IDLE_TIMEOUT_MS : undefined);
       // A host keeps its first connection open, not those that it needed for calls side by side.
       if (spare) acquired.use.touch();

@@ -18,6 +18,10 @@ export interface LeaseKey {
   readonly listScope: ListScope;
   /** The id of the principal in whose share it counts: that of its first client. */
   readonly principal: string;
+  /** The id of the credentials that the connection carries; undefined where it has none of its own. */
+  readonly credentials: string | undefined;
+  /** Whether it opens a session at a modern server too. */
+  readonly opensSession: boolean;
   readonly advertised: JsonObject;
   /** The one session whose connection it is; undefined where a principal may have several clients on it. */
   readonly session: Client | undefined;

@@ -64,6 +64,11 @@ export class UpstreamEvents {
     this.#notify((observer) => observer.rested?.());
   }
 
+  /** The credentials of a principal have come or gone. */
+  credentialsChanged(principal: string): void {
+    this.#notify((observer) => observer.credentialsChanged?.(principal));
+  }
+
   /** The observer of a connection of `leaseKey`. List changes of a spare one are dropped: the first reports them too. */
   observerFor(leaseKey: LeaseKey | undefined, era: () => Connected["era"] | undefined): ConnectionObserver {
     return {

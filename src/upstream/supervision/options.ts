@@ -1,7 +1,8 @@
 /** What is an upstream given to work with, which defaults hold where nothing is given, and how are its channels opened? */
 import type { ServerConfig } from "../../config/config.js";
 import { CallIds, type Notice } from "../../core/call.js";
-import { GatewayError } from "../../core/errors.js";
+import type { CredentialStore } from "../../core/credentials.js";
+import { GatewayError, signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { RestartReason } from "../../core/upstream.js";
 import type { Envelope } from "../../wire/envelope.js";
@@ -71,6 +72,8 @@ export interface UpstreamOptions {
   readonly questions: Pick<QuestionSettings, "directory"> & Partial<QuestionSettings>;
   readonly lifecycle?: LifecycleOptions;
   readonly observers?: UpstreamObservers;
+  /** Default: none are kept. */
+  readonly credentials?: CredentialStore | undefined;
   /** Default: silent. */
   readonly log?: Logger;
   /** Removes secrets from what a server writes, before it is cut to length. Default: unchanged. */
@@ -85,6 +88,7 @@ export interface UpstreamSettings {
   readonly questions: QuestionSettings;
   readonly lifecycle: Required<Omit<LifecycleOptions, "processes" | "openChannel">>;
   readonly observers: Pick<Required<UpstreamObservers>, "onRestart" | "onTaskStatus">;
+  readonly credentials: CredentialStore;
   readonly log: Logger;
   readonly memory: UpstreamMemory | undefined;
   readonly openChannel: OpenChannel;
@@ -116,12 +120,23 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
       ...lifecycle,
     },
     observers: { onRestart: () => {}, onTaskStatus: () => {}, ...observers },
+    credentials: options.credentials ?? NO_STORE,
     log,
     memory: readMemory(server, options.memory),
     openChannel: channels.open,
     closeChannels: () => channels.close(),
   };
 }
+
+/** The store of a gateway that keeps no credentials: at a server that asks for some, every call needs a sign-in. */
+const NO_STORE: CredentialStore = {
+  of: (server) => ({
+    header: undefined,
+    obtain: () => Promise.reject(signInRequired(server)),
+    onRejected: () => Promise.resolve(signInRequired(server)),
+  }),
+  watch: () => () => {},
+};
 
 /** Opens channels to one server. */
 interface ChannelFactory {

@@ -9,6 +9,10 @@ import type { Connected } from "./connect.js";
 /** What a supervisor needs to open one connection and to report on it. */
 interface SupervisorSettings {
   readonly server: string;
+  /** The id of the credentials that the connection carries; undefined where it has none of its own. */
+  readonly credentials: string | undefined;
+  /** True for the connection of the server itself, false for one that is kept for single clients. */
+  readonly isShared: boolean;
   readonly log: Logger;
   /** Opens a connection; has its own timeout. @throws GatewayError. */
   readonly open: (signal: StopSignal) => Promise<Connected>;
@@ -71,6 +75,16 @@ export class Supervisor {
   /** Why the connection is not open, as a sentence. */
   get lastError(): string | undefined {
     return this.#lastError;
+  }
+
+  /** The id of the credentials that the connection carries. */
+  get credentials(): string | undefined {
+    return this.#settings.credentials;
+  }
+
+  /** Connects now where only the sign-in was missing. */
+  onSignedIn(): void {
+    if (this.#state === "needs_sign_in" && this.#attempt === undefined) this.#connect().catch(ignore);
   }
 
   get isConnecting(): boolean {
@@ -136,6 +150,8 @@ export class Supervisor {
     if (this.#attempt !== undefined) return this.#attempt;
     if (this.#state === "stopped") throw this.#unavailable("was stopped");
     const now = performance.now();
+    // Another process may have signed in meanwhile; without credentials nothing is sent.
+    if (this.#state === "needs_sign_in") return this.#connect();
     const earlyRetry = this.#settings.allowsEarlyRetry && now - this.#attemptedAt >= this.#earlyRetryMs;
     if (this.#state === "starting" || this.#state === "idle" || earlyRetry || now >= this.#retryAt)
       return this.#connect();
@@ -167,7 +183,7 @@ export class Supervisor {
   #connect(): Promise<Connected> {
     clearTimeout(this.#timer);
     if (this.#reason !== undefined) this.#settings.onRestart(this.#reason);
-    this.#state = "starting";
+    if (this.#state !== "needs_sign_in") this.#state = "starting";
     this.#attempt = this.#closing
       .then(() => this.#settings.open(this.#stop.signal))
       .then(
@@ -223,8 +239,26 @@ export class Supervisor {
       .catch((error: unknown) => log.debug({ server, error }, "a connection failed to close"));
   }
 
+  /** Reports that credentials are missing. There is no next attempt before a sign-in or a call. */
+  #enterNeedsSignIn(cause: GatewayError): void {
+    const { server, log, onUnavailable, isShared } = this.#settings;
+    this.#failures = 0;
+    this.#reason = undefined;
+    this.#state = "needs_sign_in";
+    this.#lastError = cause.message;
+    // One line for the server; that a principal has not signed in is no news for the operator.
+    if (isShared && cause.message !== this.#lastWarning) log.warn({ server }, cause.message);
+    else log.debug({ server }, cause.message);
+    this.#lastWarning = cause.message;
+    onUnavailable(cause);
+  }
+
   /** Reports the failure, and schedules the next attempt: after the backoff, or the `Retry-After` if that is longer. */
   #enterBackoff(cause: GatewayError, reason: RestartReason, failures: number): void {
+    if (cause.code === "sign_in_required") {
+      this.#enterNeedsSignIn(cause);
+      return;
+    }
     const { server, log, random, keepOpen, onUnavailable } = this.#settings;
     const wait = Math.max(backoff(failures, random), cause.options.retryAfterMs ?? 0);
     this.#failures = failures;

@@ -12,6 +12,8 @@ export interface UpstreamMemory {
   readonly eraCache: EraMemory;
   /** The facts of the last session, where the shared connection has none. */
   readonly sessionFacts?: ServerFacts;
+  /** True where the server has asked for credentials. */
+  readonly needsCredentials?: boolean;
 }
 
 /** The memory as JSON, which catalog and files carry unread; undefined before the first connection. */
@@ -20,6 +22,7 @@ export function writeMemory(
   facts: ServerFacts | undefined,
   { legacy, sessions }: EraMemory,
   sessionFacts: ServerFacts | undefined,
+  needsCredentials: boolean,
 ): JsonObject | undefined {
   if (era === undefined || facts === undefined) return undefined;
   return {
@@ -28,6 +31,7 @@ export function writeMemory(
     ...(legacy !== undefined && { legacy: { ...legacy } }),
     ...(sessions !== undefined && { sessions: { ...sessions } }),
     ...(sessionFacts !== undefined && { sessionFacts: { ...sessionFacts } }),
+    ...(needsCredentials && { needsCredentials }),
   };
 }
 
@@ -59,6 +63,7 @@ export function readMemory(
         sessionsSince !== undefined && { sessions: { supported, learnedAt: sessionsSince } }),
     },
     ...(sessionFacts !== undefined && { sessionFacts }),
+    ...(given.needsCredentials === true && { needsCredentials: true }),
   };
 }
 

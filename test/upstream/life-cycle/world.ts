@@ -121,6 +121,7 @@ export class World {
         state: (next) => next,
         tasks: new Tasks(createSecretKey(randomBytes(32))),
       },
+      signIn: undefined,
     });
   }
 

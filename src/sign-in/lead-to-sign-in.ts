@@ -1,0 +1,163 @@
+/**
+ * Leads the person behind a call to the sign-in that its server wants, and then makes the same call: by a question of mode
+ * `url` where the host can show one, else by an error with the address.
+ */
+import { type Call, type Handler, type Middleware, type Reply, SIGN_IN_KEY } from "../core/call.js";
+import type { Client } from "../core/client.js";
+import type { CredentialStore } from "../core/credentials.js";
+import { GatewayError, signInRequired } from "../core/errors.js";
+import { awaitWithin } from "../core/stop.js";
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { CODE } from "../wire/names.js";
+
+/** How persons are led. */
+export interface LeadToSignInSettings {
+  /** The server's key in the config. */
+  readonly server: string;
+  /** Whose credentials the calls of `client` carry, by id. */
+  readonly credentialsOf: (client: Client) => string;
+  readonly store: Pick<CredentialStore, "watch">;
+  /** The page where the person behind `client` signs in at `server`; undefined where there is none. */
+  readonly connectUrl: (server: string, client: Client) => string | undefined;
+  /** How long (ms) a call waits for the sign-in after its host has shown the page. Default: 50 s, as many hosts give up after 60. */
+  readonly waitMs?: number;
+}
+
+const WAIT_MS = 50_000;
+/** How often one call asks: a person who has closed the page may open it again. */
+const MAX_ROUNDS = 3;
+/** Only these can end in questions (2026-07-28: basic/patterns/mrtr, "Supported Requests"); no list is among them. */
+const METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
+
+/** Belongs around all that the calls of one server go through, so that no timeout of a call runs while the person signs in. */
+export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
+  return (next: Handler): Handler => {
+    const attempt = (call: Call, round: number): Promise<Reply> =>
+      next(call).catch((error: unknown) => lead(error, call, round, settings));
+    return function leadToSignIn(call) {
+      const led = call.inputResponses?.state?.signIn;
+      return led === undefined ? attempt(call, 1) : resume(call, led);
+    };
+
+    /** The host has answered the question. A call that is refused for want of a sign-in was not run. */
+    async function resume(call: Call, { id, round }: { readonly id: string; readonly round: number }) {
+      const { responses = {}, refusals } = call.inputResponses ?? {};
+      const resumed = withoutAnswer(call);
+      if (refusals?.[SIGN_IN_KEY] !== undefined) throw unaskable(call, id, settings);
+      if (stringAt(objectAt(responses, SIGN_IN_KEY), "action") !== "accept") throw declined(call, settings);
+      // `accept` means only that the page was opened (2025-11-25 and 2026-07-28: client/elicitation, "URL Mode").
+      const signedIn = watchSignIn(call.client, settings);
+      try {
+        const reply = await next(resumed).catch((error: unknown) => asRequired(error, settings));
+        if (!(reply instanceof GatewayError)) return complete(reply, call, id);
+        await awaitWithin(settings.waitMs ?? WAIT_MS, signedIn.promise, call.signal);
+      } finally {
+        signedIn.stop();
+      }
+      return attempt(resumed, round + 1).then((reply) => complete(reply, call, id));
+    }
+  };
+}
+
+/** The reply that leads the person to the page. @throws GatewayError where the host cannot show one, or `error` is another. */
+function lead(error: unknown, call: Call, round: number, settings: LeadToSignInSettings): Reply {
+  const required = asRequired(error, settings);
+  const { server, connectUrl } = settings;
+  if (!METHODS.has(call.method)) throw required;
+  const url = connectUrl(server, call.client);
+  if (url === undefined) throw required;
+  if (round > MAX_ROUNDS || !showsUrls(call.client) || isAnswered(call))
+    throw withPage(server, url, "needs a sign-in");
+  // A host without a session gets no `notifications/elicitation/complete`, which names the id.
+  const id = globalThis.crypto.randomUUID();
+  const params = {
+    mode: "url",
+    message: messageOf(server),
+    url,
+    ...(call.client.session && { elicitationId: id }),
+  };
+  return {
+    kind: "input_required",
+    requests: { [SIGN_IN_KEY]: { method: "elicitation/create", params } },
+    state: { ...call.inputResponses?.state, signIn: { id, round } },
+  };
+}
+
+const messageOf = (server: string): string =>
+  `"${server}" wants you to sign in. The call goes on when you have.`;
+
+/** Where the person may sign in later. */
+function withPage(
+  server: string,
+  url: string,
+  what: string,
+  more: { readonly rpc?: number; readonly data?: JsonObject } = {},
+) {
+  const sentence = `${server} ${what}: open ${url}, or run "cardea login ${server}"`;
+  return new GatewayError("sign_in_required", "upstream", sentence, { server, signInUrl: url, ...more });
+}
+
+function declined({ client }: Call, { server, connectUrl }: LeadToSignInSettings): GatewayError {
+  const url = connectUrl(server, client);
+  return url === undefined
+    ? signInRequired(server)
+    : withPage(server, url, "needs a sign-in, which was declined");
+}
+
+/** The host has shown no page, as it has no stream to be asked on: the error names it (2025-11-25: client/elicitation, "URL Elicitation Required Error"). */
+function unaskable(
+  { client }: Call,
+  elicitationId: string,
+  { server, connectUrl }: LeadToSignInSettings,
+): GatewayError {
+  const url = connectUrl(server, client);
+  if (url === undefined) return signInRequired(server);
+  if (!client.session) return withPage(server, url, "needs a sign-in");
+  const elicitations = [{ mode: "url", message: messageOf(server), url, elicitationId }];
+  return withPage(server, url, "needs a sign-in", {
+    rpc: CODE.urlElicitationRequired,
+    data: { elicitations },
+  });
+}
+
+/** `error` where it says that the server wants a sign-in. @throws `error` where it is another */
+function asRequired(error: unknown, { server }: LeadToSignInSettings): GatewayError {
+  if (error instanceof GatewayError && error.code === "sign_in_required" && error.options.server === server)
+    return error;
+  throw error;
+}
+
+/** Tells the host that the page can be closed. */
+function complete(reply: Reply, call: Call, elicitationId: string): Reply {
+  if (call.client.session && reply.kind !== "input_required")
+    call.notify({ method: "notifications/elicitation/complete", params: { elicitationId } });
+  return reply;
+}
+
+/** `elicitation: {}` declares forms only. */
+const showsUrls = ({ capabilities }: Client): boolean =>
+  objectAt(objectAt(capabilities, "elicitation"), "url") !== undefined;
+
+/** A round of the server's own questions, whose answers the host would not send again. */
+const isAnswered = ({ inputResponses }: Call): boolean =>
+  inputResponses !== undefined && Object.keys(inputResponses.responses).some((key) => key !== SIGN_IN_KEY);
+
+/** The call as it was before the question. */
+function withoutAnswer(call: Call): Call {
+  const { inputResponses, ...rest } = call;
+  const { signIn: _, ...state } = inputResponses?.state ?? {};
+  if (Object.keys(state).length === 0) return rest;
+  return { ...rest, inputResponses: { responses: {}, state } };
+}
+
+/** Resolves at the next sign-in with the credentials of `client`. */
+function watchSignIn(client: Client, { server, store, credentialsOf }: LeadToSignInSettings) {
+  let stop = (): void => {};
+  const promise = new Promise<void>((resolve) => {
+    const id = credentialsOf(client);
+    stop = store.watch(server, (changed) => {
+      if (changed === id) resolve();
+    });
+  });
+  return { promise, stop: () => stop() };
+}

@@ -1,0 +1,123 @@
+/** Which credentials does each connection to one server carry, and whose calls therefore need a connection of their own? */
+import type { ServerConfig } from "../../config/config.js";
+import { ANONYMOUS, type Client } from "../../core/client.js";
+import type { CredentialStore, RequestCredentials } from "../../core/credentials.js";
+import { signInRequired } from "../../core/errors.js";
+import type { ListScope } from "../../core/upstream.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { ChannelCredentials } from "../transport/request-authorization.js";
+
+/** The choice for one server. It needs none until it has refused a request without, or a principal has signed in there. */
+export class ServerCredentials {
+  readonly #server: string;
+  readonly #auth: ServerConfig["auth"];
+  readonly #store: CredentialStore;
+  readonly #onNeeded: () => void;
+  readonly #unwatch: () => void;
+  #areNeeded: boolean;
+
+  constructor(
+    { name, auth }: ServerConfig,
+    settings: {
+      readonly store: CredentialStore;
+      /** Whether an earlier process knew that they are needed. */
+      readonly areNeeded: boolean;
+      /** Called once when they turn out to be needed. */
+      readonly onNeeded: () => void;
+      /** Called with the id of credentials that have come or gone. */
+      readonly onChanged: (id: string) => void;
+    },
+  ) {
+    this.#server = name;
+    this.#auth = auth;
+    this.#store = settings.store;
+    this.#onNeeded = settings.onNeeded;
+    this.#areNeeded = auth !== undefined && (settings.areNeeded || auth.type !== "oauth");
+    this.#unwatch =
+      auth === undefined
+        ? () => {}
+        : settings.store.watch(name, (id) => {
+            this.#need();
+            settings.onChanged(id);
+          });
+  }
+
+  /** Whether the server asks for credentials, as far as is known. */
+  get areNeeded(): boolean {
+    return this.#areNeeded;
+  }
+
+  /** Whether principals have credentials of their own, so that nothing of one may reach another. */
+  get areOfPrincipals(): boolean {
+    return this.#areNeeded && this.#auth?.as === "principal";
+  }
+
+  /** The id of those of the shared connection, `shared` and `service` among them; undefined where it has none. */
+  get sharedId(): string | undefined {
+    if (this.#auth === undefined) return undefined;
+    if (this.#auth.as !== "principal") return this.#auth.as;
+    return this.#auth.hasPrincipals ? undefined : ANONYMOUS.id;
+  }
+
+  /** The id of those of `client`. */
+  idOf(client: Client): string | undefined {
+    return this.#auth?.as === "principal" ? client.principal.id : this.sharedId;
+  }
+
+  /** Whether `client` needs a connection of its own for them. */
+  separates(client: Client): boolean {
+    return this.areOfPrincipals && client.principal.id !== this.sharedId;
+  }
+
+  /** `scope` for the principal of `client` alone; that of a session or an affinity is one's own already, but not its class. */
+  scopeOf(client: Client, scope: ListScope): ListScope {
+    const { principal, affinity } = client;
+    const own = (text: string): string => writeJson(["credentials", principal.id, text]);
+    return {
+      key: scope.key === affinity ? affinity : own(scope.key),
+      capabilityClass: own(scope.capabilityClass),
+      hasOwnUpdates: true,
+    };
+  }
+
+  /** Those of the requests over one connection; undefined where the config wants no sign-in. */
+  ofChannel(id: string | undefined): ChannelCredentials | undefined {
+    if (this.#auth === undefined) return undefined;
+    const inner = id === undefined ? this.#none : this.#store.of(this.#server, id);
+    const need = (): void => this.#need();
+    const areUsed = (): boolean => this.#areNeeded;
+    return {
+      get areUsed() {
+        return areUsed();
+      },
+      get header() {
+        return inner.header;
+      },
+      obtain: (signal) => inner.obtain(signal),
+      onRejected: (rejected, signal) => {
+        need();
+        return inner.onRejected(rejected, signal);
+      },
+    };
+  }
+
+  stop(): void {
+    this.#unwatch();
+  }
+
+  #need(): void {
+    if (this.#areNeeded) return;
+    this.#areNeeded = true;
+    this.#onNeeded();
+  }
+
+  /** Of a connection that serves several principals, and may act for none of them. */
+  get #none(): RequestCredentials {
+    const refused = () => signInRequired(this.#server);
+    return {
+      header: undefined,
+      obtain: () => Promise.reject(refused()),
+      onRejected: () => Promise.resolve(refused()),
+    };
+  }
+}
