@@ -56,7 +56,7 @@ export async function startDesk({ mcpUrl, auth, server, ...options }: DeskOption
     name: "notes",
     url: mcpUrl,
     headers: {},
-    auth: { type: "oauth", as: "principal", quirks: {}, allowHosts: [], ...server },
+    auth: { type: "oauth", hasPrincipals: true, as: "principal", quirks: {}, allowHosts: [], ...server },
   };
   let serve: SignInPages | undefined;
   const http = createServer((request, response) => {
