@@ -1,6 +1,7 @@
 /** A call whose principal is not signed in at its server: the person is led to the page, and the call goes on. */
 import { describe, expect, test } from "vitest";
 import { SIGN_IN_KEY } from "../../src/core/call.js";
+import type { FakeStore } from "../support/fake-credentials.js";
 import { type GuardedServer, guardedServer } from "../support/guarded-server.js";
 import type { Json } from "../support/host/host.mjs";
 import { refusalOf, textOf } from "../support/host/host.mjs";
@@ -23,6 +24,9 @@ async function stranger(
   return { ...made, host };
 }
 
+/** Resolves when a call waits for a sign-in: until then only the connections watch the store. */
+const waiting = (store: FakeStore) => until("a waiting call", () => store.watchers("quiz") > 1);
+
 const CALL = { name: "quiz__whoami", arguments: {} };
 const paramsOf = (question: Json): Json => question.params as Json;
 
@@ -35,8 +39,8 @@ describe.each(pairs)(
       const asked: Json[] = [];
       const { response, received } = await host.converse("tools/call", CALL, (question) => {
         asked.push(question);
-        // The page is open; the person signs in a moment later.
-        setTimeout(() => store.signIn("quiz", "alice"), 20);
+        // The page is open; the person signs in while the call waits.
+        void waiting(store).then(() => store.signIn("quiz", "alice"));
         return { action: "accept" };
       });
       expect(textOf(response)).toBe("you are alice");
@@ -85,8 +89,9 @@ describe.each(pairs)(
       const server = await guardedServer({ era: serverEra, open: "lists" });
       const { host, store } = await stranger(era, server);
       const { response } = await host.converse("tools/call", CALL, () => {
-        setTimeout(() => store.signIn("quiz", "bob"), 10);
-        setTimeout(() => store.signIn("quiz", "alice"), 60);
+        void waiting(store)
+          .then(() => store.signIn("quiz", "bob"))
+          .then(() => store.signIn("quiz", "alice"));
         return { action: "accept" };
       });
       expect(textOf(response)).toBe("you are alice");
