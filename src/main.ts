@@ -52,14 +52,22 @@ const shell: CommandContext = {
     });
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
-    const [{ createPrimary }, { openProcessRegistry, handleOrphans }] = await Promise.all([
+    const [{ createPrimary }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
       import("./gateway/primary.js"),
       import("./operator/orphans.js"),
+      import("./operator/state-folder.js"),
     ]);
     const registry = openProcessRegistry(process.env, logger);
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
-    return createPrimary(config, { count, logger, version: packageVersion(), onWorkerLost });
+    const credentialsFolder = join(stateFolder(process.env), "credentials");
+    return createPrimary(config, {
+      count,
+      logger,
+      version: packageVersion(),
+      onWorkerLost,
+      credentialsFolder,
+    });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;

@@ -3,10 +3,11 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { writeJson } from "../wire/json-text.js";
+import { addLoginRoutes, isLoginPath } from "./login-actions.js";
 import { BadQuery } from "./pages.js";
 import type { AdminListenerOptions } from "./server.js";
 
@@ -67,8 +68,10 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
         challenge,
       );
     }
-    const isCall = c.req.method === "POST" && c.req.path === CALLS_PATH && settings.call !== undefined;
-    if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isCall) {
+    const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
+    const isLogin = settings.logins !== undefined && isLoginPath(c.req.path);
+    const isAction = c.req.method === "POST" && (isCall || isLogin);
+    if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
     return next();
@@ -83,13 +86,14 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     c.body(await settings.metrics.text(), 200, { "content-type": settings.metrics.contentType }),
   );
 
-  app.post(CALLS_PATH, async (c) => {
-    // Without a configured token every local process may read the pages; calling tools takes a token always.
+  /** The answer to a request that may not act; undefined for one that may. */
+  const refusedAction = (c: Context<{ Bindings: HttpBindings }>, what: string): Response | undefined => {
+    // Without a configured token every local process may read the pages; acting takes a token always.
     const authorization = c.req.header("authorization");
     if (!isOwner(authorization) && (settings.token === undefined || !isOperator(authorization))) {
       const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
       return c.json(
-        { error: "a call needs the token of listen.admin: Authorization: Bearer …" },
+        { error: `${what} needs the token of listen.admin: Authorization: Bearer …` },
         401,
         challenge,
       );
@@ -97,7 +101,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     const { origin, host = "", "sec-fetch-site": site = "none" } = c.env.incoming.headers;
     const isForeign = origin !== undefined && !isOwnOrigin(origin, host);
     if (isForeign || (site !== "none" && site !== "same-origin")) {
-      return c.json({ error: "pages of other sites may not call tools" }, 403);
+      return c.json({ error: "pages of other sites may not act here" }, 403);
     }
     if (!/^application\/json(?:\s*;|$)/i.test(c.req.header("content-type") ?? "")) {
       return c.json({ error: "the content type must be application/json" }, 415);
@@ -105,9 +109,18 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     if (!(Number(c.req.header("content-length")) <= MAX_CALL_BYTES)) {
       return c.json({ error: `the body needs a content-length of at most ${MAX_CALL_BYTES} bytes` }, 413);
     }
+    return undefined;
+  };
+  app.post(CALLS_PATH, async (c) => {
+    const refused = refusedAction(c, "a call");
+    if (refused !== undefined) return refused;
     const reply = (await settings.call?.(await c.req.text(), disconnection(c.env))) ?? "null";
     return c.body(reply, 200, { "content-type": "application/json" });
   });
+
+  if (settings.logins !== undefined) {
+    addLoginRoutes(app, settings.logins, (c) => refusedAction(c, "a sign-in"));
+  }
 
   const pages = new Map(Object.entries(settings.pages));
   app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));

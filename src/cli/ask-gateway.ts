@@ -6,6 +6,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CliList } from "../operator/cli-calls.js";
 import type { PrincipalQuery } from "../operator/explain.js";
+import type { LoginDesk } from "../operator/own-sign-ins.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
@@ -83,6 +84,34 @@ export function remoteGateway(address: Address): RemoteGateway {
     async missing() {
       const { missing } = await get("lists", [["kind", "prompts"]]);
       return missing as Awaited<ReturnType<Gateway["missing"]>>;
+    },
+  };
+}
+
+/** The sign-ins of the gateway at an admin listener. Its methods throw as those of `remoteGateway`. */
+export function remoteSignIns(address: Address): LoginDesk {
+  const post = async (path: string, body: JsonObject): Promise<unknown> =>
+    answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
+  return {
+    begin: async (server, as, { device }) =>
+      (await post(`logins/${encodeURIComponent(server)}`, { as, device })) as Awaited<
+        ReturnType<LoginDesk["begin"]>
+      >,
+    async state(login) {
+      const state = (await post("sign-ins/state", { login })) as { readonly state: string };
+      return state.state === "unknown" ? undefined : (state as Awaited<ReturnType<LoginDesk["state"]>>);
+    },
+    async finish(login, url) {
+      await post("sign-ins/finish", { login, url });
+    },
+    signOut: async (server, as) =>
+      (await post(`logins/${encodeURIComponent(server)}/${encodeURIComponent(as)}/sign-out`, {})) as Awaited<
+        ReturnType<LoginDesk["signOut"]>
+      >,
+    async logins() {
+      const { status, text } = await send(address, "/api/v1/logins", {});
+      const rows: unknown = status === 200 ? parseJson(text) : answerOf({ status, text }, address);
+      return rows as Awaited<ReturnType<LoginDesk["logins"]>>;
     },
   };
 }

@@ -61,6 +61,13 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "cardea vault rotate                            # a new key, in the state directory",
     "cardea vault rotate --config cardea.jsonc      # its credentials.key has the new key before the old one",
   ],
+  login: [
+    "cardea login linear",
+    "cardea login linear --as alice --no-browser",
+    "cardea login github --device",
+  ],
+  logout: ["cardea logout linear", "cardea logout linear --as alice"],
+  logins: ["cardea logins", "cardea logins --json"],
   import: [
     "cardea import ~/.claude.json > cardea.jsonc",
     "cardea import .vscode/mcp.json",

@@ -15,6 +15,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
   cardea call   NAME [k=v k:=JSON ...]    call a tool
   cardea explain NAME [k=v ...] [--as ID] who may call, and why
+  cardea login SERVER [--as ID] [--no-browser] [--device]    cardea logout | logins
   cardea tokens [--as ID]  what tools cost a model, and how to spend less
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts

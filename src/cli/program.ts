@@ -23,6 +23,7 @@ import {
 import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
 import type { ListFlags } from "./list.js";
+import type { LoginFlags } from "./login.js";
 import { addSetupCommands } from "./setup-commands.js";
 
 /** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
@@ -210,6 +211,38 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .argument("[arguments...]", ARGUMENTS)
     .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
       finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
+    );
+
+  withAskFlags(withConfigFlag(stateful("login")))
+    .description(
+      "Sign in to a server: prints the address of the sign-in, opens a browser where there is one, and takes the address that a browser elsewhere ended at on standard input.",
+    )
+    .argument("<server>", "the server's name")
+    .option(
+      "--as <id>",
+      "whose sign-in it is (CARDEA_AS); default: anonymous where the gateway authenticates no hosts",
+    )
+    .option("--no-browser", "open no browser")
+    .option("--device", "sign in with a code on another device, where the server's issuer offers it")
+    .action((server: string, flags: LoginFlags & ConfigFlags & AskFlags) =>
+      finish(import("./login.js").then(({ login }) => login(server, flags, shell))),
+    );
+
+  withAskFlags(withConfigFlag(stateful("logout")))
+    .description("Sign out of a server: revokes its tokens where that is possible, and forgets them.")
+    .argument("<server>", "the server's name")
+    .option(
+      "--as <id>",
+      "whose sign-in it is (CARDEA_AS); default: anonymous where the gateway authenticates no hosts",
+    )
+    .action((server: string, flags: { readonly as?: string } & ConfigFlags & AskFlags) =>
+      finish(import("./logins.js").then(({ logout }) => logout(server, flags, shell))),
+    );
+
+  withJsonFlag(withAskFlags(withConfigFlag(stateful("logins"))))
+    .description("Show who is signed in where, with which permissions, and until when. Never a token.")
+    .action((flags: JsonFlag & ConfigFlags & AskFlags) =>
+      finish(import("./logins.js").then(({ logins }) => logins(flags, shell))),
     );
 
   program

@@ -14,7 +14,12 @@ import { ConnectionTimeouts, connectionLimit } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
 import type { WorkerForwarder } from "./forward-to-worker.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
-import { type AuthorizationServerRoutes, httpRoutes, type SseEdge } from "./http-routes.js";
+import {
+  type AuthorizationServerRoutes,
+  httpRoutes,
+  type SignInRoutes,
+  type SseEdge,
+} from "./http-routes.js";
 
 /** What the listener serves, and its limits. */
 export interface HttpListenerOptions {
@@ -30,6 +35,8 @@ export interface HttpListenerOptions {
   readonly authentication?: Authentication;
   /** Serves hosts that sign their person in. Default: there are no such paths. */
   readonly authorizationServer?: AuthorizationServerRoutes;
+  /** The pages where persons sign in to servers. Default: there are none. */
+  readonly signIns?: SignInRoutes;
   readonly logger?: Logger;
   readonly timeouts?: Partial<HttpTimeouts>;
   /** The most connections at once; further ones are dropped. Default: what the descriptors of the process allow. */

@@ -37,8 +37,21 @@ interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "
   readonly authentication: Authentication;
   /** Serves hosts that sign their person in. Default: there are no such paths. */
   readonly authorizationServer?: AuthorizationServerRoutes;
+  /** The pages where persons sign in to servers. Default: there are none. */
+  readonly signIns?: SignInRoutes;
   readonly rebindingProtection: RebindingProtection;
   readonly logger: Logger;
+}
+
+/** The pages where persons sign in to servers. */
+export interface SignInRoutes {
+  /** Answers a request whose head was checked; undefined where no credentials are kept. */
+  serve(
+    page: "connect" | "callback" | "client",
+    request: IncomingMessage,
+    response: ServerResponse,
+    ticket: string,
+  ): Promise<void> | undefined;
 }
 
 /** The gateway as authorization server, where the config in effect makes it one. */
@@ -84,6 +97,13 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       { path: SERVER_METADATA_PATH, handle: metadataOfServer },
       { path: `${SERVER_METADATA_PATH}/*`, handle: metadataOfServer },
       ...ENDPOINTS.map((endpoint) => ({ path: ENDPOINT_PATHS[endpoint], handle: signingIn(endpoint) })),
+    );
+  }
+  if (settings.signIns !== undefined) {
+    routes.push(
+      { path: "/oauth/connect/:name", handle: signInPage("connect") },
+      { path: "/oauth/callback", handle: signInPage("callback") },
+      { path: "/oauth/client.json", handle: signInPage("client") },
     );
   }
   if (sse !== undefined) {
@@ -134,6 +154,15 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       else if (handlePreflight(request, response)) return;
       const served = authorizationServer?.serve(endpoint, request, response);
       return served ?? authenticated(notFound)(request, response, name);
+    };
+  }
+
+  /** A browser opens these, and has no credentials for this gateway. */
+  function signInPage(page: Parameters<SignInRoutes["serve"]>[0]): RouteHandler {
+    return (request, response, ticket) => {
+      checkPageRequestHead(request, rebindingProtection);
+      const served = settings.signIns?.serve(page, request, response, ticket);
+      return served ?? authenticated(notFound)(request, response, ticket);
     };
   }
 

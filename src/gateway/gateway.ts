@@ -30,6 +30,7 @@ import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
 import { LiveAuthorizationServer } from "./live-authorization-server.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
+import { LiveSignIns } from "./live-sign-ins.js";
 import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
@@ -100,7 +101,14 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   });
   const authentication = new LiveAuthentication(config.auth, telemetry, status, authorizationServer);
   const pipeline = () => liveConfig.pipeline;
-  const pages = createStatusPages({
+  const signIns = new LiveSignIns({
+    config: () => liveConfig.pipeline.config,
+    folder: options.credentialsFolder,
+    url: () => status.url,
+    logger,
+    counter: metrics,
+  });
+  const statusPages = createStatusPages({
     pipeline,
     pendingQuestions,
     legacy: edges.legacy,
@@ -109,18 +117,33 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     calls: metrics.calls,
     version: options.version,
   });
+  const pages = { ...statusPages, logins: () => signIns.logins() };
   const call = (body: string, signal: AbortSignal): Promise<string> =>
     answerCallRequest(pipeline, callIds.next(), body, signal);
   const { ownerToken } = options;
   const listeners = createListeners(config.listen, {
-    ...{ parts, edges, authentication, authorizationServer, status, overload, pages, ownerToken, call },
+    ...{
+      parts,
+      edges,
+      authentication,
+      authorizationServer,
+      signIns,
+      status,
+      overload,
+      pages,
+      ownerToken,
+      call,
+    },
   });
   const lifecycle = new Lifecycle({ edges, listeners, liveConfig, status, overload, logger });
 
   return {
     failed: requiredServers(liveConfig.pipeline.servers),
     start: async () => ({ ...(await lifecycle.start()), starting: status.starting }),
-    stop: ({ immediate = false } = {}) => lifecycle.stop(immediate),
+    stop({ immediate = false } = {}) {
+      signIns.close();
+      return lifecycle.stop(immediate);
+    },
     async stdio(input, output, as) {
       const { auth } = liveConfig.pipeline.config;
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));

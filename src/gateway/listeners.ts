@@ -14,6 +14,7 @@ import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
+import type { LiveSignIns } from "./live-sign-ins.js";
 import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
 import type { GatewayParts } from "./parts.js";
 import type { GatewayStatus } from "./status.js";
@@ -29,6 +30,7 @@ interface ListenersOptions {
   readonly edges: Edges;
   readonly authentication: Authentication;
   readonly authorizationServer: AuthorizationServerRoutes;
+  readonly signIns: LiveSignIns;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly pages: AdminPages;
@@ -42,7 +44,7 @@ export function createListeners(
   { http: listen, admin }: Config["listen"],
   options: ListenersOptions,
 ): Listeners {
-  const { parts, edges, authentication, authorizationServer, status, overload } = options;
+  const { parts, edges, authentication, authorizationServer, signIns, status, overload } = options;
   const { pages, ownerToken, call } = options;
   const { logger, metrics, redact } = parts.telemetry;
   const { worker } = parts.identity;
@@ -51,7 +53,7 @@ export function createListeners(
   const readiness = () => status.probe();
   return {
     http: createHttpListener({
-      ...{ listen, gateway, modern, legacy, authentication, authorizationServer, readiness, logger },
+      ...{ listen, gateway, modern, legacy, authentication, authorizationServer, signIns, readiness, logger },
       ...{ pressure, onShed, bodyBudgetBytes },
       ...(listen.legacySse && { sse }),
       ...(worker !== undefined && {
@@ -68,7 +70,7 @@ export function createListeners(
       allowedHosts: listen.allowedHosts,
       ...{ logger, redact, metrics, readiness, pages },
       // The primary process knows no tools, and only it reads the pages of a worker.
-      ...(worker === undefined && { call }),
+      ...(worker === undefined && { call, logins: signIns }),
       ...(ownerToken !== undefined && { ownerToken }),
     }),
   };

@@ -17,6 +17,7 @@ import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
 import { WORKER_ENV } from "../workers/worker.js";
 import { WorkerPool } from "../workers/worker-pool.js";
 import type { Gateway } from "./gateway.js";
+import { LiveSignIns } from "./live-sign-ins.js";
 
 /** What the process gives to its primary. */
 export interface PrimaryOptions {
@@ -25,6 +26,8 @@ export interface PrimaryOptions {
   readonly version: string;
   /** Handles the orphaned server processes of a worker that was killed. */
   readonly onWorkerLost: () => Promise<void>;
+  /** The folder of the vault, which all workers share. Default: there are no sign-ins. */
+  readonly credentialsFolder?: string;
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
@@ -36,7 +39,7 @@ export interface Primary extends Pick<Gateway, "start" | "stop" | "failed"> {
 /** The primary, with no worker started yet. @throws Error where this process is itself a worker. */
 export function createPrimary(
   config: Config,
-  { count, logger, version, onWorkerLost }: PrimaryOptions,
+  { count, logger, version, onWorkerLost, credentialsFolder }: PrimaryOptions,
 ): Primary {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
@@ -62,6 +65,15 @@ export function createPrimary(
       ),
   });
   let draining = false;
+  let workersUrl: string | undefined;
+  // The workers take the callbacks of what is begun here, and count how it ends.
+  const signIns = new LiveSignIns({
+    config: () => config,
+    folder: credentialsFolder,
+    url: () => workersUrl,
+    logger,
+    counter: { signedIn: () => {} },
+  });
   const overview = createMergedAdminPages({
     identity,
     workers: () => workers.status(),
@@ -76,7 +88,8 @@ export function createPrimary(
     logger,
     metrics: { contentType: "text/plain; version=0.0.4; charset=utf-8", text: () => overview.metrics() },
     readiness: () => overview.readiness(),
-    pages: overview.pages,
+    pages: { ...overview.pages, logins: () => signIns.logins() },
+    logins: signIns,
   });
 
   return {
@@ -84,11 +97,13 @@ export function createPrimary(
     async start() {
       const { url: adminUrl } = await admin.start();
       const url = await workers.start();
+      workersUrl = url;
       const { starting = [] } = await overview.readiness();
       return { url, adminUrl, starting };
     },
     async stop({ immediate = false } = {}) {
       draining = true;
+      signIns.close();
       await workers.stop(immediate);
       await admin.stop();
       await rm(folder, { recursive: true, force: true });

@@ -79,6 +79,11 @@ export class Metrics {
     "Requests that failed authentication, by reason.",
     ["reason"],
   );
+  readonly #signIns = this.#counter(
+    "cardea_sign_ins_total",
+    "Sign-ins of persons to servers, by what became of them.",
+    ["server", "outcome"],
+  );
   readonly #retries = this.#counter(
     "cardea_retries_total",
     "Calls retried because their server could not be reached.",
@@ -143,6 +148,11 @@ export class Metrics {
 
   eventLoopStalled(): void {
     this.#stalls.inc(1);
+  }
+
+  /** `server` is `none` for a callback that belongs to no sign-in. */
+  signedIn(server: string, outcome: "started" | "finished" | "refused" | "stepped_up" | "signed_out"): void {
+    this.#signIns.inc({ server, outcome }, 1);
   }
 
   /** `server` is `none` where the limit is not per server. */

@@ -60,6 +60,96 @@ async function page(name) {
   return response.json();
 }
 
+/** Does something; `body` is JSON. @returns what the gateway answers */
+async function act(path, body) {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`/api/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  if (response.status === 401 && token) throw new TokenNeeded();
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error ?? `/api/v1/${path} answered ${response.status}`);
+  return answer;
+}
+
+/** A button that does something about signing in, and says on the page what went wrong. */
+function actionButton(words, title, work) {
+  const button = element("button", { title }, words);
+  button.type = "button";
+  button.addEventListener("click", () => {
+    button.disabled = true;
+    work()
+      .then(() => at("sign-in-trouble").replaceChildren())
+      .catch((error) => {
+        if (error instanceof TokenNeeded) drawDoor(true);
+        else at("sign-in-trouble").replaceChildren(error.message);
+      })
+      .finally(() => {
+        button.disabled = false;
+      });
+  });
+  return button;
+}
+
+/** The page of a sign-in opens in a tab of its own, which must be opened before anything is waited for. */
+function signIn(server, as) {
+  const tab = window.open("about:blank", "_blank");
+  return act(`logins/${encodeURIComponent(server)}`, { as }).then(
+    ({ url }) => {
+      if (!tab || !/^https?:/.test(url)) throw new Error("the browser opened no tab for the sign-in");
+      tab.opener = null;
+      tab.location = url;
+    },
+    (error) => {
+      tab?.close();
+      throw error;
+    },
+  );
+}
+
+function drawLogins(servers, logins) {
+  const signedIn = new Set(logins.map(({ server }) => server));
+  const wanting = servers
+    .filter(({ name, state }) => state === "needs_sign_in" && !signedIn.has(name))
+    .map(({ name }) => ({ server: name, principal: "anonymous", state: "needs_sign_in", scopes: [] }));
+  const rows = [...wanting, ...logins].map(
+    ({ server, principal, state, issuer, scopes, expiresAt, isRenewed }) => {
+      const isIn = state === "signed_in";
+      const id = encodeURIComponent(principal);
+      const badge = element(
+        "span",
+        { className: `badge ${isIn ? "good" : "warn"}` },
+        isIn ? "signed in" : "needs sign-in",
+      );
+      const until = isRenewed ? "renews itself" : expiresAt ? new Date(expiresAt).toLocaleString() : "–";
+      const name = element("th", {}, server);
+      name.scope = "row";
+      return element(
+        "tr",
+        {},
+        name,
+        text(principal),
+        element("td", {}, badge),
+        text(issuer ?? "–"),
+        text(scopes.join(" ") || "–"),
+        text(isIn ? until : "–"),
+        element(
+          "td",
+          {},
+          isIn
+            ? actionButton("Sign out", `End the sign-in of ${principal} at ${server}`, () =>
+                act(`logins/${encodeURIComponent(server)}/${id}/sign-out`, {}),
+              )
+            : actionButton("Sign in", `Sign in to ${server} for ${principal}`, () =>
+                signIn(server, principal),
+              ),
+        ),
+      );
+    },
+  );
+  at("sign-ins").hidden = rows.length === 0;
+  draw("logins", ...rows);
+}
+
 /** Draws a part of the page anew, unless text in it is selected: a redraw would drop the selection. */
 function draw(id, ...children) {
   const selection = document.getSelection?.();
@@ -248,13 +338,14 @@ function drawCatalog() {
 
 async function refresh() {
   try {
-    const [status, servers, catalog, sessions, questions, decisions] = await Promise.all(
-      ["status", "servers", "catalog", "sessions", "questions", "decisions"].map(page),
+    const [status, servers, catalog, sessions, questions, decisions, logins] = await Promise.all(
+      ["status", "servers", "catalog", "sessions", "questions", "decisions", "logins"].map(page),
     );
     latest = catalog;
     drawHealth(status, servers);
     drawNumbers(servers, catalog, sessions);
     drawServers(servers, catalog);
+    drawLogins(servers, logins);
     drawSessions(sessions);
     drawQuestions(questions);
     drawDecisions(decisions);

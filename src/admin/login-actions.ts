@@ -1,0 +1,80 @@
+/** What operators do about signing in, over the admin listener: begin, finish, look, sign out. */
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, Hono } from "hono";
+import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+import { BadQuery } from "./pages.js";
+
+/** The sign-ins of the gateway. Results are data for JSON, without any token. @throws GatewayError, whose message is for the operator */
+export interface LoginActions {
+  /** Begins one at `server` for the principal `as`. */
+  begin(server: string, as: string, options: { readonly device: boolean }): Promise<unknown>;
+  /** What has become of one; undefined where it is not known any more. */
+  state(login: string): Promise<unknown>;
+  /** Finishes one with the URL at which a browser ended. */
+  finish(login: string, url: string): Promise<unknown>;
+  signOut(server: string, as: string): Promise<unknown>;
+}
+
+type App = Hono<{ Bindings: HttpBindings }>;
+type Request = Context<{ Bindings: HttpBindings }>;
+
+/** Whether a POST to this path is one of these actions. */
+export const isLoginPath = (path: string): boolean =>
+  path.startsWith("/api/v1/logins/") || path.startsWith("/api/v1/sign-ins/");
+
+/**
+ * Adds the routes. The id of a login is a secret, so it stands in bodies and in no path.
+ *
+ * @param refused the answer to a request that may not act; undefined for one that may
+ */
+export function addLoginRoutes(
+  app: App,
+  actions: LoginActions,
+  refused: (c: Request) => Response | undefined,
+): void {
+  const acting = (act: (c: Request, body: JsonObject) => Promise<unknown>) => async (c: Request) => {
+    const refusal = refused(c);
+    if (refusal !== undefined) return refusal;
+    return c.json(((await act(c, bodyOf(await c.req.text()))) ?? { state: "unknown" }) as object);
+  };
+  app.post(
+    "/api/v1/logins/:server",
+    acting((c, body) =>
+      actions.begin(c.req.param("server") ?? "", stringAt(body, "as") ?? ANONYMOUS, {
+        device: body.device === true,
+      }),
+    ),
+  );
+  app.post(
+    "/api/v1/logins/:server/:id/sign-out",
+    acting((c) => actions.signOut(c.req.param("server") ?? "", c.req.param("id") ?? "")),
+  );
+  app.post(
+    "/api/v1/sign-ins/state",
+    acting((_, body) => actions.state(textAt(body, "login"))),
+  );
+  app.post(
+    "/api/v1/sign-ins/finish",
+    acting((_, body) => actions.finish(textAt(body, "login"), textAt(body, "url"))),
+  );
+}
+
+const ANONYMOUS = "anonymous";
+
+function bodyOf(text: string): JsonObject {
+  let body: unknown;
+  try {
+    body = text.trim() === "" ? {} : parseJson(text);
+  } catch {
+    throw new BadQuery("the body is not JSON");
+  }
+  if (!isObject(body)) throw new BadQuery("the body must be a JSON object");
+  return body;
+}
+
+function textAt(body: JsonObject, name: string): string {
+  const text = stringAt(body, name);
+  if (text === undefined) throw new BadQuery(`the body needs "${name}"`);
+  return text;
+}

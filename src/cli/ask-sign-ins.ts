@@ -1,0 +1,57 @@
+/** Which sign-ins does a command work with? Those of a gateway that can be asked, else those of the vault on this machine. */
+import type { Config } from "../config/config.js";
+import { GatewayError } from "../core/errors.js";
+import { type LoginDesk, openOwnSignIns } from "../operator/own-sign-ins.js";
+import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
+import { type AskableGateway, remoteGateway, remoteSignIns } from "./ask-gateway.js";
+import type { CommandContext, Log } from "./command-context.js";
+import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
+import { openConfig } from "./open-config.js";
+
+/** The sign-ins, and what belongs to them. */
+export interface OpenedDesk {
+  readonly desk: LoginDesk;
+  /** Absent where only the gateway's URL is known. */
+  readonly config?: Config;
+  /** A running gateway that can be asked what it lists. */
+  readonly gateway?: AskableGateway;
+  close(): Promise<void>;
+}
+
+/** Undefined where there is no good config; the log has the reasons. @throws UsageError */
+export async function openDesk(
+  flags: ConfigFlags & AskFlags,
+  shell: CommandContext,
+  log: Log,
+): Promise<OpenedDesk | undefined> {
+  const { url, token, fresh } = askOptions(flags, shell.env);
+  log.addSecrets(token === undefined ? [] : [token]);
+  if (url !== undefined) {
+    const adminUrl = url.replace(/\/+$/, "");
+    const known = (await runningGateways(shell.env)).find((each) => each.adminUrl === adminUrl);
+    const address = { adminUrl, token: token ?? known?.token };
+    return { desk: remoteSignIns(address), gateway: remoteGateway(address), close: async () => {} };
+  }
+  const opened = await openConfig(shell, log, flags.config);
+  if (opened === undefined) return undefined;
+  const { config } = opened.loaded;
+  const running =
+    config.file === undefined || fresh ? undefined : await gatewayOfConfig(shell.env, config.file);
+  const address =
+    running?.adminUrl === undefined
+      ? undefined
+      : { adminUrl: running.adminUrl, token: running.token ?? token };
+  // Several workers as one gateway take actions with the token of listen.admin only; they share the vault with this command.
+  if (address?.token !== undefined) {
+    log.info({ pid: running?.pid }, `asking the gateway that runs with this config (pid ${running?.pid})`);
+    return { desk: remoteSignIns(address), gateway: remoteGateway(address), config, close: async () => {} };
+  }
+  const desk = openOwnSignIns({ config, env: shell.env, gatewayUrl: running?.url, logger: log });
+  const gateway = address === undefined ? {} : { gateway: remoteGateway(address) };
+  return { desk, config, ...gateway, close: () => desk.close() };
+}
+
+/** Whether a failure may pass by itself. */
+export const isTemporary = (error: unknown): boolean =>
+  (error instanceof GatewayError && error.code === "upstream_unavailable") ||
+  (error instanceof Error && "isTemporary" in error && error.isTemporary === true);

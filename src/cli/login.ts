@@ -1,0 +1,164 @@
+/** `cardea login`: signs a person in to a server, with the browser of this machine or of any other. */
+import { createInterface } from "node:readline";
+import type { Config } from "../config/config.js";
+import { ANONYMOUS } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
+import { browserOpener, openBrowser } from "../operator/open-browser.js";
+import type { BegunLogin, LoginState } from "../operator/own-sign-ins.js";
+import { isTemporary, type OpenedDesk, openDesk } from "./ask-sign-ins.js";
+import { type CommandContext, type Log, write } from "./command-context.js";
+import { EXIT, UsageError } from "./exit.js";
+import type { AskFlags, ConfigFlags } from "./flags.js";
+
+/** The flags of `login` beside those of all commands. */
+export interface LoginFlags {
+  readonly as?: string;
+  /** False after `--no-browser`. */
+  readonly browser?: boolean;
+  readonly device?: boolean;
+}
+
+/** A sign-in is looked at this often, and given up after this time (ms). */
+const POLL_MS = 300;
+const LIMIT_MS = 600_000;
+
+/** Signs in. @returns the exit code */
+export async function login(
+  server: string,
+  flags: LoginFlags & ConfigFlags & AskFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const log = await shell.openLog();
+  const opened = await openDesk(flags, shell, log);
+  if (opened === undefined) return EXIT.config;
+  const interrupted = shell.signals.next().then(() => EXIT.failed);
+  try {
+    const as = principalOf(flags, shell, opened.config);
+    return await Promise.race([signIn(server, as, flags, { shell, log, opened }), interrupted]);
+  } catch (error) {
+    return failed(error, log);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** The exit code for what a person can do something about. @throws anything else */
+export function failed(error: unknown, log: Log): number {
+  const isKnown = error instanceof GatewayError || (error instanceof Error && error.name === "LoginRefused");
+  if (!isKnown) throw error;
+  log.error({}, error.message);
+  return isTemporary(error) ? EXIT.unavailable : EXIT.failed;
+}
+
+/**
+ * Whose sign-in it is. @throws UsageError where the gateway knows principals and none is named
+ */
+export function principalOf(
+  { as }: { readonly as?: string },
+  { env }: Pick<CommandContext, "env">,
+  config: Config | undefined,
+): string {
+  const named = as ?? (env.CARDEA_AS || undefined);
+  if (named !== undefined) return named;
+  const ids = [...new Set((config?.auth?.keys ?? []).map(({ id }) => id))];
+  if (config?.auth === undefined) return ANONYMOUS.id;
+  const who = ids.length > 0 ? ` (of auth.keys: ${ids.join(", ")})` : "";
+  throw new UsageError(
+    `this gateway tells its principals apart: say whose sign-in it is with --as ID${who}; hosts over stdio are ${ANONYMOUS.id}`,
+  );
+}
+
+interface Around {
+  readonly shell: CommandContext;
+  readonly log: Log;
+  readonly opened: OpenedDesk;
+}
+
+async function signIn(
+  server: string,
+  as: string,
+  { browser = true, device = false }: LoginFlags,
+  { shell, log, opened }: Around,
+): Promise<number> {
+  const { desk } = opened;
+  const begun = await desk.begin(server, as, { device });
+  const { issuer, principal, scopes, userCode } = begun;
+  const permissions = scopes.length > 0 ? ` with ${scopes.join(" ")}` : "";
+  log.info({ server, issuer, principal }, `signing ${principal} in to ${server} at ${issuer}${permissions}`);
+  await write(shell.stdout, `${begun.url}\n`);
+  if (userCode !== undefined)
+    await write(shell.stderr, `Open the address above anywhere; the code is ${userCode}\n`);
+  const opener = browser && !device ? browserOpener(shell.env, process.platform) : undefined;
+  const isOpen = opener !== undefined && (await openBrowser(begun.url, opener));
+  const advice = isOpen
+    ? "Your browser shows the sign-in. Waiting until it is finished …"
+    : device
+      ? "Waiting until the code was entered …"
+      : `Open the address above in a browser. On another machine it ends at an address that begins with ${begun.redirectUri} and cannot be shown: paste that here.`;
+  await write(shell.stderr, `${advice}\n`);
+  const state = await untilEnded(begun, device, { shell, log, opened });
+  if (state?.state !== "done") {
+    const reason =
+      state?.state === "failed" ? state.reason : "it took longer than ten minutes; sign in again";
+    log.error({ server }, `not signed in to ${server}: ${reason}`);
+    return EXIT.failed;
+  }
+  const granted = state.scopes.length > 0 ? ` (${state.scopes.join(" ")})` : "";
+  log.info({ server, principal }, `${principal} is signed in to ${server}${granted}`);
+  await write(shell.stdout, `${await whatItCanDo(server, as, opened, shell, log)}\n`);
+  return EXIT.done;
+}
+
+async function untilEnded(
+  { login: id }: BegunLogin,
+  device: boolean,
+  { shell, log, opened: { desk } }: Around,
+): Promise<LoginState | undefined> {
+  const lines = device ? undefined : createInterface({ input: shell.stdin, terminal: false });
+  lines?.on("line", (line) => {
+    const url = line.trim();
+    if (url === "") return;
+    desk.finish(id, url).catch((error: unknown) => {
+      log.error({}, error instanceof Error ? error.message : String(error));
+    });
+  });
+  try {
+    for (let waited = 0; waited < LIMIT_MS; waited += POLL_MS) {
+      const state = await desk.state(id);
+      if (state?.state !== "waiting" && state?.state !== "pairing") return state;
+      await shell.wait(POLL_MS);
+    }
+    return undefined;
+  } finally {
+    lines?.close();
+    shell.stdin.pause();
+  }
+}
+
+/** How many tools the server lists now, from the running gateway or one of the command's own. */
+async function whatItCanDo(
+  server: string,
+  as: string,
+  { gateway, config }: OpenedDesk,
+  shell: CommandContext,
+  log: Log,
+): Promise<string> {
+  const query = as === ANONYMOUS.id ? { all: true } : { as: { as, scopes: [] }, all: true };
+  const own =
+    gateway !== undefined || config === undefined
+      ? undefined
+      : await shell.createGateway(
+          { ...config, servers: config.servers.filter(({ name }) => name === server) },
+          await shell.openLog({ quiet: true }),
+        );
+  try {
+    const tools = await (gateway ?? own)?.lists("tools", query);
+    const count = (tools ?? []).filter((entry) => entry.server === server).length;
+    return `${server}: ${count === 1 ? "1 tool" : `${count} tools`}`;
+  } catch (error) {
+    log.debug({ error }, "the tools could not be counted");
+    return `${server}: signed in`;
+  } finally {
+    await own?.stop({ immediate: true });
+  }
+}

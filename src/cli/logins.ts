@@ -1,0 +1,82 @@
+/** `cardea logins` and `cardea logout`: who is signed in where, and the end of a sign-in. */
+import type { LoginRow } from "../operator/own-sign-ins.js";
+import { openDesk } from "./ask-sign-ins.js";
+import { type CommandContext, write } from "./command-context.js";
+import { EXIT } from "./exit.js";
+import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { failed, principalOf } from "./login.js";
+
+/** Prints the sign-ins, never a token. @returns the exit code */
+export async function logins(
+  flags: JsonFlag & ConfigFlags & AskFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  const log = await shell.openLog();
+  const opened = await openDesk(flags, shell, log);
+  if (opened === undefined) return EXIT.config;
+  try {
+    const rows = await opened.desk.logins();
+    await write(shell.stdout, json ? `${JSON.stringify(rows, undefined, 2)}\n` : rows.map(lineOf).join(""));
+    if (rows.length === 0 && !json)
+      await write(shell.stderr, "Nobody is signed in; cardea login SERVER does that.\n");
+    return EXIT.done;
+  } catch (error) {
+    return failed(error, log);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Revokes and forgets. @returns the exit code */
+export async function logout(
+  server: string,
+  flags: { readonly as?: string } & ConfigFlags & AskFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const log = await shell.openLog();
+  const opened = await openDesk(flags, shell, log);
+  if (opened === undefined) return EXIT.config;
+  try {
+    const as = principalOf(flags, shell, opened.config);
+    const { wasSignedIn, isRevoked, reason } = await opened.desk.signOut(server, as);
+    if (!wasSignedIn) log.warn({ server, principal: as }, `${as} was not signed in to ${server}`);
+    else {
+      const how = isRevoked ? "its tokens are revoked" : `its tokens are forgotten, not revoked: ${reason}`;
+      log.info({ server, principal: as }, `${as} is signed out of ${server}; ${how}`);
+    }
+    return EXIT.done;
+  } catch (error) {
+    return failed(error, log);
+  } finally {
+    await opened.close();
+  }
+}
+
+const HOW_REGISTERED = {
+  config: "auth.clientId",
+  metadata_document: "client document",
+  dynamic: "registered",
+};
+
+function lineOf({
+  server,
+  principal,
+  state,
+  issuer,
+  scopes,
+  client,
+  expiresAt,
+  isRenewed,
+}: LoginRow): string {
+  const until =
+    state === "needs_sign_in"
+      ? "needs a sign-in"
+      : isRenewed
+        ? "renews itself"
+        : expiresAt === undefined
+          ? "until it is refused"
+          : `until ${expiresAt}`;
+  const granted = scopes.length > 0 ? scopes.join(" ") : "-";
+  return `${[server, principal, until, issuer, granted, HOW_REGISTERED[client]].join("\t")}\n`;
+}

@@ -1,0 +1,122 @@
+/** The sign-ins of a running gateway: loaded with the first page, command or call that needs them. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { LoginActions } from "../admin/login-actions.js";
+import type { Config } from "../config/config.js";
+import { GatewayError } from "../core/errors.js";
+import { inBackground, type Logger } from "../core/logger.js";
+import type { SignInRoutes } from "../downstream/http-routes.js";
+import type { OpenedSignIns } from "../sign-in/open-sign-ins.js";
+import type { SignInCounter } from "../sign-in/sign-in-events.js";
+import type { SignInPage } from "../sign-in/sign-in-pages.js";
+
+interface LiveSignInsOptions {
+  /** The config in effect. */
+  readonly config: () => Config;
+  /** The folder of the vault; without one there are no sign-ins. */
+  readonly folder: string | undefined;
+  /** The URL of the MCP endpoint; undefined until the gateway listens. */
+  readonly url: () => string | undefined;
+  readonly logger: Logger;
+  readonly counter: SignInCounter;
+}
+
+/** The sign-ins by the config in effect. */
+export class LiveSignIns implements SignInRoutes, LoginActions {
+  readonly #options: LiveSignInsOptions;
+  #opened: Promise<OpenedSignIns> | undefined;
+
+  constructor(options: LiveSignInsOptions) {
+    this.#options = options;
+  }
+
+  serve(
+    page: SignInPage,
+    request: IncomingMessage,
+    response: ServerResponse,
+    ticket: string,
+  ): Promise<void> | undefined {
+    if (this.#options.folder === undefined) return undefined;
+    return this.#open().then(({ pages }) => pages.serve(page, request, response, ticket));
+  }
+
+  /** The page where `principal` signs in at `server`; undefined where no browser can reach this gateway. @throws GatewayError */
+  async connectUrl(server: string, principal: string, reason?: ConnectReason): Promise<string | undefined> {
+    if (this.#options.folder === undefined || this.#options.url() === undefined) return undefined;
+    return this.#with(({ signIns }) => signIns.connectUrl(server, principal, reason));
+  }
+
+  logins(): Promise<unknown> {
+    if (this.#options.folder === undefined) return Promise.resolve([]);
+    return this.#with(({ signIns }) => signIns.logins());
+  }
+
+  begin(server: string, as: string, options: { readonly device: boolean }): Promise<unknown> {
+    return this.#with(({ signIns }) => signIns.begin(server, as, options));
+  }
+
+  state(login: string): Promise<unknown> {
+    return this.#with(({ signIns }) => signIns.state(login));
+  }
+
+  finish(login: string, url: string): Promise<unknown> {
+    return this.#with(({ signIns }) => signIns.pasted(login, url));
+  }
+
+  signOut(server: string, as: string): Promise<unknown> {
+    return this.#with(({ signIns }) => signIns.signOut(server, as));
+  }
+
+  /** Ends device sign-ins. */
+  close(): void {
+    const closing = this.#opened?.then(({ signIns }) => signIns.close());
+    if (closing !== undefined) inBackground(closing, this.#options.logger, "closing the sign-ins");
+  }
+
+  /** @throws GatewayError for what a person can do something about */
+  async #with<T>(use: (opened: OpenedSignIns) => Promise<T>): Promise<T> {
+    try {
+      return await use(await this.#open());
+    } catch (error) {
+      const { asRefusal } = await import("../sign-in/sign-in-refusal.js");
+      const refusal = asRefusal(error);
+      if (refusal === undefined) throw error;
+      const { status, message } = refusal;
+      const code = status >= 500 ? "upstream_unavailable" : status === 403 ? "forbidden" : "bad_request";
+      throw new GatewayError(code, "gateway", message, { cause: error });
+    }
+  }
+
+  #open(): Promise<OpenedSignIns> {
+    if (this.#opened !== undefined) return this.#opened;
+    const opened = this.#load();
+    this.#opened = opened;
+    // The next use tries again.
+    opened.catch(() => {
+      if (this.#opened === opened) this.#opened = undefined;
+    });
+    return opened;
+  }
+
+  async #load(): Promise<OpenedSignIns> {
+    const { config, folder, logger, counter } = this.#options;
+    if (folder === undefined) throw new TypeError("there is no folder for credentials");
+    const { openSignIns } = await import("../sign-in/open-sign-ins.js");
+    return openSignIns({ config, folder, logger, counter, baseUrl: () => this.#baseUrl() });
+  }
+
+  #baseUrl(): string {
+    const { config, url } = this.#options;
+    return config().listen.http.publicUrl ?? browsable(url() ?? "http://127.0.0.1");
+  }
+}
+
+interface ConnectReason {
+  readonly challenge?: string;
+  readonly operation?: string;
+}
+
+/** The origin at which a browser of this machine finds a listener. */
+function browsable(url: string): string {
+  const { origin } = new URL(url);
+  return origin.replace(/^(http:\/\/)(?:0\.0\.0\.0|\[::\])(?=:|$)/, "$1127.0.0.1");
+}

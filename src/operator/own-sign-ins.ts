@@ -1,0 +1,137 @@
+/** Signing in without a running gateway: over the same vault, with a callback of the command's own. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { Config } from "../config/config.js";
+import type { Logger } from "../core/logger.js";
+import { checkPageRequestHead, rebindingProtection } from "../http/check-request-head.js";
+import { openSignIns } from "../sign-in/open-sign-ins.js";
+import type { LoginState } from "../sign-in/pending-content.js";
+import { CALLBACK_PATH } from "../sign-in/prepare-sign-in.js";
+import type { SignInPages } from "../sign-in/sign-in-pages.js";
+import { asRefusal } from "../sign-in/sign-in-refusal.js";
+import type { BegunLogin, LoginRow } from "../sign-in/sign-ins.js";
+import type { SignedOut } from "../sign-in/sign-out.js";
+import { stateFolder } from "./state-folder.js";
+
+export type { BegunLogin, LoginRow, LoginState, SignedOut };
+
+/** What commands do about signing in. Each method throws an Error whose message is for the person. */
+export interface LoginDesk {
+  begin(server: string, as: string, options: { readonly device: boolean }): Promise<BegunLogin>;
+  /** Undefined where the login is not known any more. */
+  state(login: string): Promise<LoginState | undefined>;
+  /** Finishes with the URL at which a browser ended. */
+  finish(login: string, url: string): Promise<void>;
+  signOut(server: string, as: string): Promise<SignedOut>;
+  logins(): Promise<readonly LoginRow[]>;
+}
+
+/** What the command knows. */
+export interface OwnSignInsOptions {
+  readonly config: Config;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of a running gateway over the same vault, which takes the callback; undefined where none runs. */
+  readonly gatewayUrl: string | undefined;
+  readonly logger: Logger;
+}
+
+/** A person may do something about it; the message says what. */
+export class LoginRefused extends Error {
+  override readonly name = "LoginRefused";
+
+  /** @param isTemporary whether the same may succeed later */
+  constructor(
+    message: string,
+    readonly isTemporary: boolean,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Opens the vault; the callback listens with the first `begin`. `close` ends all that waits. */
+export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(): Promise<void> } {
+  const { config, env, gatewayUrl, logger } = options;
+  const { publicUrl, port } = config.listen.http;
+  let server: Server | undefined;
+  let baseUrl = publicUrl ?? (gatewayUrl === undefined ? undefined : new URL(gatewayUrl).origin);
+  const opening = openSignIns({
+    config: () => config,
+    folder: join(stateFolder(env), "credentials"),
+    baseUrl: () => baseUrl ?? `http://127.0.0.1:${port}`,
+    logger,
+    counter: { signedIn: () => {} },
+  });
+  // Each method reports it.
+  opening.catch(() => {});
+
+  return {
+    begin: (name, as, how) =>
+      orRefused(async () => {
+        const { signIns, pages } = await opening;
+        if (baseUrl === undefined && !how.device) {
+          server = callbackServer(pages, port);
+          baseUrl = `http://127.0.0.1:${await bound(server, port)}`;
+        }
+        return signIns.begin(name, as, how);
+      }),
+    state: (login) => orRefused(async () => (await opening).signIns.state(login)),
+    finish: (login, url) =>
+      orRefused(async () => {
+        await (await opening).signIns.pasted(login, url);
+      }),
+    signOut: (name, as) => orRefused(async () => (await opening).signIns.signOut(name, as)),
+    logins: () => orRefused(async () => (await opening).signIns.logins()),
+    async close() {
+      const opened = await opening.catch(() => undefined);
+      opened?.signIns.close();
+      server?.closeAllConnections();
+      server?.close();
+    },
+  };
+}
+
+/** @throws LoginRefused */
+async function orRefused<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const refusal = asRefusal(error);
+    if (refusal === undefined) throw error;
+    throw new LoginRefused(refusal.message, refusal.status === 503, { cause: error });
+  }
+}
+
+/** Serves the callback and nothing else, to this machine. */
+function callbackServer(pages: SignInPages, port: number): Server {
+  const protection = rebindingProtection({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] });
+  return createServer((request, response) => {
+    try {
+      checkPageRequestHead(request, protection);
+    } catch {
+      response.writeHead(403).end();
+      return;
+    }
+    const [path] = (request.url ?? "").split("?", 1);
+    if (path === CALLBACK_PATH) void pages.serve("callback", request, response, String(port));
+    else response.writeHead(404).end();
+  });
+}
+
+/** The port of the main listener, at which clients are registered, else a free one. */
+async function bound(server: Server, port: number): Promise<number> {
+  const listen = (at: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(at, "127.0.0.1", () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+  await listen(port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EADDRINUSE" && error.code !== "EACCES") throw error;
+    return listen(0);
+  });
+  return (server.address() as AddressInfo).port;
+}

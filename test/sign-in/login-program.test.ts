@@ -1,0 +1,148 @@
+/** The built program in front of a real issuer: `login`, `logins` and `logout`, with a gateway that runs and without one. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { MAIN } from "../support/cardea.js";
+import { type Started, start } from "../support/processes.js";
+import { approveDeviceAs, authorizeAs } from "../support/sign-in/person.mjs";
+import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
+import { until } from "../support/until.js";
+
+let issuer: RealIssuer;
+beforeAll(async () => {
+  issuer = await startRealIssuer();
+});
+afterAll(() => issuer.close());
+
+/** A config and a state folder of its own. */
+function place(more: object = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "cardea-login-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "cardea.json");
+  const config = { mcpServers: { notes: { url: issuer.mcpUrl } }, listen: { http: { port: 0 } }, ...more };
+  writeFileSync(file, JSON.stringify(config));
+  const env = { PATH: process.env.PATH, HOME: folder, CARDEA_STATE_DIR: join(folder, "state") };
+  const run = (...args: readonly string[]) => {
+    const started = start(process.execPath, [MAIN, ...args, "--config", file], { env });
+    let out = "";
+    started.child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+    });
+    onTestFinished(() => void started.stop("SIGKILL"));
+    return { ...started, stdout: () => out };
+  };
+  return { run };
+}
+
+type Running = Started & { stdout(): string };
+
+/** The address that stands alone on the first line of stdout. */
+const addressOf = (running: Running): Promise<string> =>
+  until("an address on stdout", async () => {
+    const [line, ...more] = running.stdout().split("\n");
+    return more.length > 0 ? line : undefined;
+  });
+
+async function endOf(running: Running): Promise<string> {
+  const { code } = await running.exited;
+  expect(running.stderr() + running.stdout()).not.toMatch(/eyJ[\w-]+\.eyJ/);
+  expect({ code, stderr: code === 0 ? "" : running.stderr() }).toEqual({ code: 0, stderr: "" });
+  return running.stdout();
+}
+
+async function serving(run: ReturnType<typeof place>["run"]) {
+  const gateway = run("serve", "--port", "0", "--admin-port", "0");
+  await gateway.says(/ready: (\S+)/);
+  return gateway;
+}
+
+describe("with a gateway that runs", () => {
+  test("login ends when the browser has come back to the gateway, logins names it, logout ends it", async () => {
+    const { run } = place();
+    const gateway = await serving(run);
+    const login = run("login", "notes", "--no-browser");
+    const page = await fetch(await authorizeAs(await addressOf(login), "ann"));
+    expect(await page.text()).toContain("Signed in to notes");
+    expect(await endOf(login)).toMatch(/\nnotes: .+\n$/);
+    const rows: unknown = JSON.parse(await endOf(run("logins", "--json")));
+    expect(rows).toMatchObject([
+      {
+        server: "notes",
+        principal: "anonymous",
+        state: "signed_in",
+        issuer: issuer.issuer,
+        client: "dynamic",
+      },
+    ]);
+    expect(gateway.stderr()).toMatch(/signed in at notes/);
+    const logout = run("logout", "notes");
+    await endOf(logout);
+    expect(logout.stderr()).toContain("its tokens are revoked");
+    expect(await endOf(run("logins", "--json"))).toBe("[]\n");
+  });
+
+  test("of several workers any takes the callback", async () => {
+    const { run } = place();
+    const gateway = run("serve", "--port", "0", "--admin-port", "0", "--workers", "2");
+    await gateway.says(/ready: (\S+)/);
+    const login = run("login", "notes", "--no-browser");
+    expect((await fetch(await authorizeAs(await addressOf(login), "ann"))).status).toBe(200);
+    await endOf(login);
+  });
+
+  test("two principals sign in, each for itself", async () => {
+    const key = "0".repeat(64);
+    const { run } = place({
+      auth: {
+        keys: [
+          { id: "alice", hash: `sha256:${key}` },
+          { id: "bob", hash: `sha256:${"1".repeat(64)}` },
+        ],
+      },
+    });
+    await serving(run);
+    const unnamed = run("login", "notes");
+    expect((await unnamed.exited).code).toBe(2);
+    expect(unnamed.stderr()).toContain("alice, bob");
+    for (const who of ["alice", "bob"]) {
+      const login = run("login", "notes", "--as", who, "--no-browser");
+      await fetch(await authorizeAs(await addressOf(login), who));
+      await endOf(login);
+    }
+    const rows = JSON.parse(await endOf(run("logins", "--json"))) as readonly { principal: string }[];
+    expect(rows.map(({ principal }) => principal)).toEqual(["alice", "bob"]);
+  });
+});
+
+describe("without a gateway", () => {
+  test("login takes the address that a browser elsewhere ended at", async () => {
+    const { run } = place();
+    const login = run("login", "notes", "--no-browser");
+    const callback = await authorizeAs(await addressOf(login), "ann");
+    login.child.stdin.write("nonsense\n");
+    await login.says(/no URL/);
+    login.child.stdin.write(`${callback}\n`);
+    await endOf(login);
+  });
+
+  test("login signs in by a code on another device", async () => {
+    const { run } = place();
+    const login = run("login", "notes", "--device");
+    await approveDeviceAs(await addressOf(login), "ann");
+    await endOf(login);
+    expect(await endOf(run("logins"))).toContain("notes\tanonymous\t");
+  });
+
+  test("login says that the person said no, and which servers there are none of", async () => {
+    const { run } = place();
+    const login = run("login", "notes", "--no-browser");
+    const page = await fetch(await authorizeAs(await addressOf(login), "nobody"));
+    expect(page.status).toBe(403);
+    expect((await login.exited).code).toBe(1);
+    expect(login.stderr()).toContain("the person said no");
+    const other = run("login", "linear");
+    expect((await other.exited).code).toBe(1);
+    expect(other.stderr()).toContain("There is no server");
+  });
+});
