@@ -50,6 +50,7 @@ const PAGES: Readonly<Record<string, unknown>> = {
   sessions: [],
   questions: [],
   decisions: [],
+  logins: [],
 };
 
 /** Opens the page in front of a gateway that wants `token`. */

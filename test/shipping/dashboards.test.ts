@@ -63,6 +63,7 @@ beforeAll(async () => {
   metrics.policyDecided("deny", "a-rule");
   metrics.listChanged("files", "tools");
   metrics.authFailed("expired");
+  metrics.signedIn("files", "refused");
   metrics.inputWaited({ server: "files", kind: "elicitation", seconds: 1 });
   const readings: { readonly [K in keyof GaugeLabels]: GaugeLabels[K] } = {
     upstreamUp: { server: "files" },
@@ -120,7 +121,8 @@ describe("each name in the dashboard and the alerts", () => {
   });
 
   test("is an existing outcome", () => {
-    const outcomes = new Set(["ok", "tool_error", "input_required", ...Object.keys(ERRORS)]);
+    const ofSignIns = ["started", "finished", "refused", "stepped_up", "signed_out"];
+    const outcomes = new Set(["ok", "tool_error", "input_required", ...Object.keys(ERRORS), ...ofSignIns]);
     const named = each(({ selectors }) =>
       selectors.flatMap(({ matchers }) =>
         matchers.filter(({ label }) => label === "outcome").flatMap(({ values }) => values),
