@@ -34,13 +34,15 @@ export function checkOperatorRequestHead(request: IncomingMessage, protection: R
 }
 
 /**
- * The same as `checkRequestHead` for a page that a person opens, which sends its forms with the origin of the page itself.
+ * The same as `checkRequestHead` for a page that a person opens, which sends its forms with the origin of the page itself;
+ * with `null` where the page sends no referrer, and then a browser says by `Sec-Fetch-Site`, which no page can set, whose form it is.
  * @throws GatewayError `bad_request` or `forbidden`
  */
 export function checkPageRequestHead(request: IncomingMessage, protection: RebindingProtection): void {
   checkTargetAndHeaders(request);
   const { host = "", origin } = request.headers;
   if (!protection.allowsHost(host)) throw hostNotAllowed();
+  if (origin === "null" && request.headers["sec-fetch-site"] === "same-origin") return;
   if (origin !== undefined && !protection.allowsOrigin(origin) && !isOwnOrigin(origin, host)) {
     throw originNotAllowed();
   }
