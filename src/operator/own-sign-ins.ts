@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.js";
-import type { Logger } from "../core/logger.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import { checkPageRequestHead, rebindingProtection } from "../http/check-request-head.js";
 import { openSignIns } from "../sign-in/open-sign-ins.js";
 import type { LoginState } from "../sign-in/pending-content.js";
@@ -71,7 +71,7 @@ export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(
       orRefused(async () => {
         const { signIns, pages } = await opening;
         if (baseUrl === undefined && !how.device) {
-          server = callbackServer(pages, port);
+          server = callbackServer(pages, logger);
           baseUrl = `http://127.0.0.1:${await bound(server, port)}`;
         }
         return signIns.begin(name, as, how);
@@ -104,7 +104,7 @@ async function orRefused<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Serves the callback and nothing else, to this machine. */
-function callbackServer(pages: SignInPages, port: number): Server {
+function callbackServer(pages: SignInPages, logger: Logger): Server {
   const protection = rebindingProtection({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] });
   return createServer((request, response) => {
     try {
@@ -114,8 +114,9 @@ function callbackServer(pages: SignInPages, port: number): Server {
       return;
     }
     const [path] = (request.url ?? "").split("?", 1);
-    if (path === CALLBACK_PATH) void pages.serve("callback", request, response, String(port));
-    else response.writeHead(404).end();
+    if (path === CALLBACK_PATH) {
+      inBackground(pages.serve("callback", request, response, ""), logger, "serving the callback");
+    } else response.writeHead(404).end();
   });
 }
 
