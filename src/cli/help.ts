@@ -19,8 +19,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea tokens [--as ID]  what tools cost a model, and how to spend less
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
-  cardea vault  rotate  a new key for sign-ins    cardea completion bash|zsh|fish
-  cardea --help | --version              (cardea COMMAND --help: flags and examples)
+  cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.
