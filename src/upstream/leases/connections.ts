@@ -298,7 +298,7 @@ export class Connections {
   #restShared(): void {
     const why = this.sharedUse.wasUsed
       ? `nothing has used it for ${Math.round(this.#lifetime.idleTimeoutMs / 1_000)} s`
-      : "its lists are known, and nothing uses it";
+      : "it was only listed, and nothing uses it";
     if (this.shared.rest(why)) this.#events.rested();
     else this.#sharedIdleTimer.start();
   }
@@ -307,7 +307,7 @@ export class Connections {
   #endUnusedProcess(): void {
     if (this.#server.transport.kind !== "stdio" || !this.startsOnDemand || this.sharedUse.wasUsed) return;
     const isHeld = this.#sharedSubscriptions.size > 0 || this.#settings.lifecycle.hasOpenTask(undefined);
-    if (!isHeld && this.shared.rest("its lists are known, and a host gets a process of its own"))
+    if (!isHeld && this.shared.rest("it was only listed, and a host gets a process of its own"))
       this.#events.rested();
   }
 
