@@ -299,8 +299,12 @@ export class Connections {
     const why = this.sharedUse.wasUsed
       ? `nothing has used it for ${Math.round(this.#lifetime.idleTimeoutMs / 1_000)} s`
       : "it was only listed, and nothing uses it";
-    if (this.shared.rest(why)) this.#events.rested();
-    else this.#sharedIdleTimer.start();
+    if (!this.shared.rest(why)) {
+      this.#sharedIdleTimer.start();
+      return;
+    }
+    this.sharedUse.reset();
+    this.#events.rested();
   }
 
   /** Ends the shared process where it was only listed over, as a host gets one of its own: one host needs one process. */
