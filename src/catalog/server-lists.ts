@@ -125,11 +125,15 @@ export class ServerLists {
         this.#lists.makeStale(listener, kind);
         // The state says so, and there is nothing to mend at the server.
         if (needsSignIn(cause)) return;
-        if (listener === this.#lists.shared) this.#listErrors.set(kind, listErrorText(kind, cause));
-        logger.warn(
-          { server: this.name, list: kind, error: cause },
-          "a list could not be read; the last known one is served",
-        );
+        const error = listErrorText(kind, cause);
+        // The list is asked for again and again; the same error each time would fill the log with warnings.
+        const isRepeated = this.#listErrors.get(kind) === error;
+        if (listener === this.#lists.shared) this.#listErrors.set(kind, error);
+        const sentence = `${error}; the last known list is served`;
+        // An error of another kind is one of the gateway, and has a stack.
+        const bug = cause instanceof GatewayError ? {} : { error: cause };
+        if (isRepeated) logger.info({ server: this.name, list: kind }, sentence);
+        else logger.warn({ server: this.name, list: kind, ...bug }, sentence);
       },
       // A server that is away is asked when it is back, a connection of one client when that client asks again.
       shouldRetry: (listener) => listener === this.#lists.shared && upstream.state === "ready",

@@ -78,12 +78,16 @@ function healthyDiagnosis(
     ...(malformed.length === 0 ? [] : [malformedAdvice(malformed)]),
     ...(foreign.length === 0 ? [] : [takenNamesAdvice(foreign)]),
     ...(nonProtocolOutput.length === 0 ? [] : [NON_PROTOCOL_OUTPUT_ADVICE]),
+    ...(connected.isRival === true ? [RIVAL_ADVICE] : []),
   ];
   return { cause: "ok", sentence, ...(remarks.length > 0 && { advice: remarks.join("; ") }) };
 }
 
 const NON_PROTOCOL_OUTPUT_ADVICE =
   "it also writes lines to stdout that are not JSON-RPC; they belong on stderr, and other hosts may fail on them";
+
+const RIVAL_ADVICE =
+  'only one process of it can run: a second one beside it ended at once, or ended the first; set its lease to "shared", so that all hosts use one';
 
 /** What of its tools and prompts begins with the prefix of another server. */
 function foreignNames(

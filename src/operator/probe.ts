@@ -4,7 +4,9 @@ import type { ServerConfig } from "../config/config.js";
 import type { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
+import { withTimeout } from "../core/stop.js";
 import type { ServerList } from "../core/upstream.js";
+import type { Channel } from "../upstream/transport/channel.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
@@ -24,6 +26,8 @@ export interface ProbeResult {
     readonly lists?: Readonly<Record<ListKind, readonly JsonObject[]>>;
     /** Entries of its lists that hosts cannot read. */
     readonly malformed: readonly MalformedEntry[];
+    /** True where a second process ended the first, or did not start beside it: it must be shared by all hosts. */
+    readonly isRival?: boolean;
   };
   /** Why the connection or the list failed. */
   readonly error?: unknown;
@@ -51,27 +55,32 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     list.push(line);
     if (list.length > MAX_LINES) list.shift();
   };
-  const upstream = createUpstream(server, {
-    gateway: { info: gateway },
-    // There is no client that could be asked.
-    questions: { directory: { find: () => undefined } },
-    lifecycle: {
-      openChannel:
-        transport.kind === "stdio"
-          ? () => {
-              // A server may be started twice, once for each era; the output of the last process counts.
-              stderr.length = 0;
-              nonProtocolOutput.length = 0;
-              return openStdioChannel({
-                name,
-                ...transport,
-                onStderr: keep(stderr),
-                onNonProtocolOutput: keep(nonProtocolOutput),
-              });
-            }
-          : undefined,
-    },
-  });
+  const createWith = (openChannel: (() => Promise<Channel>) | undefined): StartableUpstream =>
+    // A process that was idle and ended by the gateway would look like one that a copy has ended.
+    createUpstream(
+      { ...server, start: "eager" },
+      {
+        gateway: { info: gateway },
+        // There is no client that could be asked.
+        questions: { directory: { find: () => undefined } },
+        lifecycle: { openChannel },
+      },
+    );
+  const upstream = createWith(
+    transport.kind === "stdio"
+      ? () => {
+          // A server may be started twice, once for each era; the output of the last process counts.
+          stderr.length = 0;
+          nonProtocolOutput.length = 0;
+          return openStdioChannel({
+            name,
+            ...transport,
+            onStderr: keep(stderr),
+            onNonProtocolOutput: keep(nonProtocolOutput),
+          });
+        }
+      : undefined,
+  );
   try {
     const failure = await firstAttempt(upstream, signal);
     if (failure !== undefined) return { error: failure, stderr, nonProtocolOutput };
@@ -93,6 +102,12 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
             resourceTemplates: resourceTemplates.items,
           };
     const serverInfo = upstream.facts?.serverInfo ?? {};
+    // The output of the copy is not shown.
+    const copy =
+      transport.kind === "stdio" && server.lease !== "shared"
+        ? createWith(() => openStdioChannel({ name, ...transport }))
+        : undefined;
+    const isRival = copy !== undefined && (await areRivals(upstream, copy, signal));
     return {
       connected: {
         serverInfo,
@@ -101,6 +116,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
         names,
         ...(lists !== undefined && { lists }),
         malformed,
+        ...(isRival && { isRival }),
       },
       stderr,
       nonProtocolOutput,
@@ -114,6 +130,26 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
 
 const namesIn = (list: ServerList | undefined): readonly string[] =>
   (list?.items ?? []).flatMap((item) => stringAt(item, "name") ?? []);
+
+/** How long (ms) a process that a second one ends may take to be gone. */
+const RIVAL_END_MS = 500;
+
+/** Whether only one process of the server can run. Starts `copy` beside `running`, and closes it. */
+async function areRivals(
+  running: StartableUpstream,
+  copy: StartableUpstream,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const ended = new Promise<true>((resolve) => {
+    running.watch({ unavailable: () => resolve(true) });
+  });
+  try {
+    const failure = await firstAttempt(copy, signal);
+    return failure !== undefined || (await withTimeout(RIVAL_END_MS, ended)) === true;
+  } finally {
+    await copy.close();
+  }
+}
 
 /** Starts the server and resolves to `undefined` when it is connected, else to the error of the first attempt. */
 function firstAttempt(upstream: StartableUpstream, signal: AbortSignal): Promise<GatewayError | undefined> {

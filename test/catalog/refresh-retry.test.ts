@@ -1,7 +1,6 @@
 /** Servers that fail to list, hang or go away: retry, timeout, backoff, and the grace time of their entries. */
 
 import { describe, expect, test, vi } from "vitest";
-import { GatewayError } from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
@@ -59,17 +58,26 @@ describe("a server that fails to list", () => {
     expect(times(files.listed, "tools@shared")).toBe(3);
   });
 
-  test("times out when it hangs, which is logged", async () => {
-    const logged: LogFields[] = [];
-    const logger = { ...SILENT, warn: (fields: LogFields) => logged.push(fields) };
+  test("times out when it hangs, which is logged as a warning once", async () => {
+    const warned: unknown[] = [];
+    const told: unknown[] = [];
+    const logger = {
+      ...SILENT,
+      warn: (_: LogFields, sentence = "") => warned.push(sentence),
+      info: (_: LogFields, sentence = "") => told.push(sentence),
+    };
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).hanging("tools");
     const catalog = catalogOf([files], { logger });
     await pass(15_000);
-    expect(logged).toHaveLength(1);
-    expect(logged[0]).toMatchObject({ server: "files", list: "tools" });
-    expect(logged[0]?.error).toBeInstanceOf(GatewayError);
+    const sentence = expect.stringMatching(
+      /^its tools could not be listed: .*; the last known list is served$/,
+    );
+    expect(warned).toEqual([sentence]);
+    await pass(16_000);
+    expect(warned).toHaveLength(1);
+    expect(told).toEqual([sentence]);
     files.well();
-    await pass(1_000);
+    await pass(2_000);
     expect(names(catalog)).toEqual(["files__read"]);
   });
 

@@ -34,6 +34,11 @@ describe("doctor with real servers", () => {
   const memory = fileURLToPath(
     new URL("../../node_modules/@modelcontextprotocol/server-memory/dist/index.js", import.meta.url),
   );
+  /** The memory server behind a line of its own. */
+  const memoryAfter = (line: string) => ({
+    ...node(`${line}; import(${JSON.stringify(memory)})`),
+    env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+  });
   const web = createServer((request, response) => {
     response.writeHead(request.url === "/closed" ? 401 : 404).end();
   });
@@ -46,6 +51,12 @@ describe("doctor with real servers", () => {
     ({ port } = web.address() as AddressInfo);
     write({
       fine: { command: "node", args: [memory], env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") } },
+      port: memoryAfter(
+        `require("net").createServer().on("error", () => process.exit(1)).listen(${JSON.stringify(join(folder, "port"))})`,
+      ),
+      jealous: memoryAfter(
+        `const fs = require("fs"), file = ${JSON.stringify(join(folder, "pid"))}; try { process.kill(+fs.readFileSync(file)) } catch {} fs.writeFileSync(file, "" + process.pid)`,
+      ),
       gone: { command: "no-such-program-anywhere" },
       line: { command: "node server.js" },
       folder: { command: "node", cwd: "/no/such/folder" },
@@ -101,10 +112,30 @@ describe("doctor with real servers", () => {
 
   test("the report has every server in the order of the file, and the exit code is 1", () => {
     expect(reports.map(({ server }) => server)).toEqual([
-      ...["fine", "gone", "line", "folder", "file", "module", "package", "exits", "variable"],
+      ...[
+        "fine",
+        "port",
+        "jealous",
+        "gone",
+        "line",
+        "folder",
+        "file",
+        "module",
+        "package",
+        "exits",
+        "variable",
+      ],
       ...["banner", "silent", "closed", "nowhere", "nobody", "undocumented", "unreachable"],
     ]);
     expect(code).toBe(1);
+  });
+
+  test("a server of which only one process can run is told, with the key that shares it", () => {
+    const told = reports.filter(({ advice }) => advice?.includes('set its lease to "shared"') === true);
+    expect(told.map(({ server, ok }) => ({ server, ok }))).toEqual([
+      { server: "port", ok: true },
+      { server: "jealous", ok: true },
+    ]);
   });
 
   test("the stderr of a server is shown once, without secrets", () => {

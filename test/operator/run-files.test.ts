@@ -16,18 +16,18 @@ import {
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { gatewayOfConfig, runningGateways, writeRunFile } from "../../src/operator/run-files.js";
 import { stateFolder } from "../../src/operator/state-folder.js";
 
 let home: string;
 let env: { CARDEA_STATE_DIR: string };
-beforeAll(() => {
+beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "cardea-run-"));
   env = { CARDEA_STATE_DIR: join(home, "state") };
 });
-afterAll(() => rm(home, { recursive: true }));
+afterEach(() => rm(home, { recursive: true }));
 
 const URLS = { url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2" };
 const run = (): string => join(env.CARDEA_STATE_DIR, "run");

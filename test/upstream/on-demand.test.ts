@@ -346,6 +346,19 @@ describe("hosts that can be asked, at a known legacy server on demand", () => {
     server.endsAfterMs = 0;
   });
 
+  test("take the place of a process that was started for lists, also where an earlier one was used", async () => {
+    const server = echoing();
+    const upstream = await known(server, { directory: new Hosts() });
+    await channelOf(upstream, client());
+    await vi.advanceTimersByTimeAsync(IDLE_MS);
+    expect(open(server)).toEqual([]);
+    await upstream.list("tools", undefined, never());
+    expect(open(server)).toEqual([1]);
+    expect(await channelOf(upstream, session())).toBe(2);
+    expect(open(server)).toEqual([2]);
+    await upstream.close();
+  });
+
   test("a session that becomes a caller keeps the connection of its list", async () => {
     const server = echoing();
     const hosts = new Hosts();

@@ -41,6 +41,13 @@ export class ConnectionUse {
     return this.#usedAt !== undefined || this.#releasedAt !== undefined || this.#sessions.size > 0;
   }
 
+  /** The connection has ended: the next one begins without uses. */
+  reset(): void {
+    this.#sessions.clear();
+    this.#usedAt = undefined;
+    this.#releasedAt = undefined;
+  }
+
   /** A use that no session keeps open. */
   touch(): void {
     this.#usedAt = performance.now();

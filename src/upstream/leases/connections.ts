@@ -384,16 +384,20 @@ export class Connections {
   #restShared(): void {
     const why = this.sharedUse.wasUsed
       ? `nothing has used it for ${Math.round(this.#lifetime.idleTimeoutMs / 1_000)} s`
-      : "its lists are known, and nothing uses it";
-    if (this.shared.rest(why)) this.#events.rested();
-    else this.#sharedIdleTimer.start();
+      : "it was only listed, and nothing uses it";
+    if (!this.shared.rest(why)) {
+      this.#sharedIdleTimer.start();
+      return;
+    }
+    this.sharedUse.reset();
+    this.#events.rested();
   }
 
   /** Ends the shared process where it was only listed over, as a host gets one of its own: one host needs one process. */
   #endUnusedProcess(): void {
     if (this.#server.transport.kind !== "stdio" || !this.startsOnDemand || this.sharedUse.wasUsed) return;
     const isHeld = this.#sharedSubscriptions.size > 0 || this.#settings.lifecycle.hasOpenTask(undefined);
-    if (!isHeld && this.shared.rest("its lists are known, and a host gets a process of its own"))
+    if (!isHeld && this.shared.rest("it was only listed, and a host gets a process of its own"))
       this.#events.rested();
   }
 
