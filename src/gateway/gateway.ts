@@ -82,9 +82,18 @@ export interface Gateway {
 
 /** Builds a gateway and starts its servers; it listens after `start`. */
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
-  const parts = createParts(config, options);
-  const { telemetry, sessions, callIds } = parts;
+  const withoutSignIn = createParts(config, options);
+  const { telemetry, sessions, callIds } = withoutSignIn;
   const { logger, metrics, pendingQuestions } = telemetry;
+  const signIns = new LiveSignIns({
+    config: () => liveConfig.pipeline.config,
+    folder: options.credentialsFolder,
+    url: () => status.url,
+    logger,
+    counter: metrics,
+  });
+  metrics.gauge("tokensExpiring", {}, () => signIns.expiring);
+  const parts = { ...withoutSignIn, signIn: options.signIn ?? signIns.parts };
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
   const edges = createEdges(liveConfig, parts, overload.streamQuota);
@@ -101,13 +110,6 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   });
   const authentication = new LiveAuthentication(config.auth, telemetry, status, authorizationServer);
   const pipeline = () => liveConfig.pipeline;
-  const signIns = new LiveSignIns({
-    config: () => liveConfig.pipeline.config,
-    folder: options.credentialsFolder,
-    url: () => status.url,
-    logger,
-    counter: metrics,
-  });
   const statusPages = createStatusPages({
     pipeline,
     pendingQuestions,

@@ -8,6 +8,9 @@ import type { SignInRoutes } from "../downstream/http-routes.js";
 import type { OpenedSignIns } from "../sign-in/open-sign-ins.js";
 import type { SignInCounter } from "../sign-in/sign-in-events.js";
 import type { SignInPage } from "../sign-in/sign-in-pages.js";
+import type { RefreshCounter } from "../sign-in/token-events.js";
+import { LiveCredentials } from "./live-credentials.js";
+import type { SignInParts } from "./parts.js";
 
 interface LiveSignInsOptions {
   /** The config in effect. */
@@ -17,16 +20,31 @@ interface LiveSignInsOptions {
   /** The URL of the MCP endpoint; undefined until the gateway listens. */
   readonly url: () => string | undefined;
   readonly logger: Logger;
-  readonly counter: SignInCounter;
+  readonly counter: SignInCounter & RefreshCounter;
 }
 
 /** The sign-ins by the config in effect. */
 export class LiveSignIns implements SignInRoutes, LoginActions {
   readonly #options: LiveSignInsOptions;
   #opened: Promise<OpenedSignIns> | undefined;
+  #expiring: (() => number) | undefined;
 
   constructor(options: LiveSignInsOptions) {
     this.#options = options;
+  }
+
+  /** What calls need of the sign-ins; undefined where there are none. */
+  get parts(): SignInParts | undefined {
+    if (this.#options.folder === undefined) return undefined;
+    return {
+      credentials: new LiveCredentials(async () => (await this.#open()).credentials),
+      connectUrl: (server, { principal }) => this.connectUrl(server, principal.id),
+    };
+  }
+
+  /** How many tokens in use end within the hour, and only a person can replace them. */
+  get expiring(): number {
+    return this.#expiring?.() ?? 0;
   }
 
   serve(
@@ -66,9 +84,9 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     return this.#with(({ signIns }) => signIns.signOut(server, as));
   }
 
-  /** Ends device sign-ins. */
+  /** Ends device sign-ins, and what keeps tokens up to date. */
   close(): void {
-    const closing = this.#opened?.then(({ signIns }) => signIns.close());
+    const closing = this.#opened?.then((opened) => opened.close());
     if (closing !== undefined) inBackground(closing, this.#options.logger, "closing the sign-ins");
   }
 
@@ -101,7 +119,9 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     const { config, folder, logger, counter } = this.#options;
     if (folder === undefined) throw new TypeError("there is no folder for credentials");
     const { openSignIns } = await import("../sign-in/open-sign-ins.js");
-    return openSignIns({ config, folder, logger, counter, baseUrl: () => this.#baseUrl() });
+    const opened = await openSignIns({ config, folder, logger, counter, baseUrl: () => this.#baseUrl() });
+    this.#expiring = () => opened.credentials.expiring;
+    return opened;
   }
 
   #baseUrl(): string {

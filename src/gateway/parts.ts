@@ -42,8 +42,12 @@ export interface GatewayOptions {
 /** Signing in to servers, as far as calls need it. */
 export interface SignInParts {
   readonly credentials: CredentialStore;
-  /** The page where the person behind `client` signs in at `server`; undefined where there is none, as over stdio. */
-  readonly connectUrl: (server: string, client: Client) => string | undefined;
+  /**
+   * The page where the person behind `client` signs in at `server`; undefined where there is none, as over stdio.
+   *
+   * @throws GatewayError where no page would help
+   */
+  readonly connectUrl: (server: string, client: Client) => Promise<string | undefined>;
 }
 
 interface GatewayIdentity {

@@ -72,7 +72,7 @@ export function createPrimary(
     folder: credentialsFolder,
     url: () => workersUrl,
     logger,
-    counter: { signedIn: () => {} },
+    counter: { signedIn: () => {}, tokenRefreshed: () => {} },
   });
   const overview = createMergedAdminPages({
     identity,

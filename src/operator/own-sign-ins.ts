@@ -61,7 +61,7 @@ export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(
     folder: join(stateFolder(env), "credentials"),
     baseUrl: () => baseUrl ?? `http://127.0.0.1:${port}`,
     logger,
-    counter: { signedIn: () => {} },
+    counter: { signedIn: () => {}, tokenRefreshed: () => {} },
   });
   // Each method reports it.
   opening.catch(() => {});
@@ -85,7 +85,7 @@ export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(
     logins: () => orRefused(async () => (await opening).signIns.logins()),
     async close() {
       const opened = await opening.catch(() => undefined);
-      opened?.signIns.close();
+      opened?.close();
       server?.closeAllConnections();
       server?.close();
     },

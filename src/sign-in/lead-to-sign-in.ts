@@ -17,8 +17,12 @@ export interface LeadToSignInSettings {
   /** Whose credentials the calls of `client` carry, by id. */
   readonly credentialsOf: (client: Client) => string;
   readonly store: Pick<CredentialStore, "watch">;
-  /** The page where the person behind `client` signs in at `server`; undefined where there is none. */
-  readonly connectUrl: (server: string, client: Client) => string | undefined;
+  /**
+   * The page where the person behind `client` signs in at `server`; undefined where there is none.
+   *
+   * @throws GatewayError where no page would help, with the reason
+   */
+  readonly connectUrl: (server: string, client: Client) => Promise<string | undefined>;
   /** How long (ms) a call waits for the sign-in after its host has shown the page. Default: 50 s, as many hosts give up after 60. */
   readonly waitMs?: number;
 }
@@ -43,8 +47,9 @@ export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
     async function resume(call: Call, { id, round }: { readonly id: string; readonly round: number }) {
       const { responses = {}, refusals } = call.inputResponses ?? {};
       const resumed = withoutAnswer(call);
-      if (refusals?.[SIGN_IN_KEY] !== undefined) throw unaskable(call, id, settings);
-      if (stringAt(objectAt(responses, SIGN_IN_KEY), "action") !== "accept") throw declined(call, settings);
+      if (refusals?.[SIGN_IN_KEY] !== undefined) throw await unaskable(call, id, settings);
+      if (stringAt(objectAt(responses, SIGN_IN_KEY), "action") !== "accept")
+        throw await declined(call, settings);
       // `accept` means only that the page was opened (2025-11-25 and 2026-07-28: client/elicitation, "URL Mode").
       const signedIn = watchSignIn(call.client, settings);
       try {
@@ -60,11 +65,16 @@ export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
 }
 
 /** The reply that leads the person to the page. @throws GatewayError where the host cannot show one, or `error` is another. */
-function lead(error: unknown, call: Call, round: number, settings: LeadToSignInSettings): Reply {
+async function lead(
+  error: unknown,
+  call: Call,
+  round: number,
+  settings: LeadToSignInSettings,
+): Promise<Reply> {
   const required = asRequired(error, settings);
-  const { server, connectUrl } = settings;
+  const { server } = settings;
   if (!METHODS.has(call.method)) throw required;
-  const url = connectUrl(server, call.client);
+  const url = await pageFor(call, settings);
   if (url === undefined) throw required;
   if (round > MAX_ROUNDS || !showsUrls(call.client) || isAnswered(call))
     throw withPage(server, url, "needs a sign-in");
@@ -97,22 +107,38 @@ function withPage(
   return new GatewayError("sign_in_required", "upstream", sentence, { server, signInUrl: url, ...more });
 }
 
-function declined({ client }: Call, { server, connectUrl }: LeadToSignInSettings): GatewayError {
-  const url = connectUrl(server, client);
+/** @throws GatewayError `sign_in_required` with the reason why no page would help */
+async function pageFor(
+  { client }: Call,
+  { server, connectUrl }: LeadToSignInSettings,
+): Promise<string | undefined> {
+  try {
+    return await connectUrl(server, client);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const { message } = error;
+    throw new GatewayError("sign_in_required", "upstream", message, { server, cause: error });
+  }
+}
+
+async function declined(call: Call, settings: LeadToSignInSettings): Promise<GatewayError> {
+  const { server } = settings;
+  const url = await pageFor(call, settings);
   return url === undefined
     ? signInRequired(server)
     : withPage(server, url, "needs a sign-in, which was declined");
 }
 
 /** The host has shown no page, as it has no stream to be asked on: the error names it (2025-11-25: client/elicitation, "URL Elicitation Required Error"). */
-function unaskable(
-  { client }: Call,
+async function unaskable(
+  call: Call,
   elicitationId: string,
-  { server, connectUrl }: LeadToSignInSettings,
-): GatewayError {
-  const url = connectUrl(server, client);
+  settings: LeadToSignInSettings,
+): Promise<GatewayError> {
+  const { server } = settings;
+  const url = await pageFor(call, settings);
   if (url === undefined) return signInRequired(server);
-  if (!client.session) return withPage(server, url, "needs a sign-in");
+  if (!call.client.session) return withPage(server, url, "needs a sign-in");
   const elicitations = [{ mode: "url", message: messageOf(server), url, elicitationId }];
   return withPage(server, url, "needs a sign-in", {
     rpc: CODE.urlElicitationRequired,

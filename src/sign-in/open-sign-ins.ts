@@ -1,14 +1,22 @@
 /** The sign-ins of one process, over the vault and the folder of what is in progress. */
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/config.js";
+import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { keySource, openVault } from "../vault/vault.js";
+import { TokenSources } from "./credential-store.js";
 import { PendingRecords } from "./pending-records.js";
+import { Renewals } from "./renewals.js";
+import { tokenEndpointOf } from "./server-token-endpoint.js";
 import { type SignInCounter, SignInEvents } from "./sign-in-events.js";
 import { SignInPages } from "./sign-in-pages.js";
-import { signInServer } from "./sign-in-server.js";
+import { type SignInServer, signInServer } from "./sign-in-server.js";
 import { SignIns } from "./sign-ins.js";
+import type { TokenEndpoint } from "./token-endpoint.js";
+import type { RefreshCounter } from "./token-events.js";
+import type { Vault } from "./types.js";
 
 /** What a process gives to its sign-ins. */
 export interface OpenSignInsOptions {
@@ -19,13 +27,16 @@ export interface OpenSignInsOptions {
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
   readonly logger: Logger;
-  readonly counter: SignInCounter;
+  readonly counter: SignInCounter & RefreshCounter;
 }
 
-/** The sign-ins, and their pages. */
+/** The sign-ins, their pages, and the credentials that come of them. */
 export interface OpenedSignIns {
   readonly signIns: SignIns;
   readonly pages: SignInPages;
+  readonly credentials: TokenSources;
+  /** Ends what runs by itself; a renewal in its own process goes on to its end. */
+  close(): void;
 }
 
 /** @throws VaultError where the vault cannot be used */
@@ -50,6 +61,44 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
     // An aborted wait is over, and its owner looks at the signal.
     wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
   });
+  const renewals = new Renewals({ folder, keys: given }, logger);
+  const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
+  const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
+  const credentials = new TokenSources({ vault, endpointOf, renewals, log: logger, counter });
   const identification = () => ({ auth: config().auth, host: config().listen.http.host });
-  return { signIns, pages: new SignInPages({ signIns, identification, baseUrl, logger, now }) };
+  return {
+    ...{ signIns, credentials },
+    pages: new SignInPages({ signIns, identification, baseUrl, logger, now }),
+    close() {
+      signIns.close();
+      credentials.close();
+      renewals.close();
+    },
+  };
+}
+
+/** The token endpoints of the servers of the config: the same object while what it is made of is the same. */
+class TokenEndpoints {
+  readonly #made = new Map<string, { readonly server: SignInServer; readonly endpoint: TokenEndpoint }>();
+
+  constructor(
+    private readonly vault: Vault,
+    private readonly baseUrl: () => string,
+    private readonly serverOf: (name: string) => SignInServer | undefined,
+  ) {}
+
+  /** @throws GatewayError where the config has no such server any more */
+  of(name: string): TokenEndpoint {
+    const server = this.serverOf(name);
+    if (server === undefined) {
+      this.#made.delete(name);
+      const sentence = `${name} is no server of the config that is signed in to`;
+      throw new GatewayError("upstream_unavailable", "gateway", sentence, { server: name, retryable: true });
+    }
+    const known = this.#made.get(name);
+    if (known !== undefined && isDeepStrictEqual(known.server, server)) return known.endpoint;
+    const endpoint = tokenEndpointOf({ server, baseUrl: this.baseUrl() }, this.vault);
+    this.#made.set(name, { server, endpoint });
+    return endpoint;
+  }
 }

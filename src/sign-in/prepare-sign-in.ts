@@ -68,7 +68,11 @@ export async function prepareSignIn(server: SignInServer, options: PrepareOption
 }
 
 /** Discovery with the config of the server. @throws OAuthError */
-export async function discoverFor(server: SignInServer, challenge?: string): Promise<Discovery> {
+export async function discoverFor(
+  server: SignInServer,
+  challenge?: string,
+  signal?: AbortSignal,
+): Promise<Discovery> {
   const { url, auth } = server;
   const fetch = fetchFor(server);
   return discover({
@@ -77,10 +81,12 @@ export async function discoverFor(server: SignInServer, challenge?: string): Pro
     issuer: auth.issuer,
     quirks: auth.quirks,
     fetch,
+    signal,
   });
 }
 
-function configuredClient({ auth: { clientId, clientSecret, privateKey } }: SignInServer) {
+/** The client that the config names; undefined where it names none. */
+export function configuredClient({ auth: { clientId, clientSecret, privateKey } }: SignInServer) {
   if (clientId === undefined) return undefined;
   return {
     clientId,

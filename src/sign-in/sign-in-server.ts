@@ -47,7 +47,7 @@ export async function tokenContext(
 }
 
 /** What of a prepared sign-in is kept with its tokens. */
-export function endpointsOf({ discovered, client }: PreparedSignIn) {
+export function endpointsOf({ discovered, client }: Pick<PreparedSignIn, "discovered" | "client">) {
   const { issuer, metadata } = discovered.authorizationServer;
   const { revocation_endpoint: revocation } = metadata;
   return {

@@ -55,7 +55,7 @@ export async function team(
       version: "0.0.0-test",
       signIn: {
         credentials: store,
-        connectUrl: (_, { principal }) => (hasPages ? pageOf(principal.id) : undefined),
+        connectUrl: async (_, { principal }) => (hasPages ? pageOf(principal.id) : undefined),
       },
     },
   );

@@ -1,0 +1,136 @@
+/** What does a token source ask of the authorization server of one server of the config? Also in the renewal process. */
+import {
+  bearerChallenge,
+  clientCredentials,
+  OAuthError,
+  refreshTokens,
+  register,
+  type TokenRequestContext,
+} from "./oauth/client.js";
+import { configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
+import { endpointsOf, fetchFor, ownerAt, type SignInServer, tokenContext } from "./sign-in-server.js";
+import type { Obtained, TokenEndpoint } from "./token-endpoint.js";
+import type { ClientRegistration, Credential, TokenOutcome, Vault } from "./types.js";
+
+/** What the requests are made with; JSON, as the renewal process gets it too. */
+export interface TokenEndpointSettings {
+  readonly server: SignInServer;
+  /** The URL of the gateway for browsers, without a slash at its end. */
+  readonly baseUrl: string;
+}
+
+const MODULE = new URL(import.meta.url).href;
+
+/** The requests for the server of `settings`; `vault` keeps a new dynamic registration. */
+export function tokenEndpointOf(
+  settings: TokenEndpointSettings,
+  vault: Pick<Vault, "writeClient">,
+): TokenEndpoint {
+  const { server } = settings;
+  const needsNoPerson = server.auth.type === "client_credentials" || server.auth.type === "private_key_jwt";
+  return {
+    refresh: (credential, signal) => refresh(server, credential, signal),
+    registerAgain: (credential, signal) => registerAgain(settings, vault, credential, signal),
+    ...(needsNoPerson && { obtain: (before, scopes, signal) => obtain(server, before, scopes, signal) }),
+    challengedScopes(challenge) {
+      const { error, scope = "" } = bearerChallenge(challenge) ?? {};
+      return error === "insufficient_scope" ? scope.split(" ").filter((one) => one !== "") : [];
+    },
+    recipe: { module: MODULE, settings },
+  };
+}
+
+async function refresh(
+  server: SignInServer,
+  credential: Credential,
+  signal: AbortSignal,
+): Promise<TokenOutcome> {
+  const refreshToken = credential.tokens?.refreshToken;
+  if (refreshToken === undefined) return { kind: "invalid_grant", description: "there is no refresh token" };
+  return withContext(server, credential, signal, (context) => refreshTokens(context, refreshToken));
+}
+
+/** At another authorization server than before the refresh token is of no use. */
+async function registerAgain(
+  { server, baseUrl }: TokenEndpointSettings,
+  vault: Pick<Vault, "writeClient">,
+  { issuer, client }: Credential,
+  signal: AbortSignal,
+): Promise<ClientRegistration | undefined> {
+  if (client.source !== "dynamic") return undefined;
+  try {
+    const { discovered } = await discoverFor(server, undefined, signal);
+    const { authorizationServer } = discovered;
+    if (authorizationServer.issuer !== issuer) return undefined;
+    const redirectUri = redirectUriOf(baseUrl, server);
+    const made = await register({
+      ...{ authorizationServer, redirectUri },
+      quirks: server.auth.quirks,
+      fetch: fetchFor(server),
+      now: Date.now,
+    });
+    await vault.writeClient(issuer, redirectUri, made);
+    return made;
+  } catch (error) {
+    // The sign-in that follows meets the same, and says it.
+    if (error instanceof OAuthError) return undefined;
+    throw error;
+  }
+}
+
+/** Client credentials (RFC 6749, 4.4), by secret or by a signed assertion. */
+async function obtain(
+  server: SignInServer,
+  before: Credential | undefined,
+  scopes: readonly string[],
+  signal: AbortSignal,
+): Promise<Obtained> {
+  const { auth, name } = server;
+  try {
+    const { discovered } = await discoverFor(server, undefined, signal);
+    const { authorizationServer } = discovered;
+    const client = await register({
+      authorizationServer,
+      // A client of the config is not registered, and no browser comes back.
+      redirectUri: "",
+      quirks: auth.quirks,
+      fetch: fetchFor(server),
+      now: Date.now,
+      configured: configuredClient(server),
+    });
+    const wanted = auth.scopes ?? discovered.scopes;
+    const askedScopes = [...new Set([...(before?.askedScopes ?? []), ...wanted, ...scopes])];
+    const endpoints = endpointsOf({ discovered, client });
+    const outcome = await withContext(server, endpoints, signal, (context) =>
+      clientCredentials(context, askedScopes),
+    );
+    if (outcome.kind !== "tokens") return outcome;
+    const principal = ownerAt(server, before?.principal ?? "anonymous");
+    const signIn = {
+      ...{ server: name, principal, ...endpoints, askedScopes },
+      grant: "client_credentials",
+    } as const;
+    return { kind: "tokens", tokens: outcome.tokens, signIn };
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    const { isTemporary, message } = error;
+    return isTemporary
+      ? { kind: "unavailable", reason: message }
+      : { kind: "refused", error: "no_authorization_server", description: message };
+  }
+}
+
+/** Sends a request with the context of the server. A key that cannot be used is a refusal. */
+async function withContext(
+  server: SignInServer,
+  about: Pick<Credential, "issuer" | "tokenEndpoint" | "client" | "resource">,
+  signal: AbortSignal,
+  send: (context: TokenRequestContext) => Promise<TokenOutcome>,
+): Promise<TokenOutcome> {
+  try {
+    return await send({ ...(await tokenContext(server, about, Date.now)), signal });
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    return { kind: "refused", error: "unusable_client", description: error.message };
+  }
+}
