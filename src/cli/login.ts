@@ -125,7 +125,7 @@ async function untilEnded(
   try {
     for (let waited = 0; waited < LIMIT_MS; waited += POLL_MS) {
       const state = await desk.state(id);
-      if (state?.state !== "waiting" && state?.state !== "pairing") return state;
+      if (state?.state !== "waiting") return state;
       await shell.wait(POLL_MS);
     }
     return undefined;

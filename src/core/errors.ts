@@ -175,7 +175,9 @@ export function refusalError(error: GatewayError): RpcError {
  * that code.
  */
 export function refusalReply(error: GatewayError, call: Call): Reply {
-  if (call.method !== "tools/call" || call.route === undefined || isProtocolError(error)) {
+  // A tool of a server that lists none without a sign-in has no route yet.
+  const isRouted = call.route !== undefined || error.code === "sign_in_required";
+  if (call.method !== "tools/call" || !isRouted || isProtocolError(error)) {
     const { scopes } = error.options;
     const said = { kind: "error", error: refusalError(error), refusal: error.code } as const;
     return scopes === undefined ? said : { ...said, scopes };
@@ -183,7 +185,7 @@ export function refusalReply(error: GatewayError, call: Call): Reply {
   const result = Payload.ofObject({
     content: [{ type: "text", text: refusalText(error) }],
     isError: true,
-    _meta: { [REFUSAL_META]: refusalOf(error, call.route.upstream), ...signInMeta(error) },
+    _meta: { [REFUSAL_META]: refusalOf(error, call.route?.upstream), ...signInMeta(error) },
   });
   return { kind: "result", result, refusal: error.code };
 }

@@ -20,7 +20,7 @@ import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
-import { leadToSignIn } from "../sign-in/lead-to-sign-in.js";
+import { leadToSignIn, signInError } from "../sign-in/lead-to-sign-in.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { GatewayParts } from "./parts.js";
@@ -86,7 +86,14 @@ export function createPipeline(
   );
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
-  const route = router({ catalog, handlers, tasks, methods, listPolicy, inEffect: inEffect.route });
+  const { signIn } = parts;
+  const route = router({
+    ...{ catalog, handlers, tasks, methods, listPolicy },
+    inEffect: inEffect.route,
+    ...(signIn !== undefined && {
+      signInError: (server, call) => signInError({ server, connectUrl: signIn.connectUrl }, call),
+    }),
+  });
   // refusals are logged like everything else; a question and the round that answers it are two calls
   const observed = observerMiddleware([
     accessLog(logger),

@@ -7,6 +7,7 @@ import {
   ambiguousTarget,
   cancelledWhileStarting,
   GatewayError,
+  signInRequired,
   unknownMethod,
   unknownTarget,
 } from "../core/errors.js";
@@ -55,6 +56,8 @@ export interface RouterOptions {
   readonly methods: Pick<MethodRoutes, "find" | "ownParams">;
   /** Rules and limits that the request to each server of a merged list passes. Default: none. */
   readonly listPolicy?: Middleware;
+  /** The error for a call to a server that has listed nothing, as it needs a sign-in. Default: one without a page. */
+  readonly signInError?: (server: string, call: Call) => Promise<GatewayError>;
   /** The router of the config in effect, for a list during whose wait the config was replaced. Default: this one. */
   readonly inEffect?: Handler;
 }
@@ -70,7 +73,8 @@ const NO_COMPLETIONS: Reply = {
  *
  * @throws GatewayError where no server has the target or serves the method.
  */
-export function router({ catalog, handlers, tasks, methods, listPolicy, inEffect }: RouterOptions): Handler {
+export function router(options: RouterOptions): Handler {
+  const { catalog, handlers, tasks, methods, listPolicy, inEffect, signInError } = options;
   const lists = listHandler(catalog);
   const send = sender({ catalog, handlers, tasks });
   const sendEach = listPolicy === undefined ? send : sendThroughPolicy(send, listPolicy);
@@ -89,7 +93,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy, inEffect
     });
   }
 
-  function refuseTarget(call: Call): GatewayError {
+  async function refuseTarget(call: Call): Promise<GatewayError> {
     if (call.signal.aborted) return cancelledWhileStarting(call.method, call.signal.reason);
     const target = targetOf(call.method, call.params);
     if (target === undefined) {
@@ -98,7 +102,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy, inEffect
     }
     const view = catalog.view(call.client);
     const absent = view.unavailableOwner(target.kind, target.name);
-    if (absent !== undefined) return unavailable(absent);
+    if (absent !== undefined) return unavailable(absent, call);
     const owners = view.list(target.kind).entries.filter(({ route }) => route.exposed === target.name);
     return owners.length > 1
       ? ambiguousTarget(target.kind, target.name, [...new Set(owners.map(({ route }) => route.upstream))])
@@ -106,8 +110,9 @@ export function router({ catalog, handlers, tasks, methods, listPolicy, inEffect
   }
 
   /** The error for a server that is not connected: "unknown" would suggest a misspelt name. */
-  function unavailable(server: string): GatewayError {
-    const why = catalog.status().find(({ name }) => name === server)?.lastError;
+  async function unavailable(server: string, call: Call): Promise<GatewayError> {
+    const { state, lastError: why } = catalog.status().find(({ name }) => name === server) ?? {};
+    if (state === "needs_sign_in") return (await signInError?.(server, call)) ?? signInRequired(server);
     const message = `server ${server} is not available${why === undefined ? "" : `: ${why}`}`;
     return new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
   }
@@ -131,7 +136,7 @@ export function router({ catalog, handlers, tasks, methods, listPolicy, inEffect
       const offered = supportsCompletions(catalog.capabilities(route.upstream, call.client));
       return offered ? truncateCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
     }
-    if (Object.hasOwn(TARGETED_METHODS, method)) throw refuseTarget(call);
+    if (Object.hasOwn(TARGETED_METHODS, method)) throw await refuseTarget(call);
     const found = hasNoTarget(method) ? methods.find(call) : undefined;
     throw found instanceof GatewayError ? found : unknownMethod(method);
   }

@@ -2,7 +2,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { credentialOf, keepTokens } from "./keep-tokens.js";
 import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
-import { pairingCode } from "./pairing-code.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
@@ -32,8 +31,6 @@ export interface Begun {
 export type Finished = SignInSubject & {
   readonly issuer: string;
   readonly scopes: readonly string[];
-  /** The tokens are kept when a session of the principal has handed this in; else they are kept. */
-  readonly pairingCode?: string;
 };
 
 /** Begins a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
@@ -100,8 +97,10 @@ export async function finishAuthorization(context: SignInContext, callback: Call
 export const noteEnd = (context: SignInContext, login: string, state: LoginState): Promise<void> =>
   context.pending.replace("login", login, state);
 
-const endOf = ({ server, principal, scopes, pairingCode: code }: Finished): LoginState =>
-  code === undefined ? { server, principal, state: "done", scopes } : { server, principal, state: "pairing" };
+const endOf = ({ server, principal, scopes }: Finished): LoginState => ({
+  ...{ server, principal, scopes },
+  state: "done",
+});
 
 /** The request that came back must be of the browser that was sent out. @throws SignInRefusal */
 function checkBrowser({ browser, server }: StateRecord, cookie: string | undefined): void {
@@ -120,7 +119,7 @@ async function redeem(
   record: StateRecord,
   parameters: URLSearchParams,
 ): Promise<Finished> {
-  const { prepared, pending, login, server: name } = record;
+  const { prepared, pending, server: name } = record;
   const response = authorizationResponse(parameters, pending);
   if (response.kind === "rejected") throw new SignInRefusal(response.reason, 400);
   if (response.kind === "denied") {
@@ -134,25 +133,15 @@ async function redeem(
     pending,
   );
   if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, record);
-  return keepOrPair(context, record, outcome.tokens, login);
+  return keep(context, record, outcome.tokens);
 }
 
 /** The tokens are kept before anything else is looked at. */
-async function keepOrPair(
-  context: SignInContext,
-  record: StateRecord,
-  tokens: TokenSet,
-  login: string,
-): Promise<Finished> {
-  const { prepared, pending, proof } = record;
+async function keep(context: SignInContext, record: StateRecord, tokens: TokenSet): Promise<Finished> {
+  const { prepared, pending } = record;
   const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);
   const scopes = grantedScopes(tokens, pending.scopes);
   const finished = { ...ownerOf(record), issuer: pending.issuer, scopes };
-  if (proof === "pairing") {
-    const code = pairingCode();
-    await context.pending.put("pairing", `${record.principal} ${code}`, { login, credential });
-    return { ...finished, pairingCode: code };
-  }
   await keepAndTell(context, credential);
   return finished;
 }

@@ -74,7 +74,7 @@ export class TokenSources implements CredentialStore {
       ...{ server, principal, vault, endpoint, now, random, deadline },
       ...(renewals !== undefined && { renewals }),
       events: this.#events,
-      onSignedIn: (isSignedIn) => this.#note(file, { server, principal }, isSignedIn),
+      onSignedIn: (isSignedIn, isWider) => this.#note(file, { server, principal }, isSignedIn, isWider),
     });
     this.#sources.set(file, { endpoint, source });
     return source;
@@ -107,8 +107,8 @@ export class TokenSources implements CredentialStore {
     if (owner !== undefined) this.#note(file, owner, credential?.tokens !== undefined);
   }
 
-  #note(file: string, { server, principal }: TokenOwner, isSignedIn: boolean): void {
-    if (this.#known.get(file)?.isSignedIn === isSignedIn) return;
+  #note(file: string, { server, principal }: TokenOwner, isSignedIn: boolean, isWider = false): void {
+    if (this.#known.get(file)?.isSignedIn === isSignedIn && !isWider) return;
     this.#known.set(file, { owner: { server, principal }, isSignedIn });
     for (const listening of [...this.#listening]) {
       if (listening.server === server) listening.listener(principal);

@@ -93,6 +93,21 @@ async function lead(
   };
 }
 
+/** The error for a call of a host that cannot be led to the page, or whose call has no route yet. */
+export async function signInError(
+  settings: Pick<LeadToSignInSettings, "server" | "connectUrl">,
+  call: Call,
+): Promise<GatewayError> {
+  const { server } = settings;
+  try {
+    const url = await pageFor(call, settings);
+    return url === undefined ? signInRequired(server) : withPage(server, url, "needs a sign-in");
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
 const messageOf = (server: string): string =>
   `"${server}" wants you to sign in. The call goes on when you have.`;
 
@@ -110,7 +125,7 @@ function withPage(
 /** @throws GatewayError `sign_in_required` with the reason why no page would help */
 async function pageFor(
   { client }: Call,
-  { server, connectUrl }: LeadToSignInSettings,
+  { server, connectUrl }: Pick<LeadToSignInSettings, "server" | "connectUrl">,
 ): Promise<string | undefined> {
   try {
     return await connectUrl(server, client);

@@ -49,6 +49,10 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
   };
   const now = () => Date.now();
   const vault = await openVault({ folder, keys: given, logger });
+  const renewals = new Renewals({ folder, keys: given }, logger);
+  const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
+  const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
+  const credentials = new TokenSources({ vault, endpointOf, renewals, log: logger, counter });
   const signIns = new SignIns({
     ...{ vault, baseUrl, now },
     pending: new PendingRecords({
@@ -58,13 +62,10 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
     }),
     events: new SignInEvents(logger, counter),
     serverOf: (name) => signInServer(config(), name),
+    lackedScopes: (server, owner) => credentials.source(server, owner).lackedScopes,
     // An aborted wait is over, and its owner looks at the signal.
     wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
   });
-  const renewals = new Renewals({ folder, keys: given }, logger);
-  const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
-  const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
-  const credentials = new TokenSources({ vault, endpointOf, renewals, log: logger, counter });
   const identification = () => ({ auth: config().auth, host: config().listen.http.host });
   return {
     ...{ signIns, credentials },

@@ -3,8 +3,8 @@ import type { Finished } from "./authorizations.js";
 import { html, type Page } from "./page.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 
-/** Whether the person is asked for a key of the principal, and what happens without one. */
-export type KeyQuestion = "none" | "key_or_code" | "code";
+/** Whether the person is asked for a key of the principal. */
+export type KeyQuestion = "none" | "key";
 
 /** The page that asks whether to sign in. */
 export function connectPage(
@@ -18,9 +18,8 @@ export function connectPage(
       ? scopes.map((scope) => html`<code>${scope}</code> `)
       : html`what ${issuer} grants by itself`;
   const key = html`<label>Gateway key of ${principal}
-<input type="password" name="key" autocomplete="off" spellcheck="false">
-<span class="soft">Without the key you get a code at the end, to be handed in by your own session.</span></label>`;
-  const code = html`<p class="soft">At the end you get a code, to be handed in by your own session: so that nobody can make you sign in for somebody else.</p>`;
+<input type="password" name="key" autocomplete="off" spellcheck="false" required>
+<span class="soft">The key with which your host calls this gateway: so that no one can make you sign in for another person.</span></label>`;
   return {
     title: `Sign in to ${server}`,
     body: html`<p>This gateway (Cardea) will use <strong>${server}</strong> in the name of whoever signs in on the next page.
@@ -35,22 +34,14 @@ Go on only if you asked for this yourself.</p>
 </dl>
 <form method="post">
 <input type="hidden" name="csrf" value="${csrf}">
-${question === "key_or_code" ? key : question === "code" ? code : html``}
+${question === "key" ? key : html``}
 <button type="submit">Sign in at ${new URL(issuer).host}</button>
 </form>`,
   };
 }
 
 /** The page after a sign-in. */
-export function finishedPage({ server, principal, issuer, scopes, pairingCode }: Finished): Page {
-  if (pairingCode !== undefined) {
-    return {
-      title: `One more step for ${server}`,
-      body: html`<p>Hand in this code in the session in which you were asked to sign in:</p>
-<p class="code">${pairingCode}</p>
-<p>Give it to nobody else: whoever hands it in as <strong>${principal}</strong> uses ${server} in your name. It can be used once, for ten minutes.</p>`,
-    };
-  }
+export function finishedPage({ server, principal, issuer, scopes }: Finished): Page {
   const granted =
     scopes.length > 0 ? scopes.map((scope) => html`<code>${scope}</code> `) : html`as ${issuer} grants`;
   return {

@@ -1,6 +1,6 @@
-/** What is kept of a sign-in in progress: of its ticket, of its authorization request, of its pairing code, of its end. */
+/** What is kept of a sign-in in progress: of its ticket, of its authorization request, of its end. */
 import type { PendingAuthorization } from "./oauth/client.js";
-import type { ClientRegistration, Credential, Discovered } from "./types.js";
+import type { ClientRegistration, Discovered } from "./types.js";
 
 /** What was found out before a person is asked. */
 export interface PreparedSignIn {
@@ -35,9 +35,7 @@ export type Proof =
   /** The gateway takes calls without credentials, and only this machine reaches it. */
   | "loopback"
   /** The person has given a key of the principal. */
-  | "key"
-  /** Not yet: a session of the principal has to hand in the code. */
-  | "pairing";
+  | "key";
 
 /** One authorization request, by its `state`. */
 export interface StateRecord extends SignInSubject {
@@ -49,18 +47,10 @@ export interface StateRecord extends SignInSubject {
   readonly browser?: string;
 }
 
-/** Tokens that wait for their code. */
-export interface PairingRecord {
-  readonly login: string;
-  readonly credential: Omit<Credential, "generation">;
-}
-
 /** What has become of a sign-in that a command or page began. */
 export type LoginState = SignInSubject &
   (
     | { readonly state: "waiting" }
-    /** Signed in at the authorization server; the pairing code has not been handed in. */
-    | { readonly state: "pairing" }
     | { readonly state: "done"; readonly scopes: readonly string[] }
     /** `reason` is a sentence. */
     | { readonly state: "failed"; readonly reason: string }

@@ -5,13 +5,12 @@ import { join } from "node:path";
 import { GatewayError } from "../core/errors.js";
 import type { KeySource } from "../vault/key-source.js";
 import { RecordFiles, type RecordName } from "../vault/record-files.js";
-import type { LoginState, PairingRecord, StateRecord, TicketRecord } from "./pending-content.js";
+import type { LoginState, StateRecord, TicketRecord } from "./pending-content.js";
 
-/** What each kind of record holds; its id is the ticket, `state`, pairing code or login. */
+/** What each kind of record holds; its id is the ticket, `state` or login. */
 interface Content {
   readonly ticket: TicketRecord;
   readonly state: StateRecord;
-  readonly pairing: PairingRecord;
   readonly login: LoginState;
 }
 
@@ -33,7 +32,6 @@ export interface PendingRecordsOptions {
 const LIFE_MS: Readonly<Record<Kind, number>> = {
   ticket: 1_800_000,
   state: 600_000,
-  pairing: 600_000,
   login: 1_800_000,
 };
 const MAX_LIFE_MS = Math.max(...Object.values(LIFE_MS));

@@ -14,6 +14,8 @@ export interface PrepareOptions {
   readonly owner: string;
   /** `WWW-Authenticate` of a refusal; undefined: the server is asked for one. */
   readonly challenge: string | undefined;
+  /** Scopes that requests were refused for want of. */
+  readonly lackedScopes: readonly string[];
   readonly now: () => number;
 }
 
@@ -64,7 +66,8 @@ export async function prepareSignIn(server: SignInServer, options: PrepareOption
   const asked = before?.issuer === issuer ? before.askedScopes : [];
   const wanted = [...(auth.scopes ?? []), ...(auth.scopes === undefined ? discovered.scopes : [])];
   const challenged = options.challenge === undefined ? [] : discovered.scopes;
-  return { discovered, client, redirectUri, scopes: [...new Set([...asked, ...wanted, ...challenged])] };
+  const scopes = [...new Set([...asked, ...wanted, ...challenged, ...options.lackedScopes])];
+  return { discovered, client, redirectUri, scopes };
 }
 
 /** Discovery with the config of the server. @throws OAuthError */

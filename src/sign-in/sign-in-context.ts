@@ -15,6 +15,8 @@ export interface SignInContext {
   readonly serverOf: (name: string) => SignInServer | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
+  /** The scopes that requests of `owner` at the server were refused for want of. Default: none. */
+  readonly lackedScopes?: (server: string, owner: string) => readonly string[];
   /** ms since 1970. */
   readonly now: () => number;
 }

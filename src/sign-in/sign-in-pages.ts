@@ -96,7 +96,6 @@ export class SignInPages {
     const { principal } = await signIns.ticket(ticket);
     const question = keyQuestion(principal, identification(), now());
     if (question === "none") return "loopback";
-    if (key === "") return "pairing";
     return isKeyOf(principal, key, identification(), now()) ? "key" : signIns.wrongKey(ticket);
   }
 

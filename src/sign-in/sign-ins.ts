@@ -11,7 +11,6 @@ import {
   finishAuthorization,
 } from "./authorizations.js";
 import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
-import { Pairing } from "./pairing.js";
 import type { LoginState, PreparedSignIn, Proof, TicketRecord } from "./pending-content.js";
 import { prepareSignIn } from "./prepare-sign-in.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
@@ -72,13 +71,11 @@ const TICKET_REUSE_MS = 600_000;
 /** The sign-ins of one process; what is in progress is kept where other processes find it. */
 export class SignIns {
   readonly #devices: DeviceSignIns;
-  readonly #pairing: Pairing;
   readonly #attempts: StepUpAttempts;
   readonly #tickets: LRUCache<string, string>;
 
   constructor(private readonly context: SignInsOptions) {
     this.#devices = new DeviceSignIns(context, context.wait);
-    this.#pairing = new Pairing(context);
     this.#attempts = new StepUpAttempts(context.now);
     this.#tickets = new LRUCache({
       max: MAX_TICKETS,
@@ -108,7 +105,8 @@ export class SignIns {
         403,
       );
     }
-    const key = writeJson([server, principal, challenge ?? ""]);
+    const lacked = this.context.lackedScopes?.(server, principal) ?? [];
+    const key = writeJson([server, principal, challenge ?? "", ...lacked]);
     const known = this.#tickets.get(key);
     if (known !== undefined && (await this.context.pending.read("ticket", known)) !== undefined) {
       return this.#urlOf(known);
@@ -207,11 +205,6 @@ export class SignIns {
     return this.context.pending.read("login", login);
   }
 
-  /** See `Pairing.handIn`. */
-  handIn(principal: string, code: string): ReturnType<Pairing["handIn"]> {
-    return this.#pairing.handIn(principal, code);
-  }
-
   /** Revokes and forgets. @throws VaultError */
   signOut(server: string, as: string): Promise<SignedOut> {
     const found = this.context.serverOf(server);
@@ -248,9 +241,13 @@ export class SignIns {
   }
 
   #prepare(server: string, owner: string, challenge: string | undefined): Promise<PreparedSignIn> {
-    const { vault, now, baseUrl } = this.context;
+    const { vault, now, baseUrl, lackedScopes } = this.context;
     const found = serverNamed(this.context, server);
-    return prepareSignIn(found, { ...{ vault, owner, challenge, now }, baseUrl: baseUrl() });
+    return prepareSignIn(found, {
+      ...{ vault, owner, challenge, now },
+      baseUrl: baseUrl(),
+      lackedScopes: lackedScopes?.(server, owner) ?? [],
+    });
   }
 }
 

@@ -19,8 +19,8 @@ export interface TokenSourceOptions extends RenewalTools {
   /** From 0 to 1. */
   readonly random: () => number;
   readonly events: TokenEvents;
-  /** The principal has signed in or out there. */
-  readonly onSignedIn: (isSignedIn: boolean) => void;
+  /** The principal has signed in or out there; `isWider`: once more, for more scopes. */
+  readonly onSignedIn: (isSignedIn: boolean, isWider: boolean) => void;
 }
 
 /** A token that the server refused, and that has no successor, is tried again after this time: the server may have erred. */
@@ -64,8 +64,12 @@ export class TokenSource implements RequestCredentials {
     }
   }
 
-  /** The scopes to ask for at the next sign-in: all that were asked for before, and those of challenges. */
-  get wantedScopes(): readonly string[] {
+  /** The scopes of challenges, to be asked for at the next sign-in with all that were asked for before. */
+  get lackedScopes(): readonly string[] {
+    return this.#challengedScopes;
+  }
+
+  get #wantedScopes(): readonly string[] {
     return [...new Set([...(this.#token.credential?.askedScopes ?? []), ...this.#challengedScopes])];
   }
 
@@ -94,9 +98,13 @@ export class TokenSource implements RequestCredentials {
     // Tokens that only this process has are newer than what the disk has.
     if (this.#unsaved !== undefined) return;
     const { isSignedIn } = this;
+    const asked = this.#token.credential?.askedScopes ?? [];
     const isFirst = !this.isLoaded;
     if (this.#token.adopt(credential, this.options.now())) this.#pause.end();
-    if (!isFirst && isSignedIn !== this.isSignedIn) this.options.onSignedIn(this.isSignedIn);
+    // A sign-in that brought more scopes is one, too: a call may wait for it.
+    const isWider = isSignedIn && (credential?.askedScopes ?? []).some((scope) => !asked.includes(scope));
+    if (!isFirst && (isWider || isSignedIn !== this.isSignedIn))
+      this.options.onSignedIn(this.isSignedIn, isWider);
   }
 
   /** The header to send the request with once more; undefined where there is none. */
@@ -153,13 +161,13 @@ export class TokenSource implements RequestCredentials {
   /** More scopes where no person is needed for them; else they are kept for the next sign-in. */
   async #widened({ challenge, sentHeader, attempts }: RejectedRequest): Promise<string | undefined> {
     const { endpoint } = this.options;
-    const known = this.wantedScopes;
+    const known = this.#wantedScopes;
     const challenged = endpoint.challengedScopes(challenge);
     this.#challengedScopes = [...new Set([...this.#challengedScopes, ...challenged])].slice(0, MAX_SCOPES);
     const isWider = challenged.some((scope) => !known.includes(scope));
     if (endpoint.obtain === undefined || attempts > 1 || !isWider) return undefined;
     await this.#flight;
-    await this.#renewed(tokenOf(sentHeader), this.wantedScopes);
+    await this.#renewed(tokenOf(sentHeader), this.#wantedScopes);
     return this.#usable(sentHeader);
   }
 

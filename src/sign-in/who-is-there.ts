@@ -22,7 +22,11 @@ export function keyQuestion(principal: string, { auth, host }: Identification, n
       403,
     );
   }
-  return keysOf(principal, auth, now).length > 0 ? "key_or_code" : "code";
+  if (keysOf(principal, auth, now).length > 0) return "key";
+  throw new SignInRefusal(
+    `${principal} has no key in the config (auth.keys) by which this page could tell who is at the browser. Ask who runs the gateway to sign in for you: cardea login SERVER --as ${principal}.`,
+    403,
+  );
 }
 
 /** Whether `key` is one of the principal's. Each is compared, so the time does not depend on the result. */

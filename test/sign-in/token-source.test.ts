@@ -426,7 +426,7 @@ describe("scopes of a 403", () => {
     const sentHeader = await source.obtain(SIGNAL);
     const error = await source.onRejected({ status: 403, challenge, sentHeader, attempts: 1 }, SIGNAL);
     expect(error).toMatchObject({ code: "sign_in_required" });
-    expect(source.wantedScopes).toEqual(["read", "write", "admin"]);
+    expect(source.lackedScopes).toEqual(["write", "admin"]);
     expect(source.header).toBe(sentHeader);
   });
 
