@@ -16,7 +16,7 @@ interface GrantsOptions {
 }
 
 /** A code is redeemed within this time, in ms. */
-export const CODE_MS = 60_000;
+const CODE_MS = 60_000;
 /** Of one person; the one that was used least lately ends for a new one. */
 export const MAX_GRANTS = 50;
 const SWEEP_MS = 3_600_000;

@@ -24,7 +24,7 @@ export const OVERLAP_MS = 24 * 3_600_000;
 const RELOAD_MS = 1_000;
 
 /** The signature algorithm of access tokens. */
-export const ALGORITHM = "ES256";
+const ALGORITHM = "ES256";
 /** The record with the keys. */
 export const KEYS_RECORD = digestOf("keys of the authorization server");
 const SECRET_BYTES = 32;

@@ -39,7 +39,7 @@ export interface ServerAuthConfig {
 }
 
 /** The company's issuer, where a person signs in once. */
-export interface IdentityProviderConfig {
+interface IdentityProviderConfig {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret?: string;

@@ -122,7 +122,7 @@ interface Refusal {
 export const REFUSAL_META = "cardea/refusal";
 
 /** The `_meta` key of a tool result that a sign-in would have made a better one: `{ server, url }`; also in `data` of errors. */
-export const SIGN_IN_META = "cardea/sign-in";
+const SIGN_IN_META = "cardea/sign-in";
 
 /** The refusal of a call whose principal has not signed in at `server`. */
 export const signInRequired = (server: string, options: GatewayErrorOptions = {}): GatewayError =>

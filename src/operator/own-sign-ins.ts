@@ -14,7 +14,7 @@ import type { BegunLogin, LoginRow } from "../sign-in/sign-ins.js";
 import type { SignedOut } from "../sign-in/sign-out.js";
 import { stateFolder } from "./state-folder.js";
 
-export type { BegunLogin, LoginRow, LoginState, SignedOut };
+export type { BegunLogin, LoginRow, LoginState };
 
 /** What commands do about signing in. Each method throws an Error whose message is for the person. */
 export interface LoginDesk {
@@ -37,7 +37,7 @@ export interface OwnSignInsOptions {
 }
 
 /** A person may do something about it; the message says what. */
-export class LoginRefused extends Error {
+class LoginRefused extends Error {
   override readonly name = "LoginRefused";
 
   /** @param isTemporary whether the same may succeed later */

@@ -22,7 +22,7 @@ export interface PrepareOptions {
 /** Where browsers come back to, below the URL of the gateway. */
 export const CALLBACK_PATH = "/oauth/callback";
 /** Where the gateway describes itself as a client, below its URL. */
-export const CLIENT_PATH = "/oauth/client.json";
+const CLIENT_PATH = "/oauth/client.json";
 
 /** The https URL of the gateway's own client metadata document; undefined where no authorization server could fetch it. */
 export const clientDocumentUrl = (baseUrl: string): string | undefined =>

@@ -252,7 +252,7 @@ export class SignIns {
 }
 
 /** The page of a ticket, below the URL of the gateway. */
-export const CONNECT_PATH = "/oauth/connect";
+const CONNECT_PATH = "/oauth/connect";
 const MAX_WRONG_KEYS = 5;
 
 const SPENT = () =>

@@ -32,7 +32,7 @@ export interface EndpointRecipe {
 }
 
 /** What a record consists of besides its tokens and its generation. */
-export type SignIn = Omit<Credential, "generation" | "tokens" | "refreshBegunAt">;
+type SignIn = Omit<Credential, "generation" | "tokens" | "refreshBegunAt">;
 
 /** Tokens that were obtained without a person, and the record that they belong to; or what the request ended in. */
 export type Obtained =

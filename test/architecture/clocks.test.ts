@@ -22,6 +22,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "real/bridges.test.ts": "a server that takes time to start; nothing is expected at a time",
   "real/startup.test.ts": "a server that never answers",
   "cli/doctor.test.ts": "a server that never answers",
+  "runtime/cooperative-yield.test.ts": "which of two timers is due first; nothing is expected at a time",
   "cli/process.test.ts": "a process that lasts until it is ended",
   "upstream/transport/pid-file-registry.test.ts": "a process that lasts until it is ended",
   "runtime/process-start-times.test.ts": "a process that lasts until it is ended",

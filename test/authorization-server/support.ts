@@ -71,7 +71,7 @@ export async function realCompany(callback: string): Promise<RealIssuer> {
 }
 
 /** The registration of the gateway at its company's issuer. */
-export const companyClient = (callback: string) => ({
+const companyClient = (callback: string) => ({
   client_id: "cardea",
   client_secret: SECRET,
   redirect_uris: [callback],
@@ -266,5 +266,5 @@ export async function tokensOf(world: World, person = "alice") {
 }
 
 /** Whether this is the refusal `code`. */
-export const isRefusal = (error: unknown, code: string): boolean =>
+const isRefusal = (error: unknown, code: string): boolean =>
   error instanceof OAuthError && error.code === code;
