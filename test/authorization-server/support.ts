@@ -264,7 +264,3 @@ export async function tokensOf(world: World, person = "alice") {
     body,
   };
 }
-
-/** Whether this is the refusal `code`. */
-const isRefusal = (error: unknown, code: string): boolean =>
-  error instanceof OAuthError && error.code === code;
