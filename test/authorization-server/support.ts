@@ -9,7 +9,6 @@ import {
   createAuthorizationServer,
 } from "../../src/authorization-server/authorization-server.js";
 import { MemoryStore } from "../../src/authorization-server/memory-store.js";
-import { OAuthError } from "../../src/authorization-server/oauth-error.js";
 import type { SignInConfig } from "../../src/config/auth-config.js";
 import { SILENT } from "../../src/core/logger.js";
 import {
