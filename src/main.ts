@@ -78,9 +78,15 @@ const shell: CommandContext = {
   },
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
-  probe: async (server, signal) => {
-    const { probeServer } = await import("./operator/probe.js");
-    return probeServer(server, { gateway: { name: SERVER_NAME, version: packageVersion() }, signal });
+  probe: async (server, signal, config) => {
+    const [{ probeServer }, { probeWithSignIn }] = await Promise.all([
+      import("./operator/probe.js"),
+      import("./operator/probe-sign-in.js"),
+    ]);
+    const gateway = { name: SERVER_NAME, version: packageVersion() };
+    return probeWithSignIn(server, config, process.env, (credentials) =>
+      probeServer(server, { gateway, signal, credentials }),
+    );
   },
 };
 

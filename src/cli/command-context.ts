@@ -43,7 +43,7 @@ export interface CommandContext {
   /** What is right about rules and limits by itself, and most likely not what was meant. */
   advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Starts or reaches one server once. */
-  probe(server: ServerConfig, signal: AbortSignal): Promise<ProbeResult>;
+  probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
 }
 
 /** What the primary process starts its workers with. */

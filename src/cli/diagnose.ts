@@ -1,6 +1,7 @@
 /** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
 import { otherPrefixOwner } from "../config/collisions.js";
 import type { Config, OpenApiTransport, ServerConfig } from "../config/config.js";
+import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
 import { stringAt } from "../wire/json.js";
@@ -226,6 +227,13 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
       ...(authority && {
         advice: "if you trust its authority, name the authority's file in NODE_EXTRA_CA_CERTS",
       }),
+    };
+  }
+  if (error instanceof GatewayError && error.code === "sign_in_required") {
+    return {
+      cause: "credentials",
+      sentence: "it answers 401: it needs a sign-in",
+      advice: `run "cardea login ${error.options.server}"; where it takes a fixed key instead, give that under headers, such as "Authorization": "Bearer \${TOKEN}"`,
     };
   }
   const status = statusOf(error);

@@ -21,7 +21,11 @@ interface Report extends Diagnosis {
   readonly stderr: readonly string[];
   /** List entries that are left out, as hosts cannot read them. */
   readonly malformed: readonly MalformedEntry[];
+  /** Of a server that needs a sign-in: the steps to its authorization server, and the rules that they break. */
+  readonly signIn?: readonly Step[];
 }
+
+type Step = NonNullable<ProbeResult["signInSteps"]>[number];
 
 /** Servers started at the same time; more would make slow ones time out. */
 const MAX_CONCURRENT = 4;
@@ -43,7 +47,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   const progress = new Progress(shell.stderr, shell.env, waitingText(waiting, config));
   const probes = new Map<string, ProbeResult>();
   const work = mapConcurrently(config.servers, async (server) => {
-    const probed = await shell.probe(server, giveUp.signal);
+    const probed = await shell.probe(server, giveUp.signal, config);
     probes.set(server.name, probed);
     const found = report(server, diagnose(server, probed, config), probed, safe);
     waiting.delete(server.name);
@@ -103,7 +107,7 @@ async function ineffective(
 function report(
   { name }: ServerConfig,
   diagnosis: Diagnosis,
-  { stderr, connected }: ProbeResult,
+  { stderr, connected, signInSteps }: ProbeResult,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
@@ -119,8 +123,16 @@ function report(
       ...(name !== undefined && { name: safe(name) }),
       member: safe(one.member),
     })),
+    ...(signInSteps !== undefined && { signIn: signInSteps.map((step) => safeStep(step, safe)) }),
   };
 }
+
+const safeStep = ({ what, reason, quirk, ...step }: Step, safe: (text: string) => string): Step => ({
+  ...step,
+  what: safe(what),
+  ...(reason !== undefined && { reason: safe(reason) }),
+  ...(quirk !== undefined && { quirk: safe(quirk) }),
+});
 
 /** The last lines, or those from the complaint on where that is above them. */
 function tellingLines(lines: readonly string[]): readonly string[] {
@@ -130,7 +142,7 @@ function tellingLines(lines: readonly string[]): readonly string[] {
     : lines.slice(error, error + STDERR_LINES);
 }
 
-function asText({ server, ok, sentence, advice, stderr }: Report, paint: Paint): string {
+function asText({ server, ok, sentence, advice, stderr, signIn = [] }: Report, paint: Paint): string {
   const isPainted = paint("green", "x") !== "x";
   const mark = isPainted ? (ok ? paint("green", "✓") : paint("red", "✗")) : ok ? "ok   " : "WRONG";
   const indent = isPainted ? "    " : "      ";
@@ -138,8 +150,16 @@ function asText({ server, ok, sentence, advice, stderr }: Report, paint: Paint):
     `${mark} ${paint("bold", escapeHidden(server))}: ${escapeHidden(sentence)}`,
     ...(advice === undefined ? [] : [`${indent}${paint(ok ? "yellow" : "bold", advice)}`]),
     ...stderr.map((line) => `${indent}${paint("dim", `| ${line}`)}`),
+    ...signIn.map((step) => `${indent}${stepText(step, paint)}`),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** One step of discovery, with the quirk that would mend it. */
+function stepText({ what, outcome, reason, quirk }: Step, paint: Paint): string {
+  const remedy = quirk === undefined ? "" : ` (auth.quirks: ${quirk})`;
+  const text = `${outcome}: ${what}${reason === undefined ? "" : `: ${reason}`}${remedy}`;
+  return paint(outcome === "failed" ? "red" : "dim", text);
 }
 
 /** Results in the order of the items, whatever the order in which they came. */

@@ -1,11 +1,13 @@
 /** What one connection attempt to a server shows: its lists or its error, and its output. For `cardea doctor`. */
 import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
 import type { ServerConfig } from "../config/config.js";
+import type { CredentialStore } from "../core/credentials.js";
 import type { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { withTimeout } from "../core/stop.js";
 import type { ServerList } from "../core/upstream.js";
+import type { Step } from "../sign-in/types.js";
 import type { Channel } from "../upstream/transport/channel.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
@@ -31,6 +33,8 @@ export interface ProbeResult {
   };
   /** Why the connection or the list failed. */
   readonly error?: unknown;
+  /** Of a server that needs a sign-in: how its authorization server is found. */
+  readonly signInSteps?: readonly Step[];
   /** The last lines that its process wrote to stderr. */
   readonly stderr: readonly string[];
   /** The first characters of lines on its stdout that were no messages. */
@@ -41,13 +45,15 @@ export interface ProbeResult {
 export interface ProbeOptions {
   readonly gateway: { readonly name: string; readonly version: string };
   readonly signal: AbortSignal;
+  /** Of a server behind a login. Default: none. */
+  readonly credentials?: CredentialStore | undefined;
 }
 
 const MAX_LINES = 200;
 
 /** Connects to a server once and closes the connection. Never rejects: an error is part of the result. */
 export async function probeServer(server: ServerConfig, options: ProbeOptions): Promise<ProbeResult> {
-  const { gateway, signal } = options;
+  const { gateway, signal, credentials } = options;
   const { name, transport } = server;
   const stderr: string[] = [];
   const nonProtocolOutput: string[] = [];
@@ -61,6 +67,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
       { ...server, start: "eager" },
       {
         gateway: { info: gateway },
+        credentials,
         // There is no client that could be asked.
         questions: { directory: { find: () => undefined } },
         lifecycle: { openChannel },

@@ -1,0 +1,59 @@
+/** How is a server behind a login probed? With the tokens that are kept; where they do not suffice, each step of discovery is shown. */
+import { join } from "node:path";
+import type { Config, ServerConfig } from "../config/config.js";
+import type { CredentialStore } from "../core/credentials.js";
+import { GatewayError } from "../core/errors.js";
+import { SILENT } from "../core/logger.js";
+import type { Step } from "../sign-in/types.js";
+import type { ProbeResult } from "./probe.js";
+import { stateFolder } from "./state-folder.js";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Probes `server` by `probe`, which takes the credentials; none where the config wants no sign-in there. Never rejects as `probe`. */
+export async function probeWithSignIn(
+  server: ServerConfig,
+  config: Config,
+  env: Environment,
+  probe: (credentials: CredentialStore | undefined) => Promise<ProbeResult>,
+): Promise<ProbeResult> {
+  if (server.auth === undefined || server.transport.kind !== "http") return probe(undefined);
+  const { openSignIns } = await import("../sign-in/open-sign-ins.js");
+  const { publicUrl, port } = config.listen.http;
+  const opened = await openSignIns({
+    config: () => config,
+    folder: join(stateFolder(env), "credentials"),
+    baseUrl: () => publicUrl ?? `http://127.0.0.1:${port}`,
+    logger: SILENT,
+    counter: { signedIn: () => {}, tokenRefreshed: () => {} },
+  }).catch((error: unknown) => ({ error }));
+  if ("error" in opened) return { error: opened.error, stderr: [], nonProtocolOutput: [] };
+  try {
+    const probed = await probe(opened.credentials);
+    const { error } = probed;
+    if (!(error instanceof GatewayError) || error.code !== "sign_in_required") return probed;
+    return { ...probed, signInSteps: await stepsAt(server.name, config) };
+  } finally {
+    opened.close();
+  }
+}
+
+/** The steps by which a sign-in would find its authorization server. */
+async function stepsAt(name: string, config: Config): Promise<readonly Step[]> {
+  const [{ signInServer }, { discoverFor }, { OAuthError }] = await Promise.all([
+    import("../sign-in/sign-in-server.js"),
+    import("../sign-in/prepare-sign-in.js"),
+    import("../sign-in/oauth/client.js"),
+  ]);
+  const server = signInServer(config, name);
+  if (server === undefined || server.auth.type === "enterprise" || server.auth.type === "token_exchange")
+    return [];
+  try {
+    return (await discoverFor(server)).steps;
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    return error.steps.length > 0
+      ? error.steps
+      : [{ what: "discovery", outcome: "failed", reason: error.message }];
+  }
+}
