@@ -85,11 +85,11 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
       }
     });
 
-    test("gets a request without credentials once, and its 401 is an upstream error", async () => {
+    test("gets a request without credentials once, and its 401 asks for a sign-in", async () => {
       const { stage, calls } = await strict(era);
       const host = await openHost(stage, kind);
       const response = await host.call("strict__look", { status: 401 }).outcome;
-      expect(refusalOf(response)).toMatchObject({ code: "upstream_unavailable", retryable: false });
+      expect(refusalOf(response)).toMatchObject({ code: "sign_in_required", retryable: false });
       expect(calls()).toBe(1);
     });
 
