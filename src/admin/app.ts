@@ -137,11 +137,12 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
 
   app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
   app.onError((error, c) => {
-    if (error instanceof BadQuery) return c.json({ error: error.message }, 400);
+    // Errors quote servers, as pages do.
+    if (error instanceof BadQuery) return c.json({ error: redact(error.message) }, 400);
     if (error instanceof GatewayError) {
       const { http } = ERRORS[error.code];
       // What a server lacks is a result for a host, and no page for an operator.
-      return c.json({ error: error.message }, (http === 200 ? 503 : http) as 400 | 403 | 503);
+      return c.json({ error: redact(error.message) }, (http === 200 ? 503 : http) as 400 | 403 | 503);
     }
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
     return c.json({ error: "internal error; see the gateway's log" }, 500);

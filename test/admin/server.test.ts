@@ -54,7 +54,8 @@ async function started(changes: Partial<AdminListenerOptions> = {}) {
 /** The answer to exactly these bytes; `fetch` would not send them. */
 function raw(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => socket.end(request));
+    // The server ends the connection. A client that ended its half first could lose the response.
+    const socket = connect(port, "127.0.0.1", () => socket.write(request));
     let text = "";
     socket.setEncoding("utf8");
     socket.on("data", (chunk: string) => {
@@ -129,6 +130,22 @@ describe("the API", () => {
     const { url } = await started({ pages: { ...pages, explain: refused } });
     const response = await fetch(`${url}/api/v1/explain`);
     expect([response.status, await response.json()]).toEqual([400, { error: "name=… says which tool" }]);
+  });
+
+  test.each([
+    [
+      "a page that misses a server",
+      new GatewayError("upstream_unavailable", "upstream", "at /mcp/s3cr3t: 404"),
+    ],
+    ["a query that it cannot read", new BadQuery("as=s3cr3t is nobody")],
+  ])("takes secrets out of the error of %s", async (_what, error) => {
+    const status = (): never => {
+      throw error;
+    };
+    const redact = (text: string): string => text.replaceAll("s3cr3t", "[redacted]");
+    const { url } = await started({ redact, pages: { ...pages, status } });
+    const text = await (await fetch(`${url}/api/v1/status`)).text();
+    expect([text.includes("[redacted]"), text.includes("s3cr3t")]).toEqual([true, false]);
   });
 
   test("a page that misses a server is 503, and names it", async () => {
