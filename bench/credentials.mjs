@@ -28,7 +28,7 @@ function serve() {
 async function measure() {
   const { build } = await import("../scripts/build.mjs");
   build();
-  const { openHttpChannel } = await import("../dist/upstream/transport/http.js");
+  const { openHttpChannel } = await import("../build/upstream/transport/http.js");
   const upstream = fork(fileURLToPath(import.meta.url), ["serve"]);
   const port = await new Promise((resolve) => upstream.once("message", resolve));
   const url = `http://127.0.0.1:${port}/mcp`;

@@ -5,8 +5,8 @@
 import { build } from "../scripts/build.mjs";
 
 build();
-const { createPolicy } = await import("../dist/policy/policy.js");
-const { Metrics } = await import("../dist/telemetry/metrics.js");
+const { createPolicy } = await import("../build/policy/policy.js");
+const { Metrics } = await import("../build/telemetry/metrics.js");
 const silent = { error() {}, warn() {}, info() {}, debug() {} };
 
 const rules = Array.from({ length: 1000 }, (_, at) => ({

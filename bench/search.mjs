@@ -14,7 +14,7 @@ const MAX_STEP_MS = 10;
 const ROUNDS = 10;
 
 build();
-const { buildToolIndex } = await import("../dist/catalog/search/build-index.js");
+const { buildToolIndex } = await import("../build/catalog/search/build-index.js");
 
 const [folder] = process.argv.slice(2);
 const { tools: given, queries } = folder === undefined ? madeUp() : seal(folder);

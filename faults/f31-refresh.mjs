@@ -8,7 +8,7 @@
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openVault } from "../dist/vault/vault.js";
+import { openVault } from "../build/vault/vault.js";
 import { startRotatingIssuer } from "./support/rotating-issuer.mjs";
 import { pause, row } from "./support/row.mjs";
 

@@ -65,11 +65,11 @@ function processorTime(work) {
 }
 
 await row("L17", "texts, schemas and conditions that keep native code busy", async (row) => {
-  const { Redactor } = await import("../dist/telemetry/redact.js");
-  const { formatTest } = await import("../dist/policy/json-schema/scalars.js");
-  const { compile } = await import("../dist/policy/json-schema/compile.js");
-  const { compileExpression } = await import("../dist/policy/rules/expression.js");
-  const { glob } = await import("../dist/patterns/globs.js");
+  const { Redactor } = await import("../build/telemetry/redact.js");
+  const { formatTest } = await import("../build/policy/json-schema/scalars.js");
+  const { compile } = await import("../build/policy/json-schema/compile.js");
+  const { compileExpression } = await import("../build/policy/rules/expression.js");
+  const { glob } = await import("../build/patterns/globs.js");
 
   /** The worst of several pieces, as one figure. */
   const worst = (what, aim, pieces) => {

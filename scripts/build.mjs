@@ -1,13 +1,15 @@
-/** Builds dist/ from src/. */
+/** Builds dist/, the program as it is published, from src/; build/ has each module by itself, for scripts, benchmarks and faults. */
 import { chmodSync, cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { installMissing, root, run } from "./install.mjs";
 
 export function build({ installed = false } = {}) {
   if (!installed) installMissing();
-  rmSync(`${root}dist`, { recursive: true, force: true });
+  for (const folder of ["build", "dist"]) rmSync(`${root}${folder}`, { recursive: true, force: true });
   run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "tsconfig.json"]);
+  // A process of its own: this file is imported before the packages are installed.
+  run(process.execPath, [`${root}scripts/bundle.mjs`]);
   // The console page is written by hand; the compiler knows nothing of it.
-  cpSync(`${root}src/admin/console`, `${root}dist/admin/console`, { recursive: true });
+  cpSync(`${root}src/admin/console`, `${root}dist/chunks/console`, { recursive: true });
   chmodSync(`${root}dist/main.js`, 0o755);
   linkCommand();
 }

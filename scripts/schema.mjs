@@ -4,12 +4,12 @@ import { build } from "./build.mjs";
 import { root } from "./install.mjs";
 
 build();
-const { configJsonSchema } = await import(`${root}dist/config/json-schema.js`);
-const { configReference } = await import(`${root}dist/config/reference.js`);
+const { configJsonSchema } = await import(`${root}build/config/json-schema.js`);
+const { configReference } = await import(`${root}build/config/reference.js`);
 writeFileSync(`${root}config/cardea.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 writeFileSync(`${root}config/reference.md`, configReference());
 
 // The help is as wide as a terminal, where there is one.
 process.stdout.isTTY = false;
-const { commandReference } = await import(`${root}dist/cli/command-reference.js`);
+const { commandReference } = await import(`${root}build/cli/command-reference.js`);
 writeFileSync(`${root}docs/commands.md`, await commandReference());

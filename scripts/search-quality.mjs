@@ -23,8 +23,8 @@ try {
   process.exit(2);
 }
 if (!values["no-build"]) build();
-const { buildToolIndex } = await import("../dist/catalog/search/build-index.js");
-const { estimateTokens } = await import("../dist/core/token-estimate.js");
+const { buildToolIndex } = await import("../build/catalog/search/build-index.js");
+const { estimateTokens } = await import("../build/core/token-estimate.js");
 const LIMIT = 10;
 /** A typical answer: definitions of the first three, a line for five others. */
 const ANSWER = { whole: 3, all: 8, line: 120 };

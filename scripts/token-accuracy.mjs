@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { estimateTokens } from "../dist/core/token-estimate.js";
+import { estimateTokens } from "../build/core/token-estimate.js";
 import { root } from "./install.mjs";
 
 const [folder, config] = process.argv.slice(2);

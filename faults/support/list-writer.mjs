@@ -1,6 +1,6 @@
 /** Writes the lists of one server over and over, until it is killed. */
 import { fileURLToPath } from "node:url";
-import { ListFiles } from "../../dist/state/list-files.js";
+import { ListFiles } from "../../build/state/list-files.js";
 
 const ALL = { allow: ["*"], deny: [] };
 

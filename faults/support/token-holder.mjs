@@ -1,8 +1,8 @@
 /** A process with the token source of one principal, as each gateway and each worker has one. Its parent sends rounds. */
-import { Stop } from "../../dist/core/stop.js";
-import { TokenSources } from "../../dist/sign-in/credential-store.js";
-import { Renewals } from "../../dist/sign-in/renewals.js";
-import { openVault } from "../../dist/vault/vault.js";
+import { Stop } from "../../build/core/stop.js";
+import { TokenSources } from "../../build/sign-in/credential-store.js";
+import { Renewals } from "../../build/sign-in/renewals.js";
+import { openVault } from "../../build/vault/vault.js";
 import { tokenEndpointOf } from "./refresh-endpoint.mjs";
 
 const log = { error() {}, warn() {}, info() {}, debug() {} };

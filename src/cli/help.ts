@@ -1,5 +1,5 @@
 /** What do `cardea --help` and `cardea --version` print? The help fits on a screen of 24 lines. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 /** The text of `cardea --help`. */
 export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
@@ -30,7 +30,13 @@ Exit codes: 0 done, 1 failed, 2 usage, 78 config, 69 a required server is missin
 
 /** The version of this package. @throws Error when its package.json is missing. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const text = readFileSync(packageFile(), "utf8");
   const { version } = JSON.parse(text) as { readonly version: string };
   return version;
+}
+
+/** The package.json above this module: two folders up in src/, one or two in dist/. */
+function packageFile(): URL {
+  const candidates = ["../package.json", "../../package.json"].map((path) => new URL(path, import.meta.url));
+  return candidates.find((file) => existsSync(file)) as URL;
 }

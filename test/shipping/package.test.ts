@@ -1,18 +1,18 @@
 /** The package as npm gets it: what is in it, how large it is, and that it runs where nothing else of this project is. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Message, publint } from "publint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { filesOf, importsOf } from "../architecture/imports.js";
+import { importsOf } from "../architecture/imports.js";
 import { inRepository } from "../support/cardea.js";
 import { openModern } from "../support/peers/raw.js";
 import { start } from "../support/processes.js";
 import { until } from "../support/until.js";
 
 // A fifth of it are the pages of docs/, to which the README links.
-const BUDGET = { packed: 900_000, unpacked: 3_100_000, installedPackages: 60 };
+const BUDGET = { packed: 900_000, unpacked: 3_100_000, installedPackages: 43 };
 const LICENCES = [
   "MIT",
   "ISC",
@@ -23,6 +23,9 @@ const LICENCES = [
   // argparse, which js-yaml has for its command line; as permissive as MIT.
   "Python-2.0",
 ];
+
+/** `zod 4.6.7 (MIT)` */
+const LICENCE_TITLE = /^(\S+) \d+\.\d+\.\d+ \(/gm;
 
 interface Packed {
   readonly filename: string;
@@ -66,8 +69,10 @@ const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path
 describe("the package", () => {
   test("contains the program, its console, its schema and its pages, and nothing else", () => {
     const paths = packed.files.map(({ path }) => path);
-    const program = filesOf("src").map(({ file }) => `dist/${file.replace(/\.ts$/, ".js")}`);
+    const chunks = ["document-thread", "renewal-process", "server-token-endpoint"];
+    const program = ["dist/main.js", ...chunks.map((name) => `dist/chunks/${name}.js`)];
     const others = [
+      "dist/main.js",
       ...["LICENSE", "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"],
       ...[
         "package.json",
@@ -76,10 +81,11 @@ describe("the package", () => {
         "bench/README.md",
         "bench/results.md",
       ],
-      ...["console.css", "console.js", "icon.svg", "index.html"].map((name) => `dist/admin/console/${name}`),
+      "dist/THIRD-PARTY-LICENSES.txt",
+      ...["console.css", "console.js", "icon.svg", "index.html"].map((name) => `dist/chunks/console/${name}`),
     ];
     expect(paths).toEqual(expect.arrayContaining([...program, ...others]));
-    const known = /^dist\/[\w/-]+\.js$|^docs\/[\w/-]+\.md$/;
+    const known = /^dist\/chunks\/[\w-]+\.js$|^docs\/[\w/-]+\.md$/;
     const alien = paths.filter((path) => !known.test(path) && !others.includes(path));
     expect(alien).toEqual([]);
   });
@@ -121,13 +127,34 @@ describe("the package", () => {
 });
 
 describe("its dependencies", () => {
-  test("are the packages that it imports", () => {
+  test("are the packages that it imports and does not contain", () => {
     const imported = importsOf("src")
       .filter(({ target }) => !target.endsWith(".ts") && !target.startsWith("node:"))
       .map(({ target }) => target.split("/", target.startsWith("@") ? 2 : 1).join("/"));
     // @bufbuild/cel asks whoever uses it for this one.
+    const contained = [
+      ...readFileSync(inRepository("dist/THIRD-PARTY-LICENSES.txt"), "utf8").matchAll(LICENCE_TITLE),
+    ];
     const expected = new Set([...imported, "@bufbuild/protobuf"]);
+    for (const [, name = ""] of contained) expected.delete(name);
+    expect(contained.map(([, name]) => name)).toContain("zod");
     expect(Object.keys(manifest.dependencies).sort()).toEqual([...expected].sort());
+  });
+
+  test("are all that the program imports", () => {
+    const chunks = readdirSync(inRepository("dist/chunks")).filter((name) => name.endsWith(".js"));
+    const files = ["dist/main.js", ...chunks.map((name) => `dist/chunks/${name}`)];
+    const named = files.flatMap((file) =>
+      [
+        ...readFileSync(inRepository(file), "utf8").matchAll(
+          /^(?:import|export) [^"]*? from "([^".][^"]*)";$/gm,
+        ),
+      ].map(([, name = ""]) => name.split("/", name.startsWith("@") ? 2 : 1).join("/")),
+    );
+    const alien = named.filter(
+      (name) => !name.startsWith("node:") && manifest.dependencies[name] === undefined,
+    );
+    expect([named.includes("hono"), alien]).toEqual([true, []]);
   });
 
   test("are pinned to a version and an integrity hash", () => {

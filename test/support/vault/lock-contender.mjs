@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { ProcessLocks } from "../../../dist/vault/process-lock.js";
+import { ProcessLocks } from "../../../build/vault/process-lock.js";
 
 const [folder = "", times = "1"] = process.argv.slice(2);
 const locks = new ProcessLocks(folder);
