@@ -3,6 +3,7 @@
  * (decision 49). The code is not minified. A module that is loaded by `import()` stays one that is.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { root } from "./install.mjs";
@@ -13,50 +14,56 @@ const LOADED_BY_URL = {
   "renewal-process": "sign-in/renewal-process.js",
   "server-token-endpoint": "sign-in/server-token-endpoint.js",
 };
-/** Packages of many small files, or needed by each start; every other one is installed beside the program. */
-const BUNDLED = ["zod", "p-queue", "p-timeout", "eventemitter3"];
+/** What each start needs. These packages and what they depend on are in the bundle; all others are installed beside it. */
+const BUNDLED = new Set(["commander", "cross-spawn", "jsonc-parser", "p-queue", "pino", "zod"]);
 
-/** Writes dist/main.js, dist/chunks/ and dist/THIRD-PARTY-LICENSES.txt. */
-async function bundle() {
-  const chunks = Object.entries(LOADED_BY_URL).map(([name, module]) => [
-    `chunks/${name}`,
-    `${root}build/${module}`,
-  ]);
-  const building = await rolldown({
-    input: { main: `${root}build/main.js`, ...Object.fromEntries(chunks) },
-    platform: "node",
-    external: (id, _importer, isResolved) =>
-      !isResolved && !isOwn(id) && !BUNDLED.some((name) => isPartOf(id, name)),
-    // Their exports are used by name.
-    preserveEntrySignatures: "allow-extension",
-    onLog(level, log) {
-      if (level === "warn") throw new Error(`bundling: ${log.message}`);
-    },
-  });
-  await building.write({
-    dir: `${root}dist`,
-    format: "esm",
-    entryFileNames: "[name].js",
-    chunkFileNames: "chunks/[name].js",
-    minify: false,
-  });
-  await building.close();
-  writeFileSync(`${root}dist/THIRD-PARTY-LICENSES.txt`, licences());
+const chunks = Object.entries(LOADED_BY_URL).map(([name, module]) => [
+  `chunks/${name}`,
+  `${root}build/${module}`,
+]);
+const building = await rolldown({
+  input: { main: `${root}build/main.js`, ...Object.fromEntries(chunks) },
+  platform: "node",
+  // `jsonc-parser` is a UMD module otherwise.
+  resolve: { mainFields: ["module", "main"] },
+  external: (id, importer = "") => isExternal(id, importer.replaceAll("\\", "/")),
+  // Their exports are used by name.
+  preserveEntrySignatures: "allow-extension",
+  onLog(level, log) {
+    if (level === "warn") throw new Error(`bundling: ${log.message}`);
+  },
+});
+const { output } = await building.write({
+  dir: `${root}dist`,
+  format: "esm",
+  entryFileNames: "[name].js",
+  chunkFileNames: "chunks/[name].js",
+  minify: false,
+});
+await building.close();
+writeFileSync(`${root}dist/THIRD-PARTY-LICENSES.txt`, licences(packagesIn(output)));
+
+function isExternal(id, importer) {
+  if (isBuiltin(id)) return true;
+  const name = /^(@[^/]+\/[^/]+|[^./@][^/:]*)(?:\/|$)/.exec(id)?.[1];
+  return name !== undefined && !BUNDLED.has(name) && !importer.includes("/node_modules/");
 }
 
-const isOwn = (id) => id.startsWith(".") || id.startsWith("/") || /^[A-Za-z]:[\\/]/.test(id);
-const isPartOf = (id, name) => id === name || id.startsWith(`${name}/`);
+/** The names of the packages of which there are modules in the output. */
+function packagesIn(output) {
+  const modules = output.flatMap(({ moduleIds = [] }) => moduleIds.map((id) => id.replaceAll("\\", "/")));
+  const names = modules.map((id) => /.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)\//.exec(id)?.[1]);
+  return [...new Set(names)].filter((name) => name !== undefined).sort();
+}
 
-/** @throws Error for a package without a licence file */
-function licences() {
-  const texts = BUNDLED.map((name) => {
+/** @throws Error for a package without a license file */
+function licences(names) {
+  const texts = names.map((name) => {
     const folder = join(root, "node_modules", name);
     const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    if (file === undefined) throw new Error(`${name} has no licence file`);
+    if (file === undefined) throw new Error(`${name} has no license file`);
     return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
   });
   return `These packages are part of the files in this folder.\n\n${texts.join("\n----\n\n")}`;
 }
-
-await bundle();

@@ -12,7 +12,7 @@ import { start } from "../support/processes.js";
 import { until } from "../support/until.js";
 
 // A fifth of it are the pages of docs/, to which the README links.
-const BUDGET = { packed: 900_000, unpacked: 3_100_000, installedPackages: 43 };
+const BUDGET = { packed: 900_000, unpacked: 3_100_000, installedPackages: 22 };
 const LICENCES = [
   "MIT",
   "ISC",
