@@ -4,11 +4,10 @@ import { socketWire, sseWire } from "../test/support/host/socket-wires.mjs";
 
 /**
  * @param {"modern" | "legacy" | "sse"} era `sse` is the transport of 2024-11-05
- * @param {{ key?: string, elicitation?: boolean }} options an API key; and whether the host can be asked
+ * @param {{ key?: string, capabilities?: object }} options an API key; and what the host declares
  */
-export async function openHost(url, era, { key, elicitation = false } = {}) {
+export async function openHost(url, era, { key, capabilities = {} } = {}) {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const capabilities = elicitation ? { elicitation: { form: {} } } : {};
   if (era !== "sse") return new Host(socketWire(url, headers), era, { capabilities }).open();
   return new Host(await sseWire(url, headers), "legacy", { capabilities, revision: "2024-11-05" }).open();
 }

@@ -96,7 +96,7 @@ async function work(host, index, end, record) {
 const hosts = [];
 while (hosts.length < job.sessions) {
   const some = Array.from({ length: Math.min(100, job.sessions - hosts.length) }, () =>
-    openHost(job.url, job.era, { key: job.key, elicitation: asks }),
+    openHost(job.url, job.era, { key: job.key, capabilities: asks ? { elicitation: { form: {} } } : {} }),
   );
   hosts.push(...(await Promise.all(some)));
 }
