@@ -4,6 +4,7 @@ import { isProgressToken, type MessageId, type RpcError } from "../wire/envelope
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { META } from "../wire/names.js";
 import type { Payload } from "../wire/payload.js";
+import type { CallNotes } from "./call-record.js";
 import type { Client } from "./client.js";
 import type { ListKind } from "./lists.js";
 import type { QuestionKind } from "./methods.js";
@@ -55,6 +56,8 @@ export interface Call {
   readonly onActivity?: (() => void) | undefined;
   /** `search`: the client called the tool through `call_tool`; absent where it called it by its name. */
   readonly via?: "search" | undefined;
+  /** What layers note for the record of the call, shared by all copies of it; absent where the call has no record. */
+  readonly record?: CallNotes | undefined;
 }
 
 /** Numbers the calls of one gateway, in both eras, and those that the gateway makes itself. */

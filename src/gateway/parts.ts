@@ -11,6 +11,8 @@ import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import type { ListFiles } from "../state/list-files.js";
 import { NOT_KEPT } from "../state/server-file.js";
+import type { RecordSink } from "../telemetry/call-records.js";
+import { LiveCalls } from "../telemetry/live-calls.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { PendingQuestions } from "../telemetry/pending-questions.js";
 import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
@@ -66,6 +68,10 @@ export interface Telemetry {
   readonly redact: (text: string) => string;
   /** The questions of servers that have no answer yet. */
   readonly pendingQuestions: PendingQuestions;
+  /** What operators see of calls: those under way, the last ones, and an hour of numbers. */
+  readonly liveCalls: LiveCalls;
+  /** Each receives the record of every finished call; `liveCalls` is one of them. */
+  readonly recordSinks: readonly RecordSink[];
 }
 
 interface ServerProcesses {
@@ -120,6 +126,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   const keys = secretKeys(config.keys?.state ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
   const number = worker?.number;
+  const liveCalls = new LiveCalls();
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
   return {
@@ -129,7 +136,11 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       ...(worker !== undefined && { worker }),
     },
     callIds: new CallIds(),
-    telemetry: { logger, metrics, redact, pendingQuestions: new PendingQuestions(metrics, ttlMs) },
+    telemetry: {
+      ...{ logger, metrics, redact, liveCalls },
+      pendingQuestions: new PendingQuestions(metrics, ttlMs),
+      recordSinks: [liveCalls.sink],
+    },
     processes: {
       groups: new ProcessGroups(processRegistry),
       spawnLimiter: new SpawnLimiter(),

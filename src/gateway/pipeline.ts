@@ -21,6 +21,7 @@ import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
 import { leadToSignIn, signInError } from "../sign-in/lead-to-sign-in.js";
+import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { GatewayParts } from "./parts.js";
@@ -53,7 +54,7 @@ export function createPipeline(
   inEffect: ConfigInEffect,
   before?: Pipeline,
 ): Pipeline {
-  const { logger, redact, metrics, pendingQuestions } = parts.telemetry;
+  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks } = parts.telemetry;
   const { state: sealedState, tasks } = parts.sealed;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
@@ -99,6 +100,8 @@ export function createPipeline(
     accessLog(logger),
     callMetrics(metrics.calls),
     pendingQuestions.observer,
+    callRecords(recordSinks), // last: it reads what the others have noted
+    liveCalls.running.observer,
   ]);
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
   const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
@@ -119,7 +122,7 @@ export function createPipeline(
       policy.access, // refuse before anything is spent
       policy.limits, // after access: a refused call takes no token; a later round was paid by the first
     ],
-    route,
+    policyTimed(route),
   );
   const renamings = new RenamingCache(catalog);
   const evaluateQuestion: EvaluateQuestion = (server, client, question) => {

@@ -3,6 +3,7 @@ import { BadQuery } from "../admin/pages.js";
 import { exposedPrefix } from "../catalog/naming.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Reply } from "../core/call.js";
+import { callNotes } from "../core/call-record.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
@@ -104,6 +105,7 @@ export async function cliCall(
     notify: () => {},
     onActivity: undefined,
     via: undefined,
+    record: callNotes(),
   });
 }
 

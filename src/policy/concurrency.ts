@@ -42,9 +42,14 @@ export function concurrency(settings: ConcurrencySettings): Middleware {
       if (acquired === "full") return Promise.reject(queueFull(settings));
       const { onReply, onError } = owner === undefined ? releasingUnowned : releasing(owner);
       if (acquired === "inside") return next(call).then(onReply, onError);
+      const start = performance.now();
       return acquired.then(
-        () => next(call).then(onReply, onError),
+        () => {
+          if (call.record !== undefined) call.record.queueMs += performance.now() - start;
+          return next(call).then(onReply, onError);
+        },
         (cause: unknown) => {
+          if (call.record !== undefined) call.record.queueMs += performance.now() - start;
           throw cause === EVICTED ? queueFull(settings) : cancelledInQueue(cause);
         },
       );

@@ -56,7 +56,9 @@ export function deadline(settings: DeadlineSettings): Middleware {
             timer.reschedule(late);
             return;
           }
-          const error = timedOut(call, server, Math.round(performance.now() - start));
+          giveUp(timedOut(call, server, Math.round(performance.now() - start)));
+        }
+        function giveUp(error: GatewayError): void {
           expired = true;
           failed(error);
           controller.abort(error);
@@ -66,6 +68,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
         }
         function stopWatching(): void {
           watching = false;
+          if (call.record !== undefined) call.record.cancel = undefined;
           timer.clear();
         }
         function onSignOfLife(): void {
@@ -97,6 +100,7 @@ export function deadline(settings: DeadlineSettings): Middleware {
           reject(error);
         }
 
+        if (call.record !== undefined) call.record.cancel = giveUp;
         if (call.signal.aborted) onClientAbort();
         else call.signal.addEventListener("abort", onClientAbort, { once: true });
         try {

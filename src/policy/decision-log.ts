@@ -69,6 +69,7 @@ export class DecisionLog {
     const row = known ?? this.#write(call, route, "call", decision);
     const decided: DecisionRow = { ...row, answer, effect: answer === "declined" ? "decline" : row.effect };
     this.#rows[(known === undefined ? this.#written - 1 : (position ?? 0)) % MAX_ROWS] = decided;
+    noteDecision(call, decided.effect, decided.rule);
     this.#count(decided, decision);
   }
 
@@ -89,6 +90,7 @@ export class DecisionLog {
     };
     this.#rows[this.#written % MAX_ROWS] = row;
     this.#written += 1;
+    if (on === "call") noteDecision(call, row.effect, row.rule);
     return row;
   }
 
@@ -111,4 +113,11 @@ export class DecisionLog {
     }
     return rows;
   }
+}
+
+/** Tells the record of the call what was decided; the last decision stands. */
+function noteDecision({ record }: Call, effect: Effect, rule: string): void {
+  if (record === undefined) return;
+  record.decision = effect;
+  record.rule = rule;
 }

@@ -26,7 +26,7 @@ export function accessLog(logger: Logger): Observer {
         call: call.id,
         method: call.method.slice(0, MAX_TARGET_LENGTH),
         target: targetName(call),
-        upstream: ownerOf(call) ?? unavailableServer(reply),
+        upstream: serverOf(call, reply),
         principal: call.client.principal.id,
         outcome,
         ms: Math.round(ms * 100) / 100,
@@ -42,7 +42,8 @@ export function accessLog(logger: Logger): Observer {
   };
 }
 
-const targetName = (call: Call): string | undefined =>
+/** The exposed name or URI of the target, cut; undefined for a method without one. */
+export const targetName = (call: Call): string | undefined =>
   (call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(0, MAX_TARGET_LENGTH);
 
 /**
@@ -67,14 +68,17 @@ export function upstreamMetrics(metrics: CallMetrics): Middleware {
   return (next: Handler): Handler =>
     function upstreamMetrics(call) {
       const start = performance.now();
+      const elapsed = (): number => {
+        const ms = performance.now() - start;
+        if (call.record !== undefined) call.record.upstreamMs += ms;
+        return ms;
+      };
       const answered = (reply: Reply): Reply => {
-        metrics.upstreamCallFinished(
-          finishedCall(call, performance.now() - start, clientSideError(call, reply)),
-        );
+        metrics.upstreamCallFinished(finishedCall(call, elapsed(), clientSideError(call, reply)));
         return reply;
       };
       const failed = (error: unknown): never => {
-        metrics.upstreamCallFinished(finishedCall(call, performance.now() - start, "_OTHER"));
+        metrics.upstreamCallFinished(finishedCall(call, elapsed(), "_OTHER"));
         throw error;
       };
       return next(call).then(answered, failed);
@@ -220,14 +224,17 @@ const METHODS: ReadonlySet<string> = new Set([
 const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
 
 /** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
-export const serverLabel = (call: Call, reply?: Reply): string =>
-  ownerOf(call) ?? unavailableServer(reply) ?? "none";
+export const serverLabel = (call: Call, reply?: Reply): string => serverOf(call, reply) ?? "none";
+
+/** The server of a call: its own, or the one that `reply` says is unavailable; undefined where there is none. */
+export const serverOf = (call: Call, reply?: Reply): string | undefined =>
+  ownerOf(call) ?? unavailableServer(reply);
 
 /** The server of the call; undefined where it has none, as the gateway's own tools. */
 const ownerOf = ({ route }: Call): string | undefined => route?.upstream || undefined;
 
 /** The rule or limit that refused the call. */
-function refusingRule(reply: Reply | undefined): string | undefined {
+export function refusingRule(reply: Reply | undefined): string | undefined {
   if (reply?.kind === "result" && reply.refusal !== undefined)
     return stringAt(objectAt(objectAt(reply.result.object, "_meta"), REFUSAL_META), "rule");
   if (reply?.kind !== "error" || reply.refusal === undefined || !isObject(reply.error.data)) return undefined;
@@ -290,7 +297,7 @@ export type Outcome = "ok" | "tool_error" | "input_required" | "error" | ErrorCo
  * `ok`; `tool_error` (the result has `isError`); `input_required` (one round of several); `error` (a JSON-RPC error of
  * the server, or a bug of the gateway); or the refusal word.
  */
-function outcomeOf(call: Call, reply: Reply): Outcome {
+export function outcomeOf(call: Call, reply: Reply): Outcome {
   if (reply.kind === "input_required") return "input_required";
   if (reply.refusal !== undefined) return isErrorCode(reply.refusal) ? reply.refusal : "error";
   if (reply.kind === "error") return "error";

@@ -144,6 +144,7 @@ export class PendingQuestions {
     if (asked === undefined) return;
     this.#rounds.delete(key);
     const seconds = (performance.now() - asked.since) / 1000;
+    if (call.record !== undefined) call.record.inputMs = seconds * 1000;
     for (const kind of new Set(asked.questions.values())) {
       this.#metrics.inputWaited({ server: serverLabel(call), kind, seconds });
     }

@@ -13,6 +13,8 @@ const ENTRANCES = [
   "routing/locate.ts",
   "routing/router.ts",
   "telemetry/finished-calls.ts",
+  "telemetry/call-records.ts",
+  "telemetry/live-calls.ts",
   "telemetry/pending-questions.ts",
   "policy/access.ts",
   "policy/schema-checks.ts",

@@ -1,5 +1,7 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
+
 import type { Call, InputResponses, Reply } from "../../core/call.js";
+import { callNotes } from "../../core/call-record.js";
 import { GatewayError, REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
@@ -52,7 +54,8 @@ export async function inputLoop(
       return { kind: "error", error: refusalError(answers.error) };
     }
     refused = answers.refused;
-    reply = await gateway.handle({ ...call, id: gateway.nextCallId(), inputResponses: answers.answers });
+    const id = gateway.nextCallId();
+    reply = await gateway.handle({ ...call, id, inputResponses: answers.answers, record: callNotes() });
   }
   return reply;
 }

@@ -1,4 +1,5 @@
 /** How is a message of a session served, over any transport: by the session itself, or by the servers behind the gateway? */
+
 import {
   type Call,
   type Notice,
@@ -7,6 +8,7 @@ import {
   progressTokenOf,
   type Reply,
 } from "../../core/call.js";
+import { callNotes } from "../../core/call-record.js";
 import { checkLogLevel, invalidParams, paramsFault } from "../../core/check-params.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
@@ -207,6 +209,7 @@ function readCall(
     },
     onActivity: undefined,
     via: undefined,
+    record: callNotes(),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   progressTokenOf,
   severityOf,
 } from "../../core/call.js";
+import { callNotes } from "../../core/call-record.js";
 import { checkParams } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
@@ -89,6 +90,7 @@ export function readCall(
     },
     onActivity: undefined,
     via: undefined,
+    record: callNotes(),
   };
 }
 

@@ -104,7 +104,11 @@ export class Limits {
         if (entered === "full") throw queueFull(limit.config, route, entry.semaphore.queued);
         if (entered !== "inside") {
           const noMore = this.#metrics.enterQueue(serverLabel(route));
-          await entered.catch(cancelledInQueue).finally(noMore);
+          const start = performance.now();
+          await entered.catch(cancelledInQueue).finally(() => {
+            noMore();
+            if (call.record !== undefined) call.record.queueMs += performance.now() - start;
+          });
         }
         releases.push(entry.release);
       }

@@ -12,6 +12,7 @@ import { LiveConfig } from "../../../src/gateway/live-config.js";
 import { NO_FILES } from "../../../src/gateway/parts.js";
 import { DrainingServers, SessionDirectory } from "../../../src/gateway/server-runtime.js";
 import { Tasks } from "../../../src/routing/tasks.js";
+import { LiveCalls } from "../../../src/telemetry/live-calls.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import { PendingQuestions } from "../../../src/telemetry/pending-questions.js";
 import { ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
@@ -100,6 +101,8 @@ export class World {
         metrics,
         redact: (text) => text,
         pendingQuestions: new PendingQuestions(metrics),
+        liveCalls: new LiveCalls(),
+        recordSinks: [],
       },
       processes: {
         groups: new ProcessGroups(),

@@ -1,0 +1,79 @@
+/** How is the record of a finished call made, and who receives it? */
+import type { Call, Handler, Observer, Reply } from "../core/call.js";
+import type { CallNotes, CallRecord } from "../core/call-record.js";
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { outcomeOf, refusingRule, serverOf, targetName } from "./finished-calls.js";
+
+/** Receives the record of each finished call. It neither throws nor waits. */
+export type RecordSink = (record: CallRecord, call: Call, reply: Reply) => void;
+
+/** Limit (characters) of a text that a host chooses. */
+const MAX_TEXT_LENGTH = 200;
+/** A W3C `traceparent`; the first group is the trace id. */
+const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
+
+/** Gives the record of each call to all `sinks`; must be outside `errorBoundary`, which turns refusals into replies. */
+export function callRecords(sinks: readonly RecordSink[]): Observer {
+  const hosts = new HostNames();
+  return {
+    onStart({ record: notes }) {
+      if (notes !== undefined) notes.startedAt = performance.now();
+    },
+    onEnd(call, reply, total) {
+      const { record: notes, client } = call;
+      if (notes === undefined) return;
+      const record: CallRecord = {
+        id: call.id,
+        at: Date.now() - total,
+        principal: client.principal.id,
+        host: hosts.of(client.info),
+        method: call.method.slice(0, MAX_TEXT_LENGTH),
+        target: targetName(call) ?? "",
+        server: serverOf(call, reply) ?? "",
+        outcome: outcomeOf(call, reply),
+        rule: notes.rule ?? refusingRule(reply),
+        decision: notes.decision,
+        traceId: traceIdOf(call, notes),
+        ms: {
+          total,
+          queue: notes.queueMs,
+          policy: notes.isRouted ? notes.policyMs : Math.max(0, total - notes.queueMs),
+          upstream: notes.upstreamMs,
+          input: notes.inputMs,
+        },
+      };
+      for (const sink of sinks) sink(record, call, reply);
+    },
+  };
+}
+
+/** Notes of each call that reaches `next` how long the layers before it took; a repetition by them adds nothing. */
+export const policyTimed =
+  (next: Handler): Handler =>
+  (call) => {
+    const { record } = call;
+    if (record !== undefined && !record.isRouted) {
+      record.isRouted = true;
+      record.policyMs = Math.max(0, performance.now() - record.startedAt - record.queueMs);
+    }
+    return next(call);
+  };
+
+function traceIdOf({ params }: Call, { trace }: CallNotes): string | undefined {
+  const parent = trace?.traceparent ?? stringAt(objectAt(params, "_meta"), "traceparent");
+  return parent === undefined ? undefined : TRACE_PARENT.exec(parent)?.[1];
+}
+
+/** Names of hosts by what they said of themselves, which a session or the cache of clients keeps. */
+class HostNames {
+  readonly #known = new WeakMap<JsonObject, string>();
+
+  of(info: JsonObject | undefined): string {
+    if (info === undefined) return "";
+    const known = this.#known.get(info);
+    if (known !== undefined) return known;
+    const name = [stringAt(info, "name"), stringAt(info, "version")].filter(Boolean).join(" ");
+    this.#known.set(info, name.slice(0, MAX_TEXT_LENGTH));
+    return name.slice(0, MAX_TEXT_LENGTH);
+  }
+}
