@@ -46,8 +46,7 @@ async function stepsAt(name: string, config: Config): Promise<readonly Step[]> {
     import("../sign-in/oauth/client.js"),
   ]);
   const server = signInServer(config, name);
-  if (server === undefined || server.auth.type === "enterprise" || server.auth.type === "token_exchange")
-    return [];
+  if (server === undefined) return [];
   try {
     return (await discoverFor(server)).steps;
   } catch (error) {

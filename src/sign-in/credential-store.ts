@@ -13,6 +13,8 @@ export interface CredentialStoreOptions {
   readonly vault: OpenVault;
   /** The requests for a server of the config in use; the same object while its `auth` is the same. */
   readonly endpointOf: (server: string) => TokenEndpoint;
+  /** The servers whose tokens come from a login at the issuer of this URL. Default: none. */
+  readonly dependents?: (issuer: string) => readonly string[];
   readonly log: Logger;
   readonly counter: RefreshCounter;
   /** The process that refreshes; without it they run in this one. The caller closes it. */
@@ -99,6 +101,7 @@ export class TokenSources implements CredentialStore {
   /** A record was written or removed, by this process or another one. */
   #onRecord({ file, credential }: RecordChange): void {
     const owner = credential ?? this.#known.get(file)?.owner;
+    if (owner !== undefined) this.#notifyDependents(owner);
     const source = this.#sources.peek(file)?.source;
     const wasLoaded = source?.isLoaded ?? false;
     source?.adoptNewer(credential);
@@ -107,9 +110,18 @@ export class TokenSources implements CredentialStore {
     if (owner !== undefined) this.#note(file, owner, credential?.tokens !== undefined);
   }
 
+  /** The login of a person has begun or ended: what depends on it tries again. */
+  #notifyDependents({ server, principal }: TokenOwner): void {
+    for (const dependent of this.options.dependents?.(server) ?? []) this.#notify(dependent, principal);
+  }
+
   #note(file: string, { server, principal }: TokenOwner, isSignedIn: boolean, isWider = false): void {
     if (this.#known.get(file)?.isSignedIn === isSignedIn && !isWider) return;
     this.#known.set(file, { owner: { server, principal }, isSignedIn });
+    this.#notify(server, principal);
+  }
+
+  #notify(server: string, principal: string): void {
     for (const listening of [...this.#listening]) {
       if (listening.server === server) listening.listener(principal);
     }

@@ -7,6 +7,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { keySource, openVault } from "../vault/vault.js";
 import { TokenSources } from "./credential-store.js";
+import { dependentsOf, loginNamed } from "./login-server.js";
 import { PendingRecords } from "./pending-records.js";
 import { Renewals } from "./renewals.js";
 import { tokenEndpointOf } from "./server-token-endpoint.js";
@@ -52,7 +53,8 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
   const renewals = new Renewals({ folder, keys: given }, logger);
   const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
   const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
-  const credentials = new TokenSources({ vault, endpointOf, renewals, log: logger, counter });
+  const dependents = (issuer: string) => dependentsOf(config(), issuer).map(({ name }) => name);
+  const credentials = new TokenSources({ vault, endpointOf, dependents, renewals, log: logger, counter });
   const signIns = new SignIns({
     ...{ vault, baseUrl, now },
     pending: new PendingRecords({
@@ -61,7 +63,7 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
       now,
     }),
     events: new SignInEvents(logger, counter),
-    serverOf: (name) => signInServer(config(), name),
+    serverOf: (name) => loginNamed(config(), name),
     lackedScopes: (server, owner) => credentials.source(server, owner).lackedScopes,
     // An aborted wait is over, and its owner looks at the signal.
     wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),

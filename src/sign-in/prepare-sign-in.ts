@@ -1,9 +1,9 @@
 /** What must be known before a person is asked: the authorization server, the client there, and the scopes. */
 import type { GuardedFetch } from "../http/guarded-fetch.js";
-import { type Discovery, discover, OAuthError, register } from "./oauth/client.js";
+import { type Discovery, discover, discoverIssuer, OAuthError, register } from "./oauth/client.js";
 import type { PreparedSignIn } from "./pending-content.js";
 import { fetchFor, type SignInServer } from "./sign-in-server.js";
-import type { Vault } from "./types.js";
+import type { Discovered, Vault } from "./types.js";
 
 /** What a sign-in is prepared with. */
 export interface PrepareOptions {
@@ -46,7 +46,7 @@ export function redirectUriOf(baseUrl: string, { auth }: SignInServer): string {
 export async function prepareSignIn(server: SignInServer, options: PrepareOptions): Promise<PreparedSignIn> {
   const { vault, baseUrl, owner, now } = options;
   const { auth, name } = server;
-  const { discovered } = await discoverFor(server, options.challenge);
+  const discovered = await discoveredFor(server, options.challenge);
   const redirectUri = redirectUriOf(baseUrl, server);
   const { issuer } = discovered.authorizationServer;
   const kept = await vault.readClient(issuer, redirectUri);
@@ -68,6 +68,14 @@ export async function prepareSignIn(server: SignInServer, options: PrepareOption
   const challenged = options.challenge === undefined ? [] : discovered.scopes;
   const scopes = [...new Set([...asked, ...wanted, ...challenged, ...options.lackedScopes])];
   return { discovered, client, redirectUri, scopes };
+}
+
+/** @throws OAuthError */
+async function discoveredFor(server: SignInServer, challenge: string | undefined): Promise<Discovered> {
+  if (server.isIssuer !== true) return (await discoverFor(server, challenge)).discovered;
+  const { url, auth } = server;
+  const { authorizationServer } = await discoverIssuer(url, { quirks: auth.quirks, fetch: fetchFor(server) });
+  return { resource: url, authorizationServer, scopes: [] };
 }
 
 /** Discovery with the config of the server. @throws OAuthError */

@@ -144,7 +144,9 @@ class RenewalUnderLock {
   async #obtain(kept: Credential | undefined): Promise<Renewal> {
     const { endpoint, deadline } = this.tools;
     const scopes = this.request.scopes ?? [];
-    const outcome: Obtained = (await endpoint.obtain?.(kept, scopes, deadline(REQUEST_MS))) ?? NOT_POSSIBLE;
+    const { principal } = this.request;
+    const request = { principal, before: kept, scopes };
+    const outcome: Obtained = (await endpoint.obtain?.(request, deadline(REQUEST_MS))) ?? NOT_POSSIBLE;
     if (outcome.kind === "tokens") {
       const { tokens, signIn } = outcome;
       const credential: Credential = { ...signIn, generation: 0, tokens };

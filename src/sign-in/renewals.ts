@@ -92,8 +92,8 @@ export async function renewSafely(
 ): Promise<Renewal> {
   const { recipe } = tools.endpoint;
   const isRefresh = tools.endpoint.obtain === undefined && known?.tokens?.refreshToken !== undefined;
-  const elsewhere =
-    isRefresh && recipe !== undefined ? await tools.renewals?.run(request, recipe) : undefined;
+  const spends = isRefresh || tools.endpoint.refreshesLogin === true;
+  const elsewhere = spends && recipe !== undefined ? await tools.renewals?.run(request, recipe) : undefined;
   return elsewhere ?? renew(request, tools);
 }
 

@@ -1,4 +1,7 @@
 /** What does a token source ask of the authorization server of one server of the config? Also in the renewal process. */
+
+import { exchangedTokens } from "./exchanged-tokens.js";
+import { loginServerOf } from "./login-server.js";
 import {
   bearerChallenge,
   clientCredentials,
@@ -8,30 +11,30 @@ import {
   type TokenRequestContext,
 } from "./oauth/client.js";
 import { configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
-import { endpointsOf, fetchFor, ownerAt, type SignInServer, tokenContext } from "./sign-in-server.js";
-import type { Obtained, TokenEndpoint } from "./token-endpoint.js";
+import { endpointsOf, fetchFor, type SignInServer, tokenContext } from "./sign-in-server.js";
+import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
 import type { ClientRegistration, Credential, TokenOutcome, Vault } from "./types.js";
-
-/** What the requests are made with; JSON, as the renewal process gets it too. */
-export interface TokenEndpointSettings {
-  readonly server: SignInServer;
-  /** The URL of the gateway for browsers, without a slash at its end. */
-  readonly baseUrl: string;
-}
 
 const MODULE = new URL(import.meta.url).href;
 
-/** The requests for the server of `settings`; `vault` keeps a new dynamic registration. */
-export function tokenEndpointOf(
-  settings: TokenEndpointSettings,
-  vault: Pick<Vault, "writeClient">,
-): TokenEndpoint {
+/** The requests for the server of `settings`; `vault` has the logins, and keeps new dynamic registrations. */
+export function tokenEndpointOf(settings: TokenEndpointSettings, vault: Vault): TokenEndpoint {
   const { server } = settings;
-  const needsNoPerson = server.auth.type === "client_credentials" || server.auth.type === "private_key_jwt";
+  const { type } = server.auth;
+  const isExchanged = type === "enterprise" || type === "token_exchange";
   return {
     refresh: (credential, signal) => refresh(server, credential, signal),
     registerAgain: (credential, signal) => registerAgain(settings, vault, credential, signal),
-    ...(needsNoPerson && { obtain: (before, scopes, signal) => obtain(server, before, scopes, signal) }),
+    ...((type === "client_credentials" || type === "private_key_jwt") && {
+      obtain: (request, signal) => orOutcome(() => clientTokens(server, request, signal)),
+    }),
+    ...(isExchanged && {
+      obtain: (request, signal) => {
+        const loginEndpoint = tokenEndpointOf({ ...settings, server: loginServerOf(server) }, vault);
+        return orOutcome(() => exchangedTokens({ settings, loginEndpoint, vault, signal, ...request }));
+      },
+      refreshesLogin: true,
+    }),
     challengedScopes(challenge) {
       const { error, scope = "" } = bearerChallenge(challenge) ?? {};
       return error === "insufficient_scope" ? scope.split(" ").filter((one) => one !== "") : [];
@@ -78,39 +81,41 @@ async function registerAgain(
   }
 }
 
-/** Client credentials (RFC 6749, 4.4), by secret or by a signed assertion. */
-async function obtain(
+/** Client credentials (RFC 6749, 4.4), by secret or by a signed assertion. @throws OAuthError */
+async function clientTokens(
   server: SignInServer,
-  before: Credential | undefined,
-  scopes: readonly string[],
+  { principal, before, scopes }: ObtainRequest,
   signal: AbortSignal,
 ): Promise<Obtained> {
   const { auth, name } = server;
+  const { discovered } = await discoverFor(server, undefined, signal);
+  const client = await register({
+    authorizationServer: discovered.authorizationServer,
+    // A client of the config is not registered, and no browser comes back.
+    redirectUri: "",
+    quirks: auth.quirks,
+    fetch: fetchFor(server),
+    now: Date.now,
+    configured: configuredClient(server),
+  });
+  const wanted = auth.scopes ?? discovered.scopes;
+  const askedScopes = [...new Set([...(before?.askedScopes ?? []), ...wanted, ...scopes])];
+  const endpoints = endpointsOf({ discovered, client });
+  const outcome = await withContext(server, endpoints, signal, (context) =>
+    clientCredentials(context, askedScopes),
+  );
+  if (outcome.kind !== "tokens") return outcome;
+  const signIn = {
+    ...{ server: name, principal, ...endpoints, askedScopes },
+    grant: "client_credentials",
+  } as const;
+  return { kind: "tokens", tokens: outcome.tokens, signIn };
+}
+
+/** What prevents a request is what it ended in. */
+async function orOutcome(obtain: () => Promise<Obtained>): Promise<Obtained> {
   try {
-    const { discovered } = await discoverFor(server, undefined, signal);
-    const { authorizationServer } = discovered;
-    const client = await register({
-      authorizationServer,
-      // A client of the config is not registered, and no browser comes back.
-      redirectUri: "",
-      quirks: auth.quirks,
-      fetch: fetchFor(server),
-      now: Date.now,
-      configured: configuredClient(server),
-    });
-    const wanted = auth.scopes ?? discovered.scopes;
-    const askedScopes = [...new Set([...(before?.askedScopes ?? []), ...wanted, ...scopes])];
-    const endpoints = endpointsOf({ discovered, client });
-    const outcome = await withContext(server, endpoints, signal, (context) =>
-      clientCredentials(context, askedScopes),
-    );
-    if (outcome.kind !== "tokens") return outcome;
-    const principal = ownerAt(server, before?.principal ?? "anonymous");
-    const signIn = {
-      ...{ server: name, principal, ...endpoints, askedScopes },
-      grant: "client_credentials",
-    } as const;
-    return { kind: "tokens", tokens: outcome.tokens, signIn };
+    return await obtain();
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
     const { isTemporary, message } = error;

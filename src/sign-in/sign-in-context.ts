@@ -11,7 +11,7 @@ export interface SignInContext {
   readonly vault: Vault;
   readonly pending: PendingRecords;
   readonly events: SignInEvents;
-  /** The server of the config in effect; undefined where there is none at which a person signs in. */
+  /** The server of the config in effect, or the company's issuer of one, by its URL; undefined where no person signs in there. */
   readonly serverOf: (name: string) => SignInServer | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
@@ -34,12 +34,6 @@ export function serverNamed({ serverOf }: Pick<SignInContext, "serverOf">, name:
   if (type === "client_credentials" || type === "private_key_jwt") {
     throw new SignInRefusal(
       `${name} is signed in to by the gateway itself ("auth.type": "${type}"); no person has to do anything.`,
-      409,
-    );
-  }
-  if (type !== "oauth") {
-    throw new SignInRefusal(
-      `${name} has "auth.type": "${type}": a person signs in at auth.idp, which this command does not do yet.`,
       409,
     );
   }

@@ -12,6 +12,8 @@ export interface SignInServer {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly auth: ServerAuthConfig;
+  /** It is the company's issuer (`auth.idp`), and no MCP server. */
+  readonly isIssuer?: true;
 }
 
 /** The server of this name at which a person can sign in; undefined where there is none. */

@@ -11,6 +11,7 @@ import {
   finishAuthorization,
 } from "./authorizations.js";
 import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
+import { loginServerOf } from "./login-server.js";
 import type { LoginState, PreparedSignIn, Proof, TicketRecord } from "./pending-content.js";
 import { prepareSignIn } from "./prepare-sign-in.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
@@ -154,7 +155,8 @@ export class SignIns {
     await this.ticket(ticket);
     const record = await this.context.pending.take("ticket", ticket);
     if (record?.prepared === undefined) throw SPENT();
-    const { server, principal, prepared } = record;
+    const { principal, prepared } = record;
+    const server = loginServerOf(serverNamed(this.context, record.server)).name;
     return beginAuthorization(this.context, {
       subject: { server, principal },
       ...{ prepared, proof },
@@ -164,8 +166,9 @@ export class SignIns {
 
   /** Begins a sign-in for an operator. @throws SignInRefusal, OAuthError, VaultError */
   async begin(server: string, as: string, { device = false } = {}): Promise<BegunLogin> {
-    const principal = ownerAt(serverNamed(this.context, server), as);
-    const subject = { server, principal };
+    const found = serverNamed(this.context, server);
+    const principal = ownerAt(found, as);
+    const subject = { server: loginServerOf(found).name, principal };
     const prepared = await this.#prepare(server, principal, undefined);
     const { discovered, redirectUri, scopes } = prepared;
     const facts = {
@@ -209,7 +212,13 @@ export class SignIns {
   signOut(server: string, as: string): Promise<SignedOut> {
     const found = this.context.serverOf(server);
     const principal = found === undefined ? as : ownerAt(found, as);
-    return signOut(this.context, { server, principal });
+    const own = signOut(this.context, { server, principal });
+    if (found?.auth.idp === undefined) return own;
+    // The next call would get its token from the login.
+    return own.then(async (signedOut) => {
+      const login = await signOut(this.context, { server: loginServerOf(found).name, principal });
+      return login.wasSignedIn ? login : signedOut;
+    });
   }
 
   /** Who is signed in where, by server and principal. @throws VaultError */
@@ -225,7 +234,7 @@ export class SignIns {
           state: tokens === undefined ? "needs_sign_in" : "signed_in",
           client: client.source,
           ...(tokens?.expiresAt !== undefined && { expiresAt: new Date(tokens.expiresAt).toISOString() }),
-          isRenewed: tokens?.refreshToken !== undefined,
+          isRenewed: tokens?.refreshToken !== undefined || WITHOUT_PERSON.has(grant),
         };
       }),
     );
@@ -242,7 +251,7 @@ export class SignIns {
 
   #prepare(server: string, owner: string, challenge: string | undefined): Promise<PreparedSignIn> {
     const { vault, now, baseUrl, lackedScopes } = this.context;
-    const found = serverNamed(this.context, server);
+    const found = loginServerOf(serverNamed(this.context, server));
     return prepareSignIn(found, {
       ...{ vault, owner, challenge, now },
       baseUrl: baseUrl(),
@@ -262,5 +271,8 @@ const deviceFacts = ({ login, userCode, verificationUri, verificationUriComplete
   ...{ login, userCode },
   url: verificationUriComplete ?? verificationUri,
 });
+
+/** Grants by which the next token comes without a person, while a login lasts. */
+const WITHOUT_PERSON: ReadonlySet<string> = new Set(["client_credentials", "jwt_bearer", "token_exchange"]);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,4 +1,5 @@
 /** What does a token source ask of the OAuth client? Requests to the token endpoint of one server's authorization server. */
+import type { SignInServer } from "./sign-in-server.js";
 import type { ClientRegistration, Credential, TokenOutcome, TokenSet } from "./types.js";
 
 /** The requests for one server, with its config. None of them touches the vault, but for `registerAgain`. */
@@ -11,17 +12,33 @@ export interface TokenEndpoint {
    */
   registerAgain(credential: Credential, signal: AbortSignal): Promise<ClientRegistration | undefined>;
   /**
-   * Obtains tokens without a person (`client_credentials`, and the assertions of an enterprise login). Absent where a
-   * person signs in. Never rejects.
-   *
-   * @param before the record so far
-   * @param scopes those of a challenge, besides the configured ones
+   * Obtains tokens without a person at this server: by `client_credentials`, or by a login at the company's issuer. Absent
+   * where a person signs in at this server. Rejects with a VaultError only.
    */
-  obtain?(before: Credential | undefined, scopes: readonly string[], signal: AbortSignal): Promise<Obtained>;
+  obtain?(request: ObtainRequest, signal: AbortSignal): Promise<Obtained>;
+  /** `obtain` may spend the refresh token of a login, so that it runs where refreshes do. */
+  readonly refreshesLogin?: boolean;
   /** How the renewal process makes this endpoint, too; absent where refreshes run in this process. */
   readonly recipe?: EndpointRecipe;
   /** The scopes that a challenge with `insufficient_scope` names; empty where it names none. */
   challengedScopes(challenge: string | undefined): readonly string[];
+}
+
+/** For whom tokens are obtained. */
+export interface ObtainRequest {
+  /** Under whom they are kept. */
+  readonly principal: string;
+  /** The record so far. */
+  readonly before: Credential | undefined;
+  /** Those of a challenge, besides the configured ones. */
+  readonly scopes: readonly string[];
+}
+
+/** What the requests are made with; JSON, as the renewal process gets it too. */
+export interface TokenEndpointSettings {
+  readonly server: SignInServer;
+  /** The URL of the gateway for browsers, without a slash at its end. */
+  readonly baseUrl: string;
 }
 
 /** How the renewal process makes the endpoint of a server: what `module` exports, with settings that are JSON. */

@@ -433,7 +433,7 @@ describe("scopes of a 403", () => {
   test("are obtained at once where no person is needed", async () => {
     const world = new World();
     const asked: (readonly string[])[] = [];
-    world.issuer.obtain = async (_, scopes) => {
+    world.issuer.obtain = async ({ scopes }) => {
       asked.push(scopes);
       const {
         generation: _g,

@@ -28,7 +28,8 @@ export interface EnterpriseRequest {
   readonly identityProvider: TokenRequestContext;
   /** What the person's login at that issuer gave. */
   readonly subjectToken: string;
-  readonly subjectTokenType: typeof TOKEN_TYPES.idToken | typeof TOKEN_TYPES.refreshToken;
+  /** One of `TOKEN_TYPES`: an issuer takes ID tokens, and may take refresh tokens. */
+  readonly subjectTokenType: string;
   /** At the authorization server of the MCP server. */
   readonly resourceServer: TokenRequestContext;
   readonly scopes: readonly string[];

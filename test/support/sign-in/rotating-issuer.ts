@@ -1,5 +1,5 @@
 /** A token endpoint in memory whose refresh tokens are valid once, and what a test lets go wrong with its answers. */
-import type { Obtained, TokenEndpoint } from "../../../src/sign-in/token-endpoint.js";
+import type { Obtained, ObtainRequest, TokenEndpoint } from "../../../src/sign-in/token-endpoint.js";
 import type { ClientRegistration, Credential, TokenOutcome } from "../../../src/sign-in/types.js";
 import { credential } from "../vault/credentials.js";
 
@@ -35,7 +35,7 @@ export class RotatingIssuer implements TokenEndpoint {
   registrations = 0;
   retryAfterMs: number | undefined;
   lifeMs: number | undefined = 3_600_000;
-  obtain?: (before: Credential | undefined, scopes: readonly string[]) => Promise<Obtained>;
+  obtain?: (request: ObtainRequest) => Promise<Obtained>;
   #number = 1;
   /** Successors of tokens whose answer was lost. */
   readonly #successors = new Map<string, number>();

@@ -1,0 +1,182 @@
+/**
+ * How does a person's login at the company's issuer become a token for a server? By an ID-JAG (extension
+ * io.modelcontextprotocol/enterprise-managed-authorization), or by token exchange (RFC 8693).
+ */
+import { decodeJwt } from "jose";
+import { loginServerOf } from "./login-server.js";
+import {
+  enterpriseTokens,
+  exchangeToken,
+  OAuthError,
+  register,
+  TOKEN_TYPES,
+  takesIdJag,
+} from "./oauth/client.js";
+import { clientDocumentUrl, configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
+import { type Renewal, renew } from "./renew.js";
+import { endpointsOf, fetchFor, tokenContext } from "./sign-in-server.js";
+import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
+import type { ClientRegistration, Credential, Discovered, TokenOutcome, Vault } from "./types.js";
+
+/** What an exchange works with. `principal` is the one under which login and token are kept. */
+interface Exchange extends ObtainRequest {
+  readonly settings: TokenEndpointSettings;
+  /** That of the company's issuer. */
+  readonly loginEndpoint: TokenEndpoint;
+  readonly vault: Vault;
+  readonly signal: AbortSignal;
+}
+
+/** A subject token must live for this time (ms) yet: clocks differ, and requests take time. */
+const LEFT_MS = 30_000;
+
+/** Tokens for the server of `settings`; `invalid_grant` where the person has to sign in at the issuer. @throws OAuthError, VaultError */
+export async function exchangedTokens(exchange: Exchange): Promise<Obtained> {
+  const { server } = exchange.settings;
+  const { discovered } = await discoverFor(server, undefined, exchange.signal);
+  const first = await loginOf(exchange, undefined);
+  if (first.kind !== "login") return first;
+  const outcome = await exchanged(exchange, discovered, first.login);
+  if (outcome.kind !== "invalid_grant") return outcome;
+  // The issuer takes this login no more: once more with a renewed one.
+  const second = await loginOf(exchange, first.login.tokens?.accessToken);
+  return second.kind === "login" ? exchanged(exchange, discovered, second.login) : second;
+}
+
+type Failed = Exclude<TokenOutcome, { readonly kind: "tokens" }>;
+
+/** The login with a subject token that lives: the kept one, or the one that its refresh gives in place of `replaces`. */
+async function loginOf(
+  { settings, loginEndpoint: endpoint, vault, principal, signal }: Exchange,
+  replaces: string | undefined,
+): Promise<{ readonly kind: "login"; readonly login: Credential } | Failed> {
+  const issuer = loginServerOf(settings.server);
+  const tools = { vault, endpoint, now: Date.now, deadline: () => signal };
+  const renewed = (due: string | undefined) =>
+    renew({ server: issuer.name, principal, replaces: due }, tools);
+  const kept = replaces ?? (await overdueToken(settings, vault, principal));
+  return asLogin(issuer.name, principal, await renewed(kept));
+}
+
+/** The access token of a login whose subject token has ended or ends now; undefined where it lives. */
+async function overdueToken(
+  { server }: TokenEndpointSettings,
+  vault: Vault,
+  principal: string,
+): Promise<string | undefined> {
+  const tokens = (await vault.read(loginServerOf(server).name, principal))?.tokens;
+  if (server.auth.idp?.subjectToken !== "id_token" || tokens?.idToken === undefined) return undefined;
+  const { exp = 0 } = decodeJwt(tokens.idToken);
+  return exp * 1000 > Date.now() + LEFT_MS ? undefined : tokens.accessToken;
+}
+
+function asLogin(
+  issuer: string,
+  principal: string,
+  renewal: Renewal,
+): { readonly kind: "login"; readonly login: Credential } | Failed {
+  switch (renewal.kind) {
+    case "usable":
+      return { kind: "login", login: renewal.credential };
+    case "sign_in_required":
+      return { kind: "invalid_grant", description: `${principal} has to sign in at ${issuer}` };
+    case "failed": {
+      const { reason, retryAfterMs, isFinal } = renewal;
+      if (isFinal) return { kind: "refused", error: "login_not_renewed", description: reason };
+      return { kind: "unavailable", reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+    }
+  }
+}
+
+async function exchanged(exchange: Exchange, discovered: Discovered, login: Credential): Promise<Obtained> {
+  const { settings, principal, before, scopes, signal } = exchange;
+  const { server } = settings;
+  const subject = subjectOf(server.auth.idp?.subjectToken, login);
+  if (subject === undefined) {
+    const description = `${login.issuer} gave no ${server.auth.idp?.subjectToken}: ask for it with auth.idp.scopes`;
+    return { kind: "refused", error: "no_subject_token", description };
+  }
+  const wanted = server.auth.scopes ?? discovered.scopes;
+  const askedScopes = [...new Set([...(before?.askedScopes ?? []), ...wanted, ...scopes])];
+  const issuer = loginServerOf(server);
+  const atIssuer = { ...(await tokenContext(issuer, login, Date.now)), signal };
+  if (server.auth.type === "token_exchange") {
+    // The token is for the server, and the issuer makes it.
+    const outcome = await exchangeToken(
+      { ...atIssuer, resource: discovered.resource, quirks: server.auth.quirks },
+      {
+        ...subject,
+        requestedTokenType: TOKEN_TYPES.accessToken,
+        scopes: askedScopes,
+        ...(server.auth.audience !== undefined && { audience: server.auth.audience }),
+      },
+    );
+    if (outcome.kind !== "tokens") return outcome;
+    const { tokenEndpoint, client } = login;
+    const about = { issuer: login.issuer, tokenEndpoint, client, resource: discovered.resource };
+    const signIn = {
+      server: server.name,
+      principal,
+      ...about,
+      askedScopes,
+      grant: "token_exchange",
+    } as const;
+    return { kind: "tokens", tokens: withoutRefreshToken(outcome.tokens), signIn };
+  }
+  const client = await clientAt(exchange, discovered);
+  const endpoints = endpointsOf({ discovered, client });
+  const atServer = { ...(await tokenContext(server, endpoints, Date.now)), signal };
+  const outcome = await enterpriseTokens({
+    // The resource is named to both (RFC 8707).
+    identityProvider: { ...atIssuer, resource: discovered.resource, quirks: server.auth.quirks },
+    ...subject,
+    resourceServer: atServer,
+    scopes: askedScopes,
+  });
+  if (outcome.kind === "invalid_grant" && outcome.at === "authorization_server") {
+    // Another sign-in of the person would not change it.
+    const description = `${endpoints.issuer} does not take the login of ${login.issuer}: ${outcome.description ?? "invalid_grant"}`;
+    return { kind: "refused", error: "invalid_grant", description };
+  }
+  if (outcome.kind !== "tokens") return outcome;
+  const signIn = { server: server.name, principal, ...endpoints, askedScopes, grant: "jwt_bearer" } as const;
+  return { kind: "tokens", tokens: withoutRefreshToken(outcome.tokens), signIn };
+}
+
+/** What is exchanged; undefined where the login has no such token. */
+function subjectOf(kind: "id_token" | "refresh_token" | "access_token" = "id_token", { tokens }: Credential) {
+  const { idToken, refreshToken, accessToken } = tokens ?? {};
+  const [subjectToken, subjectTokenType] = {
+    id_token: [idToken, TOKEN_TYPES.idToken] as const,
+    refresh_token: [refreshToken, TOKEN_TYPES.refreshToken] as const,
+    access_token: [accessToken, TOKEN_TYPES.accessToken] as const,
+  }[kind];
+  return subjectToken === undefined ? undefined : { subjectToken, subjectTokenType };
+}
+
+/** The gateway as a client of the server's authorization server. @throws OAuthError where it takes no ID-JAG */
+async function clientAt({ settings, vault }: Exchange, discovered: Discovered): Promise<ClientRegistration> {
+  const { server, baseUrl } = settings;
+  const { authorizationServer } = discovered;
+  const { issuer } = authorizationServer;
+  if (takesIdJag(authorizationServer) === false) {
+    throw new OAuthError(
+      `${issuer} takes no ID-JAG (authorization_grant_profiles_supported). Use "auth.type": "oauth" for ${server.name}.`,
+    );
+  }
+  const redirectUri = redirectUriOf(baseUrl, server);
+  const kept = await vault.readClient(issuer, redirectUri);
+  const client = await register({
+    ...{ authorizationServer, redirectUri, kept },
+    quirks: server.auth.quirks,
+    fetch: fetchFor(server),
+    now: Date.now,
+    configured: configuredClient(server),
+    clientMetadataUrl: server.auth.clientMetadataUrl ?? clientDocumentUrl(baseUrl),
+  });
+  if (client.source === "dynamic" && client !== kept) await vault.writeClient(issuer, redirectUri, client);
+  return client;
+}
+
+/** The next token comes from the login, never from a refresh token of its own. */
+const withoutRefreshToken = ({ refreshToken: _, ...tokens }: NonNullable<Credential["tokens"]>) => tokens;
