@@ -3,10 +3,12 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { writeJson } from "../wire/json-text.js";
+import { CallStreams } from "./call-stream.js";
 import { addLoginRoutes, isLoginPath } from "./login-actions.js";
 import { BadQuery } from "./pages.js";
 import type { AdminListenerOptions } from "./server.js";
@@ -124,7 +126,15 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
 
   const pages = new Map(Object.entries(settings.pages));
   app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));
-  app.get("/api/v1/:page", async (c) => {
+  if (settings.callFeed !== undefined) {
+    const streams = new CallStreams(settings.callFeed, (row) => writeJson(row, undefined, withoutSecrets));
+    app.get(`${CALLS_PATH}/stream`, (c) => {
+      if (streams.isFull) return c.json({ error: "too many streams of calls are open" }, 503);
+      streams.serve(new URL(c.req.url).searchParams, c.env.outgoing as ServerResponse, SECURITY_HEADERS);
+      return RESPONSE_ALREADY_SENT;
+    });
+  }
+  app.get("/api/v1/:page{[a-z]+(?:/[a-z]+)?}", async (c) => {
     const page = pages.get(c.req.param("page"));
     if (page === undefined) return c.notFound();
     const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;

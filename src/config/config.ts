@@ -53,7 +53,13 @@ export interface ListenConfig {
     readonly insecure: boolean;
   };
   /** The admin token in plain text, or `sha256:` and its hash; absent where none is required on loopback. */
-  readonly admin: { readonly host: string; readonly port: number; readonly token?: string };
+  readonly admin: {
+    readonly host: string;
+    readonly port: number;
+    readonly token?: string;
+    /** Live calls show arguments and results. Default: they do not. */
+    readonly showArguments?: boolean;
+  };
 }
 
 /** How many calls may wait for the answers to what their servers asked, and how long. */

@@ -107,6 +107,12 @@ const admin = z.strictObject({
     .describe(
       "Required as `Authorization: Bearer …` for everything but health checks. A variable, or `sha256:` and the hash of the token. Without it the listener binds to loopback only.",
     ),
+  showArguments: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether live calls show the arguments and the result of each call: without known secrets, and cut to 2,000 characters.",
+    ),
 });
 
 const callCount = (least: number) => z.int().min(least).max(1_000_000);

@@ -84,7 +84,7 @@ export interface Gateway {
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const withoutSignIn = createParts(config, options);
   const { telemetry, sessions, callIds } = withoutSignIn;
-  const { logger, metrics, pendingQuestions } = telemetry;
+  const { logger, metrics, pendingQuestions, liveCalls } = telemetry;
   const signIns = new LiveSignIns({
     config: () => liveConfig.pipeline.config,
     folder: options.credentialsFolder,
@@ -113,6 +113,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const statusPages = createStatusPages({
     pipeline,
     pendingQuestions,
+    liveCalls,
     legacy: edges.legacy,
     modern: edges.modern,
     status,

@@ -1,4 +1,6 @@
 /** Where do hosts and operators connect: the edges, one for each era and one for HTTP+SSE, and the two listeners? */
+import { readCallQuery, shownCall } from "../admin/call-rows.js";
+import type { CallFeed } from "../admin/call-stream.js";
 import type { AdminPages } from "../admin/pages.js";
 import { type AdminListener, createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
@@ -13,6 +15,7 @@ import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js"
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { OpenStreams } from "../telemetry/gauges.js";
+import type { LiveCalls } from "../telemetry/live-calls.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
 import type { LiveSignIns } from "./live-sign-ins.js";
 import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
@@ -46,7 +49,7 @@ export function createListeners(
 ): Listeners {
   const { parts, edges, authentication, authorizationServer, signIns, status, overload } = options;
   const { pages, ownerToken, call } = options;
-  const { logger, metrics, redact } = parts.telemetry;
+  const { logger, metrics, redact, liveCalls } = parts.telemetry;
   const { worker } = parts.identity;
   const { pressure, onShed, bodyBudgetBytes } = overload;
   const { gateway, legacy, modern, sse } = edges;
@@ -69,12 +72,23 @@ export function createListeners(
         : { host: "localhost", port: 0, socket: workerSocket(worker, worker.number, "admin") }),
       allowedHosts: listen.allowedHosts,
       ...{ logger, redact, metrics, readiness, pages },
+      callFeed: localCallFeed(liveCalls),
       // The primary process knows no tools, and only it reads the pages of a worker.
       ...(worker === undefined && { call, logins: signIns }),
       ...(ownerToken !== undefined && { ownerToken }),
     }),
   };
 }
+
+/** The calls of this process. */
+const localCallFeed = (calls: Pick<LiveCalls, "follow">): CallFeed => ({
+  follow(query, listener) {
+    const { matches } = readCallQuery(query);
+    return calls.follow((row) => {
+      if (matches(row)) listener(shownCall(row));
+    });
+  },
+});
 
 /** The edges, and the gateway API that they call. */
 export interface Edges {

@@ -11,6 +11,7 @@ import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import type { ListFiles } from "../state/list-files.js";
 import { NOT_KEPT } from "../state/server-file.js";
+import { callContent } from "../telemetry/call-content.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import { LiveCalls } from "../telemetry/live-calls.js";
 import { Metrics } from "../telemetry/metrics.js";
@@ -126,7 +127,9 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   const keys = secretKeys(config.keys?.state ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
   const number = worker?.number;
-  const liveCalls = new LiveCalls();
+  const liveCalls = new LiveCalls(
+    config.listen.admin.showArguments === true ? callContent(redact) : undefined,
+  );
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
   return {

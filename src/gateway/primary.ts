@@ -13,6 +13,7 @@ import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
+import { workerCallFeed } from "../workers/follow-calls.js";
 import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
 import { WORKER_ENV } from "../workers/worker.js";
 import { WorkerPool } from "../workers/worker-pool.js";
@@ -88,6 +89,7 @@ export function createPrimary(
     logger,
     metrics: { contentType: "text/plain; version=0.0.4; charset=utf-8", text: () => overview.metrics() },
     readiness: () => overview.readiness(),
+    callFeed: workerCallFeed(identity, () => workers.status()),
     pages: { ...overview.pages, logins: () => signIns.logins() },
     logins: signIns,
   });

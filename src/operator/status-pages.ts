@@ -1,4 +1,5 @@
 /** What the admin pages show of the running gateway at the time of the request. */
+import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { DefinitionCosts } from "../catalog/definition-cost.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
@@ -8,6 +9,7 @@ import type { ModernEdge } from "../downstream/modern/edge.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { GatewayStatus } from "../gateway/status.js";
 import type { CallMetrics } from "../telemetry/finished-calls.js";
+import type { LiveCalls } from "../telemetry/live-calls.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
 import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
@@ -18,6 +20,7 @@ import { type CallCounts, tokenReport } from "./token-report.js";
 export interface StatusPagesOptions {
   readonly pipeline: () => Pipeline;
   readonly pendingQuestions: Pick<PendingQuestions, "list">;
+  readonly liveCalls: Pick<LiveCalls, "recent" | "running" | "history">;
   readonly legacy: Pick<LegacyEdge, "sessions">;
   readonly modern: Pick<ModernEdge, "clients">;
   readonly status: GatewayStatus;
@@ -38,6 +41,7 @@ const OPERATOR_CLIENT: Client = {
 export function createStatusPages({
   pipeline,
   pendingQuestions,
+  liveCalls,
   legacy,
   modern,
   status,
@@ -98,6 +102,12 @@ export function createStatusPages({
         };
       });
     },
+    calls(query) {
+      const { limit, matches } = readCallQuery(query);
+      return liveCalls.recent.latest(limit, matches).map(shownCall);
+    },
+    "calls/running": () => liveCalls.running.list(),
+    history: () => liveCalls.history.page(),
     questions: () => pendingQuestions.list(),
     decisions: () => pipeline().policy.decisions(),
     explain: (query, signal) =>

@@ -6,6 +6,7 @@ import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { isObject, type JsonObject } from "../wire/json.js";
+import { mergeCalls, mergeHistories } from "./merged-calls.js";
 import { mergeTokenReports } from "./merged-token-reports.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
@@ -38,6 +39,9 @@ const PAGE_NAMES = [
   "catalog",
   "sessions",
   "decisions",
+  "calls",
+  "calls/running",
+  "history",
   "questions",
   "explain",
   "lists",
@@ -105,6 +109,13 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       .filter(({ status }) => status === 200)
       .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as unknown }));
     if (bodies.length === 0) throw unavailable(name, answers);
+    if (name === "calls") {
+      return mergeCalls(
+        bodies.map(({ worker, body }) => ({ worker, rows: rowsOf(body) })),
+        query,
+      );
+    }
+    if (name === "history") return mergeHistories(bodies.map(({ body }) => body).filter(isObject));
     if (name === "servers") return mergeServers(bodies.map(({ body }) => rowsOf(body)));
     return name === "tokens"
       ? mergeTokenReports(bodies.map(({ body }) => body).filter(isObject))

@@ -123,6 +123,45 @@ test("rows name their worker, newest first", async () => {
   ]);
 });
 
+test("the last calls of all workers are one list, cut to what is asked for", async () => {
+  const overview = await overviewOf([
+    {
+      answers: {
+        "/api/v1/calls?limit=3": [
+          { id: 9, at: 50 },
+          { id: 8, at: 10 },
+        ],
+      },
+    },
+    {
+      answers: {
+        "/api/v1/calls?limit=3": [
+          { id: 4, at: 40 },
+          { id: 3, at: 30 },
+        ],
+      },
+    },
+  ]);
+  expect(await page(overview, "calls", "limit=3")).toEqual([
+    { id: 9, at: 50, worker: 1 },
+    { id: 4, at: 40, worker: 2 },
+    { id: 3, at: 30, worker: 2 },
+  ]);
+});
+
+test("the history of all workers has their sums, for the steps that all of them have", async () => {
+  const history = (calls: number[], at: number[]) => ({
+    ...{ step: 10, at, calls, errors: calls, waits: calls, p50: calls, p95: calls },
+  });
+  const overview = await overviewOf([
+    { answers: { "/api/v1/history": history([1, 2], [10, 20]) } },
+    { answers: { "/api/v1/history": history([5, 7], [0, 10]) } },
+  ]);
+  expect(await page(overview, "history")).toEqual({
+    ...{ step: 10, at: [10], calls: [8], errors: [8], waits: [8], p50: [7], p95: [7] },
+  });
+});
+
 test("pages that are equal in all workers come from the first that answers", async () => {
   const overview = await overviewOf(["lost", { answers: { "/api/v1/catalog": { tools: [] } } }]);
   expect(await page(overview, "catalog")).toEqual({ tools: [] });

@@ -1,0 +1,72 @@
+/** `GET /api/v1/calls/stream`: each call as it ends, as server-sent events. */
+import type { ServerResponse } from "node:http";
+
+/** Where the calls come from. */
+export interface CallFeed {
+  /**
+   * Calls `listener`, which does not throw, with each call that ends and that the query chooses, in the form of
+   * `shownCall`, until the returned function is called. @throws BadQuery
+   */
+  follow(query: URLSearchParams, listener: (row: object) => void): () => void;
+}
+
+/** Rows that wait for a slow client; then the oldest are lost. */
+const MAX_WAITING = 200;
+/** Between two comments that keep the connection open, in ms. */
+const KEEP_ALIVE_MS = 15_000;
+const MAX_STREAMS = 32;
+
+/** The open streams of one listener. */
+export class CallStreams {
+  readonly #feed: CallFeed;
+  readonly #write: (row: object) => string;
+  #open = 0;
+
+  /** `write`: a row as JSON, without secrets. */
+  constructor(feed: CallFeed, write: (row: object) => string) {
+    this.#feed = feed;
+    this.#write = write;
+  }
+
+  get isFull(): boolean {
+    return this.#open >= MAX_STREAMS;
+  }
+
+  /** Answers on `response` until the client or the listener ends the connection. @throws BadQuery before anything is written */
+  serve(query: URLSearchParams, response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+    const waiting: object[] = [];
+    let lost = 0;
+    const flush = (): void => {
+      if (lost > 0 && !response.writableNeedDrain) {
+        response.write(`event: lost\ndata: ${JSON.stringify({ lost })}\n\n`);
+        lost = 0;
+      }
+      while (!response.writableNeedDrain) {
+        const row = waiting.shift();
+        if (row === undefined) return;
+        response.write(`event: call\ndata: ${this.#write(row)}\n\n`);
+      }
+    };
+    const unfollow = this.#feed.follow(query, (row) => {
+      waiting.push(row);
+      if (waiting.length > MAX_WAITING) {
+        waiting.shift();
+        lost += 1;
+      }
+      flush();
+    });
+    this.#open += 1;
+    response.writeHead(200, { ...headers, "content-type": "text/event-stream", "x-accel-buffering": "no" });
+    response.write(": calls as they end\n\n");
+    const keepAlive = setInterval(() => {
+      if (!response.writableNeedDrain) response.write(":\n\n");
+    }, KEEP_ALIVE_MS);
+    keepAlive.unref();
+    response.on("drain", flush);
+    response.once("close", () => {
+      this.#open -= 1;
+      clearInterval(keepAlive);
+      unfollow();
+    });
+  }
+}

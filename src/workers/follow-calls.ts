@@ -1,0 +1,78 @@
+/** How are the calls of all workers followed as one stream? */
+import { request } from "node:http";
+import { readCallQuery } from "../admin/call-rows.js";
+import type { CallFeed } from "../admin/call-stream.js";
+import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { isObject } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+import type { WorkerStatus } from "./worker-pool.js";
+
+/** How often workers that have started since are added, in ms. */
+const LOOK_AGAIN_MS = 1000;
+/** Limit (characters) of an event that is not complete yet. */
+const MAX_EVENT_LENGTH = 1024 * 1024;
+
+/** Reads the stream of each running worker, and of those that start later, while there is a follower. */
+export function workerCallFeed(
+  identity: Omit<WorkerIdentity, "number">,
+  workers: () => readonly WorkerStatus[],
+): CallFeed {
+  return {
+    follow(query, listener) {
+      readCallQuery(query);
+      const open = new Map<number, () => void>();
+      const look = (): void => {
+        for (const { worker, ready } of workers()) {
+          if (!ready || open.has(worker)) continue;
+          const socketPath = workerSocket(identity, worker, "admin");
+          const path = `/api/v1/calls/stream?${query}`;
+          const follow = readEvents({ socketPath, path }, (row) => listener({ ...row, worker }));
+          open.set(worker, follow.end);
+          follow.ended.then(() => open.delete(worker));
+        }
+      };
+      look();
+      const timer = setInterval(look, LOOK_AGAIN_MS);
+      timer.unref();
+      return () => {
+        clearInterval(timer);
+        for (const end of open.values()) end();
+      };
+    },
+  };
+}
+
+interface Following {
+  end(): void;
+  /** Resolves when the worker or `end` has ended the stream; never rejects. */
+  readonly ended: Promise<void>;
+}
+
+function readEvents(
+  address: { readonly socketPath: string; readonly path: string },
+  listener: (row: object) => void,
+): Following {
+  const sent = request({ ...address, headers: { host: "localhost" } }, (response) => {
+    let text = "";
+    response.setEncoding("utf8");
+    response.on("data", (chunk: string) => {
+      const events = (text + chunk).split("\n\n");
+      text = events.pop() ?? "";
+      if (text.length > MAX_EVENT_LENGTH) sent.destroy();
+      for (const event of events) {
+        const [name, data] = event.split("\n");
+        if (name !== "event: call" || data === undefined) continue;
+        const row = parseJson(data.slice("data: ".length));
+        if (isObject(row)) listener(row);
+      }
+    });
+    response.on("error", () => {});
+  });
+  // A worker that ends is followed again once it runs again.
+  sent.on("error", () => {});
+  sent.end();
+  return {
+    end: () => void sent.destroy(),
+    ended: new Promise((resolve) => sent.once("close", () => resolve())),
+  };
+}

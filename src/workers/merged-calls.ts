@@ -1,0 +1,36 @@
+/** How do the calls and the history of several workers become those of one gateway? */
+import { readCallQuery } from "../admin/call-rows.js";
+import type { JsonObject } from "../wire/json.js";
+
+/** The rows of all workers with the worker of each, the newest first. */
+export function mergeCalls(
+  answers: readonly { readonly worker: number; readonly rows: readonly JsonObject[] }[],
+  query: URLSearchParams,
+): readonly JsonObject[] {
+  const all = answers.flatMap(({ worker, rows }) => rows.map((row): JsonObject => ({ ...row, worker })));
+  return all.toSorted((a, b) => Number(b.at) - Number(a.at)).slice(0, readCallQuery(query).limit);
+}
+
+const SUMS = ["calls", "errors", "waits"];
+/** Of percentiles the worst is shown: those of two sets cannot be added. */
+const MAXIMA = ["p50", "p95"];
+
+/** The sums of all workers for each step that all of them show. */
+export function mergeHistories(pages: readonly JsonObject[]): JsonObject {
+  const last = Math.min(...pages.map(({ at }) => numbersOf(at).at(-1) ?? 0));
+  const [first] = pages;
+  const at = numbersOf(first?.at).filter((time) => time <= last);
+  const merged = (member: string, together: (values: readonly number[]) => number): readonly number[] =>
+    at.map((time) =>
+      together(pages.map((page) => numbersOf(page[member])[numbersOf(page.at).indexOf(time)] ?? 0)),
+    );
+  return {
+    step: first?.step,
+    at,
+    ...Object.fromEntries(SUMS.map((name) => [name, merged(name, (all) => all.reduce((a, b) => a + b, 0))])),
+    ...Object.fromEntries(MAXIMA.map((name) => [name, merged(name, (all) => Math.max(...all))])),
+  };
+}
+
+const numbersOf = (list: unknown): readonly number[] =>
+  Array.isArray(list) ? list.filter((value) => typeof value === "number") : [];
