@@ -8,6 +8,7 @@ import { type Context, Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { writeJson } from "../wire/json-text.js";
+import { addActionRoutes, isActionPath } from "./actions.js";
 import { CallStreams } from "./call-stream.js";
 import { addLoginRoutes, isLoginPath } from "./login-actions.js";
 import { BadQuery } from "./pages.js";
@@ -72,7 +73,8 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     }
     const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
     const isLogin = settings.logins !== undefined && isLoginPath(c.req.path);
-    const isAction = c.req.method === "POST" && (isCall || isLogin);
+    const acts = settings.actions !== undefined && isActionPath(c.req.path);
+    const isAction = c.req.method === "POST" && (isCall || isLogin || acts);
     if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
@@ -122,6 +124,10 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
 
   if (settings.logins !== undefined) {
     addLoginRoutes(app, settings.logins, (c) => refusedAction(c, "a sign-in"));
+  }
+
+  if (settings.actions !== undefined) {
+    addActionRoutes(app, settings.actions, (c) => refusedAction(c, "an action"));
   }
 
   const pages = new Map(Object.entries(settings.pages));

@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../http/loopback.js";
+import type { AdminActions } from "./actions.js";
 import type { CallFeed } from "./call-stream.js";
 import type { LoginActions } from "./login-actions.js";
 import type { Pages } from "./pages.js";
@@ -33,6 +34,8 @@ export interface AdminListenerOptions {
   readonly call?: (body: string, signal: AbortSignal) => Promise<string>;
   /** The calls for `GET /api/v1/calls/stream`. Default: there is no such route. */
   readonly callFeed?: CallFeed;
+  /** What operators do to the running gateway. Default: nothing. */
+  readonly actions?: AdminActions;
   /** What operators do about signing in. Default: nothing. */
   readonly logins?: LoginActions;
   /** A Unix socket or named pipe to listen on, in place of `host` and `port`. */

@@ -43,7 +43,7 @@ export interface ListScope {
 export const SHARED_SCOPE: ListScope = { key: "shared", capabilityClass: "shared" };
 
 /** Why a connection was reopened; a label of the metric `cardea_upstream_restarts_total`. */
-export type RestartReason = "lost" | "failed_start" | "unresponsive";
+export type RestartReason = "lost" | "failed_start" | "unresponsive" | "operator";
 
 /**
  * State of the shared connection; `idle`: it was ended because nothing uses it, or not started yet, and the next use opens it;
@@ -93,6 +93,11 @@ export interface Upstream {
     client: Client,
     listener: TaskListener<string>,
   ): Promise<TaskSubscription>;
+  /**
+   * Ends its connections, with the calls on them, and opens the shared one again; those of single clients are opened by
+   * their next use. Resolves when that has succeeded or failed; never rejects. Absent where nothing can be restarted.
+   */
+  restart?(): Promise<void>;
   /**
    * Reconnects now instead of after the backoff, as a call would. Resolves when the attempt has succeeded or failed;
    * never rejects. Absent where there is no backoff to skip.

@@ -28,6 +28,7 @@ import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
+import { LiveActions } from "./live-actions.js";
 import { LiveAuthorizationServer } from "./live-authorization-server.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
 import { LiveSignIns } from "./live-sign-ins.js";
@@ -120,7 +121,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     calls: metrics.calls,
     version: options.version,
   });
-  const pages = { ...statusPages, logins: () => signIns.logins() };
+  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry });
+  const pages = {
+    ...statusPages,
+    logins: () => signIns.logins(),
+    "tools/disabled": () => ({ tools: actions.disabledTools }),
+  };
   const call = (body: string, signal: AbortSignal): Promise<string> =>
     answerCallRequest(pipeline, callIds.next(), body, signal);
   const { ownerToken } = options;
@@ -134,6 +140,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       status,
       overload,
       pages,
+      actions,
       ownerToken,
       call,
     },
@@ -165,6 +172,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
           authorizationServer.replace(next.auth);
           authentication.replace(next.auth);
         }
+        actions.reloaded();
         status.reloadErrors = [];
         metrics.configReloaded(true);
       });

@@ -1,4 +1,5 @@
 /** Where do hosts and operators connect: the edges, one for each era and one for HTTP+SSE, and the two listeners? */
+import type { AdminActions } from "../admin/actions.js";
 import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { CallFeed } from "../admin/call-stream.js";
 import type { AdminPages } from "../admin/pages.js";
@@ -37,6 +38,7 @@ interface ListenersOptions {
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly pages: AdminPages;
+  readonly actions: AdminActions;
   /** See `AdminListenerOptions`. */
   readonly ownerToken?: string | undefined;
   readonly call: (body: string, signal: AbortSignal) => Promise<string>;
@@ -48,7 +50,7 @@ export function createListeners(
   options: ListenersOptions,
 ): Listeners {
   const { parts, edges, authentication, authorizationServer, signIns, status, overload } = options;
-  const { pages, ownerToken, call } = options;
+  const { pages, ownerToken, call, actions } = options;
   const { logger, metrics, redact, liveCalls } = parts.telemetry;
   const { worker } = parts.identity;
   const { pressure, onShed, bodyBudgetBytes } = overload;
@@ -75,7 +77,9 @@ export function createListeners(
       callFeed: localCallFeed(liveCalls),
       // The primary process knows no tools, and only it reads the pages of a worker.
       ...(worker === undefined && { call, logins: signIns }),
-      ...(ownerToken !== undefined && { ownerToken }),
+      actions,
+      // The primary process acts in the name of the operator, whose token it has checked.
+      ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),
     }),
   };
 }

@@ -27,6 +27,9 @@ export const CLI_CLIENT: Client = {
   capabilities: {},
 };
 
+/** A config, or how it is made of the one that is in effect when its turn comes. */
+type NextConfig = Config | ((current: Config) => Config);
+
 /** Holds the pipeline of the config in effect. */
 export class LiveConfig implements ConfigInEffect {
   readonly #parts: GatewayParts;
@@ -74,7 +77,7 @@ export class LiveConfig implements ConfigInEffect {
    *
    * @throws Error while the gateway stops; and what `createPipeline` throws.
    */
-  replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {
+  replace(next: NextConfig, adopt: (next: Config, before: Config) => void): Promise<void> {
     this.#replacing = this.#replacing.catch(() => {}).then(() => this.#replace(next, adopt));
     return this.#replacing;
   }
@@ -96,9 +99,10 @@ export class LiveConfig implements ConfigInEffect {
     await listFiles.close();
   }
 
-  async #replace(next: Config, adopt: (next: Config, before: Config) => void): Promise<void> {
+  async #replace(wanted: NextConfig, adopt: (next: Config, before: Config) => void): Promise<void> {
     if (this.#isStopping) throw new Error("the gateway is stopping and takes no other config");
     const before = this.#pipeline;
+    const next = typeof wanted === "function" ? wanted(before.config) : wanted;
     const built = createPipeline(next, this.#parts, this, before);
     // Hosts use the old catalog until the new one has the lists of new servers.
     await built.catalog.prepare(CLI_CLIENT);

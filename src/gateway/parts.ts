@@ -1,6 +1,7 @@
 /** Which parts of the gateway live as long as the process, and outlive every config. */
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import type { Config, ServerConfig } from "../config/config.js";
+import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { CredentialStore } from "../core/credentials.js";
@@ -73,6 +74,8 @@ export interface Telemetry {
   readonly liveCalls: LiveCalls;
   /** Each receives the record of every finished call; `liveCalls` is one of them. */
   readonly recordSinks: readonly RecordSink[];
+  /** Absent where none is configured. */
+  readonly audit?: AuditLog;
 }
 
 interface ServerProcesses {

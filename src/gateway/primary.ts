@@ -13,6 +13,7 @@ import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
+import { workerActions } from "../workers/act-on-workers.js";
 import { workerCallFeed } from "../workers/follow-calls.js";
 import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
 import { WORKER_ENV } from "../workers/worker.js";
@@ -89,6 +90,7 @@ export function createPrimary(
     logger,
     metrics: { contentType: "text/plain; version=0.0.4; charset=utf-8", text: () => overview.metrics() },
     readiness: () => overview.readiness(),
+    actions: workerActions(identity, () => workers.status()),
     callFeed: workerCallFeed(identity, () => workers.status()),
     pages: { ...overview.pages, logins: () => signIns.logins() },
     logins: signIns,

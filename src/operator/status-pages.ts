@@ -109,6 +109,7 @@ export function createStatusPages({
     "calls/running": () => liveCalls.running.list(),
     history: () => liveCalls.history.page(),
     questions: () => pendingQuestions.list(),
+    approvals: () => pipeline().policy.approvals(),
     decisions: () => pipeline().policy.decisions(),
     explain: (query, signal) =>
       query.get("wait") === "true"

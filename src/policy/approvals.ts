@@ -1,9 +1,10 @@
 /** Has a person approved this call? Asks at the host by an elicitation, which every era has. */
+import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import { entryLimit } from "../runtime/cache-limits.js";
+import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
@@ -13,12 +14,40 @@ const MAX_REMEMBERED = 10_000;
 /** Characters; more are never shown whole. */
 const MAX_REMEMBERED_LENGTH = 16_384;
 
+/** An approval that holds for a time, for one principal, one target and one set of arguments. */
+export interface RememberedApproval {
+  readonly id: string;
+  readonly rule: string;
+  readonly principal: string;
+  /** The exposed name or URI, cut. */
+  readonly target: string;
+  readonly server: string;
+  /** ISO 8601. */
+  readonly until: string;
+}
+
 /** Approval questions, and which answers were used or are remembered; memory is bounded by LRU. */
 export class Approvals {
   /** Used answers: each allows one call. The seal of the round state limits how long an answer is valid. */
   readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
   /** Approvals that hold for a time, by rule, principal and call. */
-  readonly #remembered = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
+  readonly #remembered = new LRUCache<string, RememberedApproval>({
+    ...entryLimit(MAX_REMEMBERED),
+    perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
+  });
+
+  /** The approvals that hold, the newest first. */
+  remembered(): readonly RememberedApproval[] {
+    this.#remembered.purgeStale();
+    return [...this.#remembered.values()].filter((approval) => approval !== undefined);
+  }
+
+  /** Forgets one; false where there is none with this id. */
+  revoke(id: string): boolean {
+    for (const [key, approval] of this.#remembered.entries())
+      if (approval?.id === id) return this.#remembered.delete(key);
+    return false;
+  }
 
   async isRemembered(rule: RuleConfig, call: Call, route: Route): Promise<boolean> {
     if (rule.rememberMs === undefined || this.#remembered.size === 0) return false;
@@ -80,7 +109,16 @@ export class Approvals {
     // Where not all was shown, the approval holds for this call only.
     if (rule.rememberMs === undefined || asked.isCut === true) return true;
     const key = keyOf(rule, call, route);
-    if (key !== undefined) this.#remembered.set(await key, true, { ttl: rule.rememberMs });
+    if (key === undefined) return true;
+    const approval: RememberedApproval = {
+      id: randomUUID(),
+      rule: rule.name,
+      principal: call.client.principal.id,
+      target: retainedCopy(route.exposed.slice(0, MAX_NAME_LENGTH)),
+      server: route.upstream,
+      until: new Date(Date.now() + rule.rememberMs).toISOString(),
+    };
+    this.#remembered.set(await key, approval, { ttl: rule.rememberMs });
     return true;
   }
 }

@@ -11,7 +11,7 @@ import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { access } from "./access.js";
-import { Approvals } from "./approvals.js";
+import { Approvals, type RememberedApproval } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
@@ -49,6 +49,10 @@ export interface Policy {
   readonly timeoutMs: ((call: Call) => number | undefined) | undefined;
   /** The newest first. */
   decisions(count?: number): readonly DecisionRow[];
+  /** The approvals that hold for a time, the newest first. */
+  approvals(): readonly RememberedApproval[];
+  /** Takes one back; false where there is none with this id. */
+  revokeApproval(id: string): boolean;
   /** What would become of a call, and why; nothing is called and nothing spent. */
   explain(call: Call): Explanation;
   /** For the policy that comes after this one. */
@@ -160,6 +164,8 @@ export function createPolicy(
     maySubscribe: isTrivial ? undefined : (client, route) => ruleSet.allows(client, route),
     timeoutMs: limits.hasTimeouts ? (call) => limits.timeoutMs(call) : undefined,
     decisions: (count) => log.latest(count),
+    approvals: () => approvals.remembered(),
+    revokeApproval: (id) => approvals.revoke(id),
     explain: (call) => explain(ruleSet, limits, call),
     [CARRIED_STATE]: { log, approvals, limits, searchLimits },
   };

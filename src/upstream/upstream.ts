@@ -222,6 +222,11 @@ class SupervisedUpstream implements StartableUpstream {
     return connected?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
   }
 
+  async restart(): Promise<void> {
+    await this.#connections.leases.endAll();
+    await this.#shared.restart();
+  }
+
   connectNow(): Promise<void> {
     return this.#shared.connection().then(
       () => {},

@@ -25,10 +25,13 @@ export function workerCallFeed(
         for (const { worker, ready } of workers()) {
           if (!ready || open.has(worker)) continue;
           const socketPath = workerSocket(identity, worker, "admin");
-          const path = `/api/v1/calls/stream?${query}`;
-          const follow = readEvents({ socketPath, path }, (row) => listener({ ...row, worker }));
-          open.set(worker, follow.end);
-          follow.ended.then(() => open.delete(worker));
+          const path = `/api/v1/calls/stream?${query.toString()}`;
+          const follow = readEvents(
+            { socketPath, path },
+            (row) => listener({ ...row, worker }),
+            () => void open.delete(worker),
+          );
+          open.set(worker, follow);
         }
       };
       look();
@@ -42,16 +45,12 @@ export function workerCallFeed(
   };
 }
 
-interface Following {
-  end(): void;
-  /** Resolves when the worker or `end` has ended the stream; never rejects. */
-  readonly ended: Promise<void>;
-}
-
+/** `onEnd` is called when the worker or the returned function has ended the stream. */
 function readEvents(
   address: { readonly socketPath: string; readonly path: string },
   listener: (row: object) => void,
-): Following {
+  onEnd: () => void,
+): () => void {
   const sent = request({ ...address, headers: { host: "localhost" } }, (response) => {
     let text = "";
     response.setEncoding("utf8");
@@ -70,9 +69,7 @@ function readEvents(
   });
   // A worker that ends is followed again once it runs again.
   sent.on("error", () => {});
+  sent.once("close", onEnd);
   sent.end();
-  return {
-    end: () => void sent.destroy(),
-    ended: new Promise((resolve) => sent.once("close", () => resolve())),
-  };
+  return () => void sent.destroy();
 }

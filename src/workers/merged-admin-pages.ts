@@ -39,6 +39,8 @@ const PAGE_NAMES = [
   "catalog",
   "sessions",
   "decisions",
+  "approvals",
+  "tools/disabled",
   "calls",
   "calls/running",
   "history",

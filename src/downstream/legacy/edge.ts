@@ -1,4 +1,6 @@
 /** The legacy era, facing clients: sessions opened by `initialize`, over HTTP and over pipes. */
+
+import { hash } from "node:crypto";
 import type { ClientDirectory } from "../../core/client.js";
 import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
@@ -16,6 +18,7 @@ import type { CloseReason, StreamKind } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
 import { LegacyPipeEdge } from "./pipe-edge.js";
 import { notifySession, sendSessionQuestion } from "./send-question.js";
+import type { Session } from "./session.js";
 import { type SessionEnd, type SessionLimits, SessionStore } from "./session-store.js";
 
 /** What the edge tells of itself, for metrics. */
@@ -47,6 +50,8 @@ export interface LegacyEdgeOptions {
 interface SessionStatus {
   /** The first characters of its id; the whole id would be enough to speak in its name. */
   readonly id: string;
+  /** Names it for operators, and is no credential; absent for a pipe, which ends with its host. */
+  readonly handle?: string;
   readonly principal: string;
   readonly scope: string;
   readonly revision: LegacyRevision;
@@ -67,6 +72,8 @@ export interface LegacyEdge extends HttpEdge {
   pipe(pipe: Pipe): PipeEdge;
   readonly directory: ClientDirectory;
   sessions(): readonly SessionStatus[];
+  /** Ends the session over HTTP with this handle; false where there is none. */
+  endSession(handle: string): boolean;
 }
 
 /** A client that is to be asked between its calls has this long to open a stream, in ms. */
@@ -124,9 +131,15 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         };
       },
     },
+    endSession(handle) {
+      const session = store.all().find((each) => each.streams !== undefined && handleOf(each) === handle);
+      if (session !== undefined) store.end(session, "deleted");
+      return session !== undefined;
+    },
     sessions: () =>
       store.all().map((session) => ({
         id: session.id.slice(0, 8),
+        ...(session.streams !== undefined && { handle: handleOf(session) }),
         principal: session.client.principal.id,
         scope: session.client.endpoint,
         revision: session.revision.name,
@@ -141,3 +154,6 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     close: (graceMs = 0) => store.close(graceMs),
   };
 }
+
+/** A digest: whoever has the id of a session can speak in its name. */
+const handleOf = ({ id }: Session): string => hash("sha256", id, "hex").slice(0, 16);

@@ -141,6 +141,25 @@ export class Supervisor {
   }
 
   /**
+   * Ends the open connection, with the calls on it, and opens another one at once, whatever the backoff; resolves when that
+   * has succeeded or failed. A connection that is being opened is awaited. Never rejects.
+   */
+  async restart(): Promise<void> {
+    if (this.#state === "stopped") return;
+    const open = this.#open;
+    if (open !== undefined) {
+      const { onUnavailable } = this.#settings;
+      this.#open = undefined;
+      open.health.stop();
+      this.#discard(open);
+      onUnavailable(this.#unavailable("is started again by an operator"));
+    }
+    this.#failures = 0;
+    if (this.#attempt === undefined) this.#reason = "operator";
+    await (this.#attempt ?? this.#connect()).catch(ignore);
+  }
+
+  /**
    * The open connection, or the one that is being opened.
    *
    * @throws GatewayError `upstream_unavailable` when none is open and none is on its way, or it does not come.

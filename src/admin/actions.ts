@@ -1,0 +1,73 @@
+/** What can operators do over the admin listener, and how is it asked for? */
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, Hono } from "hono";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+import { BadQuery } from "./pages.js";
+
+/** The actions, by the path of each after `/api/v1/`. None of them can create or change a server. */
+export const ACTION_PATHS = {
+  restart_server: "servers/:target/restart",
+  disable_tool: "tools/:target/disable",
+  enable_tool: "tools/:target/enable",
+  end_session: "sessions/:target/end",
+  cancel_call: "calls/:target/cancel",
+  revoke_approval: "approvals/:target/revoke",
+} as const;
+
+/** The name of an action, as logs have it. */
+export type ActionName = keyof typeof ACTION_PATHS;
+
+/** Undefined where it was done, else why it was not, as a sentence. */
+export type ActionOutcome = string | undefined;
+
+/** Does what operators ask for. */
+export interface AdminActions {
+  /** `worker`: which of several processes is meant; default: all. Never rejects for a target that does not exist. */
+  act(action: ActionName, target: string, worker?: number): Promise<ActionOutcome>;
+}
+
+type App = Hono<{ Bindings: HttpBindings }>;
+type Request = Context<{ Bindings: HttpBindings }>;
+
+const ACTION_PATH = new RegExp(
+  `^/api/v1/(?:${Object.values(ACTION_PATHS)
+    .map((path) => path.replace(":target", "[^/]+"))
+    .join("|")})$`,
+);
+
+/** Whether a POST to this path is one of these actions. */
+export const isActionPath = (path: string): boolean => ACTION_PATH.test(path);
+
+/**
+ * Adds the routes: `{ "done": true }`, or 409 with `error`.
+ *
+ * @param refused the answer to a request that may not act; undefined for one that may
+ */
+export function addActionRoutes(
+  app: App,
+  actions: AdminActions,
+  refused: (c: Request) => Response | undefined,
+): void {
+  for (const [action, path] of Object.entries(ACTION_PATHS) as [ActionName, string][]) {
+    app.post(`/api/v1/${path}`, async (c) => {
+      const refusal = refused(c);
+      if (refusal !== undefined) return refusal;
+      const { worker } = bodyOf(await c.req.text());
+      if (worker !== undefined && typeof worker !== "number") throw new BadQuery('"worker" is a number');
+      const error = await actions.act(action, c.req.param("target") ?? "", worker);
+      return error === undefined ? c.json({ done: true }) : c.json({ error }, 409);
+    });
+  }
+}
+
+function bodyOf(text: string): JsonObject {
+  let body: unknown;
+  try {
+    body = text.trim() === "" ? {} : parseJson(text);
+  } catch (cause) {
+    throw new BadQuery("the body is not JSON", { cause });
+  }
+  if (!isObject(body)) throw new BadQuery("the body must be a JSON object");
+  return body;
+}

@@ -1,0 +1,141 @@
+/** How does a gateway do what its operator asks for? Each action is told to the log and to the audit log. */
+import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
+import type { Config, ServerConfig } from "../config/config.js";
+import { ANONYMOUS, type Client } from "../core/client.js";
+import type { LegacyEdge } from "../downstream/legacy/edge.js";
+import type { LiveConfig } from "./live-config.js";
+import type { Telemetry } from "./parts.js";
+
+interface LiveActionsOptions {
+  readonly liveConfig: LiveConfig;
+  readonly legacy: Pick<LegacyEdge, "endSession">;
+  readonly telemetry: Pick<Telemetry, "logger" | "liveCalls" | "audit">;
+}
+
+/** Sees all tools that no rule hides from a host without capabilities. */
+const OPERATOR: Client = {
+  principal: ANONYMOUS,
+  affinity: "operator",
+  session: false,
+  endpoint: "",
+  capabilities: {},
+};
+
+/** A tool that is hidden until the next reload. */
+interface DisabledTool {
+  readonly server: string;
+  readonly glob: string;
+}
+
+/** The actions of one process. */
+export class LiveActions implements AdminActions {
+  readonly #options: LiveActionsOptions;
+  /** By exposed name. */
+  #disabled = new Map<string, DisabledTool>();
+
+  constructor(options: LiveActionsOptions) {
+    this.#options = options;
+  }
+
+  /** The exposed names of the tools that are disabled. */
+  get disabledTools(): readonly string[] {
+    return [...this.#disabled.keys()];
+  }
+
+  /** A config from outside is in effect: tools that were disabled before are not any more. */
+  reloaded(): void {
+    this.#disabled = new Map();
+  }
+
+  async act(action: ActionName, target: string): Promise<ActionOutcome> {
+    const { logger, audit } = this.#options.telemetry;
+    const error = await this.#run(action, target);
+    const outcome = error ?? "done";
+    logger.info({ action, target: target.slice(0, 200), outcome }, "an operator acted");
+    audit?.admin({ action, target, outcome, ...(action === "restart_server" && { server: target }) });
+    return error;
+  }
+
+  #run(action: ActionName, target: string): ActionOutcome | Promise<ActionOutcome> {
+    switch (action) {
+      case "restart_server":
+        return this.#restart(target);
+      case "disable_tool":
+        return this.#disable(target);
+      case "enable_tool":
+        return this.#enable(target);
+      case "end_session":
+        return this.#options.legacy.endSession(target) ? undefined : "there is no such session";
+      case "cancel_call":
+        return this.#cancel(target);
+      case "revoke_approval":
+        return this.#options.liveConfig.pipeline.policy.revokeApproval(target)
+          ? undefined
+          : "there is no such approval";
+    }
+  }
+
+  async #restart(name: string): Promise<ActionOutcome> {
+    const server = this.#options.liveConfig.pipeline.servers.get(name);
+    if (server === undefined) return "there is no such server";
+    await server.upstream.restart?.();
+    const { state, lastError } = server.upstream;
+    return state === "backoff"
+      ? `it did not come back: ${lastError ?? "the reason is not known"}`
+      : undefined;
+  }
+
+  #cancel(id: string): ActionOutcome {
+    switch (this.#options.telemetry.liveCalls.running.cancel(Number(id))) {
+      case "cancelled":
+        return undefined;
+      case "waiting":
+        return "no server works on this call at the moment";
+      case "unknown":
+        return "there is no such call under way";
+    }
+  }
+
+  async #disable(name: string): Promise<ActionOutcome> {
+    if (this.#disabled.has(name)) return undefined;
+    const { liveConfig } = this.#options;
+    const route = liveConfig.pipeline.catalog.unfilteredView(OPERATOR).find("tools", name);
+    if (route === undefined || route.upstream === "") return "there is no such tool";
+    const tool = { server: route.upstream, glob: globOf(route.target) };
+    await liveConfig.replace(
+      (config) => withDenied(config, tool.server, (deny) => [...deny, tool.glob]),
+      () => void this.#disabled.set(name, tool),
+    );
+    return undefined;
+  }
+
+  async #enable(name: string): Promise<ActionOutcome> {
+    const tool = this.#disabled.get(name);
+    if (tool === undefined) return "this tool is not disabled";
+    const { server, glob } = tool;
+    await this.#options.liveConfig.replace(
+      // A reload meanwhile has enabled it already.
+      (config) =>
+        this.#disabled.get(name) === tool
+          ? withDenied(config, server, (deny) => deny.toSpliced(deny.lastIndexOf(glob), 1))
+          : config,
+      () => void this.#disabled.delete(name),
+    );
+    return undefined;
+  }
+}
+
+/** A glob for one name. Characters with a meaning in globs match any one character: they are in no usual name. */
+const globOf = (name: string): string => name.replace(/[*?{}[\]\\,!]/g, "?");
+
+function withDenied(
+  config: Config,
+  server: string,
+  change: (deny: readonly string[]) => readonly string[],
+): Config {
+  const servers = config.servers.map(
+    (each): ServerConfig =>
+      each.name === server ? { ...each, tools: { ...each.tools, deny: change(each.tools.deny) } } : each,
+  );
+  return { ...config, servers };
+}
