@@ -11,7 +11,7 @@ import { writeJson } from "../wire/json-text.js";
 import { addActionRoutes, isActionPath } from "./actions.js";
 import { CallStreams } from "./call-stream.js";
 import { addLoginRoutes, isLoginPath } from "./login-actions.js";
-import { BadQuery } from "./pages.js";
+import { BadQuery, type Pages } from "./pages.js";
 import type { AdminListenerOptions } from "./server.js";
 
 /** Where tools are called. */
@@ -140,11 +140,16 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
       return RESPONSE_ALREADY_SENT;
     });
   }
-  app.get("/api/v1/:page{[a-z]+(?:/[a-z]+)?}", async (c) => {
-    const page = pages.get(c.req.param("page"));
-    if (page === undefined) return c.notFound();
+  const showPage = async (c: Context<{ Bindings: HttpBindings }>, page: Pages[string]) => {
     const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
     return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
+  };
+  for (const [name, page] of pages) {
+    if (name.includes("/")) app.get(`/api/v1/${name}`, (c) => showPage(c, page));
+  }
+  app.get("/api/v1/:page", (c) => {
+    const page = pages.get(c.req.param("page"));
+    return page === undefined ? c.notFound() : showPage(c, page);
   });
 
   for (const [path, file] of files) {

@@ -38,7 +38,7 @@ export class CallStreams {
     let lost = 0;
     const flush = (): void => {
       if (lost > 0 && !response.writableNeedDrain) {
-        response.write(`event: lost\ndata: ${JSON.stringify({ lost })}\n\n`);
+        response.write(`event: lost\ndata: {"lost":${lost}}\n\n`);
         lost = 0;
       }
       while (!response.writableNeedDrain) {

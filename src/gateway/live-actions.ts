@@ -1,4 +1,4 @@
-/** How does a gateway do what its operator asks for? Each action is told to the log and to the audit log. */
+/** How does a gateway do what its operator asks for? The log and the audit log receive each action. */
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";

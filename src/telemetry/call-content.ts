@@ -4,7 +4,7 @@ import { writeJson } from "../wire/json-text.js";
 import type { ReadContent } from "./live-calls.js";
 
 const MAX_SHOWN_LENGTH = 2_000;
-/** Redaction reads this much, so that a secret at the cut is whole. */
+/** Redaction reads this many characters, so that a secret at the cut is whole. */
 const MAX_READ_LENGTH = 4 * MAX_SHOWN_LENGTH;
 
 /** Arguments and result as JSON texts, without what `redact` takes out, cut. */

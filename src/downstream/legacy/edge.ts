@@ -155,5 +155,5 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
   };
 }
 
-/** A digest: whoever has the id of a session can speak in its name. */
+/** A digest, as the id of a session is a credential. */
 const handleOf = ({ id }: Session): string => hash("sha256", id, "hex").slice(0, 16);
