@@ -38,7 +38,10 @@ beforeAll(async () => {
       return [name, { ...own, type: "http", url: server.url }];
     }),
   );
-  const config = { listen: { http: { port: 0 } }, mcpServers: Object.fromEntries(entries) };
+  const config = {
+    listen: { http: { port: 0 }, admin: { port: 0 } },
+    mcpServers: Object.fromEntries(entries),
+  };
   gateway = gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");

@@ -56,7 +56,10 @@ async function serverTrusting(trusted: RealIssuer): Promise<RealIssuer> {
 async function gatewayWith(mcpServers: object): Promise<URL> {
   const folder = mkdtempSync(join(tmpdir(), "cardea-company-"));
   const gateway = createGateway(
-    configOf({ listen: { http: { publicUrl: `http://127.0.0.1:${PORT}` } }, mcpServers }),
+    configOf({
+      listen: { http: { port: 0, publicUrl: `http://127.0.0.1:${PORT}` }, admin: { port: 0 } },
+      mcpServers,
+    }),
     { logger: SILENT, version: "0.0.0-test", credentialsFolder: join(folder, "credentials") },
   );
   const { url } = await gateway.start();
