@@ -3,11 +3,12 @@
  * beside through, and writes docs/conformance.md. Exits with 1 when a check fails that is not excused in
  * test/conformance/baseline.yml, or when an excuse is no longer needed.
  *
- *   npm run conformance [-- --only server|client] [--pair legacy-modern] [--keep-report]
+ *   npm run conformance [-- --only server|client|auth] [--pair legacy-modern] [--keep-report]
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
+import { AUTH_REVISIONS, authScenarios, NOT_RUN, runAuth } from "../test/conformance/auth-scenarios.mjs";
 import { report } from "../test/conformance/report.mjs";
 import { startFixture, startGateway } from "../test/conformance/stage.mjs";
 import {
@@ -112,17 +113,38 @@ async function column(leg, pair, scenarios, direct, through) {
   return { ...pair, revision, scenarios, judged, stale, direct: alone.judged };
 }
 
+/** The gateway is the client: there is no run without it. */
+async function authColumn(revision) {
+  const scenarios = authScenarios(revision);
+  const names = scenarios.map(({ name }) => name);
+  const through = await runAuth(revision, `${out}/auth/${revision}`);
+  const excuses = (baseline.auth?.[revision] ?? []).flatMap(({ checks, reason }) =>
+    checks.map((check) => ({ check, reason })),
+  );
+  const { judged, stale } = judge({ direct: new Map(), through }, names, excuses);
+  console.error(`auth: ${revision}: ${JSON.stringify(tally(judged))}`);
+  for (const { scenario, check, status } of judged.filter(({ verdict }) => verdict === "failed")) {
+    console.error(`  unexpected ${status}: ${scenario}:${check}`);
+  }
+  for (const check of stale) console.error(`  excused in the baseline, and yet it passes: ${check}`);
+  return { revision, scenarios, judged, stale };
+}
+
 installSuite();
 if (process.env.CARDEA_TEST_MAIN === undefined) build();
 const server = [];
 const client = [];
-if (flags.only !== "client") {
+const auth = [];
+if (flags.only === undefined || flags.only === "auth") {
+  for (const revision of AUTH_REVISIONS) auth.push(await authColumn(revision));
+}
+if (flags.only === undefined || flags.only === "server") {
   for (const pair of wantedPairs) {
     const scenarios = scenariosOf(REVISION[pair.host], "server");
     server.push(await column("server", pair, scenarios, directServer(pair.host), throughServer(pair)));
   }
 }
-if (flags.only !== "server") {
+if (flags.only === undefined || flags.only === "client") {
   for (const pair of wantedPairs.filter(({ upstream }) => upstream !== "both")) {
     const scenarios = clientScenarios(pair.upstream);
     client.push(await column("client", pair, scenarios, directClient(pair.upstream), throughClient(pair)));
@@ -140,9 +162,9 @@ if (whole && !flags["keep-report"]) {
     Node: process.version,
     date: new Date().toISOString().slice(0, 10),
   };
-  writeFileSync(`${root}docs/conformance.md`, report({ versions, server, client }));
+  writeFileSync(`${root}docs/conformance.md`, report({ versions, server, client, auth, notRun: NOT_RUN }));
 }
-const bad = [...server, ...client].some(
+const bad = [...server, ...client, ...auth].some(
   ({ judged, stale }) => stale.length > 0 || judged.some(({ verdict }) => verdict === "failed"),
 );
 process.exit(bad ? 1 : 0);

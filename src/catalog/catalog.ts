@@ -110,6 +110,8 @@ export interface Catalog {
   hasEndpoint(name: string, principal: Principal): boolean;
   /** Whether rules leave anything of a server to `client`. */
   isServerVisible(client: Client, server: string): boolean;
+  /** Whether a server lists nothing for `client` before its principal has signed in there. */
+  wantsSignIn(client: Client, server: string): boolean;
   /** The servers in the view of `client`, those that rules hide from it among them. */
   serversOf(client: Client): readonly string[];
   /** The servers in the view of `client` that rules hide neither from it nor for this method, in the order of the config. */
@@ -400,6 +402,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       );
     },
     isServerVisible: (client, server) => visibleServers(client).some(({ name }) => name === server),
+    wantsSignIn: (client, server) => servers.get(server)?.wantsSignIn(client) === true,
     reachable(client, method) {
       return visibleServers(client).flatMap(({ name }) =>
         isVisible === undefined || isVisible(client, methodRoute(name, method)) ? [name] : [],

@@ -44,6 +44,8 @@ export interface ConnectionLists {
   readonly client: Client | undefined;
   readonly lists: Map<ListKind, CachedList>;
   openedAt: number;
+  /** Whether its last list was refused for want of a sign-in. */
+  wantsSignIn: boolean;
 }
 
 interface ClassLists {
@@ -288,5 +290,5 @@ function isSameAnswer(a: CachedList, b: CachedList): boolean {
 }
 
 function newConnectionLists(listScope: ListScope, client: Client | undefined): ConnectionLists {
-  return { listScope, client, lists: new Map(), openedAt: Number.NEGATIVE_INFINITY };
+  return { listScope, client, lists: new Map(), openedAt: Number.NEGATIVE_INFINITY, wantsSignIn: false };
 }

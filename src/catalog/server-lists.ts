@@ -101,6 +101,8 @@ export class ServerLists {
   #openedAt = Number.NEGATIVE_INFINITY;
   /** Resolves when the lists of the last shared connection are loaded or have failed. */
   #loaded: Promise<void> = Promise.resolve();
+  /** The loads after sign-ins that are under way, by the id of the principal. */
+  readonly #signedIn = new Map<string, Promise<void>>();
   /** Its entries have left the lists until they are loaded again. */
   #away = false;
   #grace: NodeJS.Timeout | undefined;
@@ -123,8 +125,9 @@ export class ServerLists {
       onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
-        // The state says so, and there is nothing to mend at the server.
-        if (needsSignIn(cause)) return;
+        listener.wantsSignIn = needsSignIn(cause);
+        // There is nothing to mend at the server.
+        if (listener.wantsSignIn) return;
         const error = listErrorText(kind, cause);
         // The list is asked for again and again; the same error each time would fill the log with warnings.
         const isRepeated = this.#listErrors.get(kind) === error;
@@ -145,7 +148,7 @@ export class ServerLists {
       unavailable: (cause) => this.#onUnavailable(cause),
       rested: () => this.#refresh.cancel(this.#lists.shared),
       credentialsChanged: (principal) =>
-        inBackground(this.#onCredentialsChanged(principal), logger, "listing after a sign-in"),
+        inBackground(this.#loadAfterSignIn(principal), logger, "listing after a sign-in"),
     });
     const inherits = before?.upstream === upstream && before.#firstStart.isOver;
     if (inherits) this.#inherit(before);
@@ -174,6 +177,12 @@ export class ServerLists {
   /** What `client` sees; undefined when nothing is known, or no longer. */
   read(client: Client, kind: ListKind): InternedList | undefined {
     return this.#cached(client, kind)?.list;
+  }
+
+  /** Whether nothing is listed for `client` because it has to sign in. */
+  wantsSignIn(client: Client): boolean {
+    if (this.upstream.state === "needs_sign_in") return true;
+    return this.#lists.find(this.upstream.listScope(client))?.wantsSignIn === true;
   }
 
   /** How many entries the server gave for that, before its filters; undefined when nothing is known. */
@@ -219,16 +228,17 @@ export class ServerLists {
 
   /**
    * As `prepare`, for a client that looks for something which this server may have: while nothing is known of what it
-   * lists and it is away, it would have to wait for the next attempt, which may be a minute off.
+   * lists and it is away, it would have to wait for the next attempt, which may be a minute off. Lists that are loaded after
+   * a sign-in are waited for.
    */
   connectAndPrepare(client: Client, signal?: StopSignal): Promise<void> | undefined {
     const { upstream, facts } = this;
-    if (upstream.state !== "backoff" || upstream.connectNow === undefined) return undefined;
-    if (facts !== undefined && !this.#away) return undefined;
-    const found = upstream
-      .connectNow()
-      .then(() => this.#loaded)
-      .then(() => this.prepare(client));
+    const signedIn = this.#signedIn.get(client.principal.id);
+    const isAway = upstream.state === "backoff" || upstream.state === "needs_sign_in";
+    const connects = isAway && (facts === undefined || this.#away);
+    if (!connects && signedIn === undefined) return undefined;
+    const connected = connects ? upstream.connectNow?.().then(() => this.#loaded) : undefined;
+    const found = Promise.all([connected, signedIn]).then(() => this.prepare(client));
     return awaitWithin(this.#options.times.callWaitMs, found, signal);
   }
 
@@ -339,6 +349,16 @@ export class ServerLists {
     else this.#refresh.schedule(connection, [kind]);
   }
 
+  async #loadAfterSignIn(principal: string): Promise<void> {
+    const loaded = this.#onCredentialsChanged(principal);
+    this.#signedIn.set(principal, loaded);
+    try {
+      await loaded;
+    } finally {
+      if (this.#signedIn.get(principal) === loaded) this.#signedIn.delete(principal);
+    }
+  }
+
   /** Loads what the clients of `principal` see now; their hosts may have lists from before the sign-in. */
   async #onCredentialsChanged(principal: string): Promise<void> {
     const clients = this.#lists.all().flatMap(({ client }) => client ?? []);
@@ -376,6 +396,7 @@ export class ServerLists {
     { items, freshness, hasTtl = false, malformed = [] }: ServerList,
   ): void {
     this.#malformed.warn(this.name, malformed, this.#options.logger);
+    connection.wantsSignIn = false;
     if (connection === this.#lists.shared) this.#listErrors.delete(kind);
     const shown = this.#shown(kind, items);
     if (kind === "tools" && connection === this.#lists.shared) this.#warnMissing(items);

@@ -132,7 +132,6 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
 
 interface ConnectReason {
   readonly challenge?: string;
-  readonly operation?: string;
 }
 
 /** The origin at which a browser of this machine finds a listener. */

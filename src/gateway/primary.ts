@@ -74,7 +74,7 @@ export function createPrimary(
     folder: credentialsFolder,
     url: () => workersUrl,
     logger,
-    counter: { signedIn: () => {}, tokenRefreshed: () => {} },
+    counter: { signedIn: () => {}, quirkUsed: () => {}, tokenRefreshed: () => {} },
   });
   const overview = createMergedAdminPages({
     identity,

@@ -61,7 +61,7 @@ export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(
     folder: join(stateFolder(env), "credentials"),
     baseUrl: () => baseUrl ?? `http://127.0.0.1:${port}`,
     logger,
-    counter: { signedIn: () => {}, tokenRefreshed: () => {} },
+    counter: { signedIn: () => {}, quirkUsed: () => {}, tokenRefreshed: () => {} },
   });
   // Each method reports it.
   opening.catch(() => {});

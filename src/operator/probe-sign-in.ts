@@ -25,7 +25,7 @@ export async function probeWithSignIn(
     folder: join(stateFolder(env), "credentials"),
     baseUrl: () => publicUrl ?? `http://127.0.0.1:${port}`,
     logger: SILENT,
-    counter: { signedIn: () => {}, tokenRefreshed: () => {} },
+    counter: { signedIn: () => {}, quirkUsed: () => {}, tokenRefreshed: () => {} },
   }).catch((error: unknown) => ({ error }));
   if ("error" in opened) return { error: opened.error, stderr: [], nonProtocolOutput: [] };
   try {

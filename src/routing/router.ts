@@ -48,6 +48,7 @@ export interface RouterOptions {
     | "learnUri"
     | "recordAppPage"
     | "status"
+    | "wantsSignIn"
     | "reachable"
   >;
   /** The stack of each server, by its key in the config. */
@@ -111,8 +112,9 @@ export function router(options: RouterOptions): Handler {
 
   /** The error for a server that is not connected: "unknown" would suggest a misspelt name. */
   async function unavailable(server: string, call: Call): Promise<GatewayError> {
-    const { state, lastError: why } = catalog.status().find(({ name }) => name === server) ?? {};
-    if (state === "needs_sign_in") return (await signInError?.(server, call)) ?? signInRequired(server);
+    if (catalog.wantsSignIn(call.client, server))
+      return (await signInError?.(server, call)) ?? signInRequired(server);
+    const why = catalog.status().find(({ name }) => name === server)?.lastError;
     const message = `server ${server} is not available${why === undefined ? "" : `: ${why}`}`;
     return new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
   }

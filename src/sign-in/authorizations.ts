@@ -31,6 +31,8 @@ export interface Begun {
 export type Finished = SignInSubject & {
   readonly issuer: string;
   readonly scopes: readonly string[];
+  /** The scopes that were asked for, of which the issuer may have granted fewer. */
+  readonly asked: readonly string[];
 };
 
 /** Begins a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
@@ -141,16 +143,17 @@ async function keep(context: SignInContext, record: StateRecord, tokens: TokenSe
   const { prepared, pending } = record;
   const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);
   const scopes = grantedScopes(tokens, pending.scopes);
-  const finished = { ...ownerOf(record), issuer: pending.issuer, scopes };
+  const finished = { ...ownerOf(record), issuer: pending.issuer, scopes, asked: pending.scopes };
   await keepAndTell(context, credential);
   return finished;
 }
 
 /** Keeps the tokens of a sign-in and says so. @throws VaultError */
 export async function keepAndTell(
-  { vault, events }: SignInContext,
+  context: SignInContext,
   credential: Parameters<typeof keepTokens>[1],
 ): Promise<void> {
+  const { vault, events } = context;
   const before = await keepTokens(vault, credential);
   const { issuer, askedScopes, tokens } = credential;
   const isWider =
@@ -160,6 +163,8 @@ export async function keepAndTell(
   const scopes = tokens === undefined ? askedScopes : grantedScopes(tokens, askedScopes);
   const facts = { issuer, scopes: scopes.join(" ") };
   events.happened(isWider ? "stepped_up" : "finished", credential, facts);
+  const { auth, isIssuer } = serverNamed(context, credential.server);
+  if (isIssuer !== true) events.excused(credential.server, auth.quirks);
 }
 
 /** The scopes of an answer that names none are those that were asked for (RFC 6749, 5.1). */

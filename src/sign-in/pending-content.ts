@@ -22,6 +22,8 @@ export interface SignInSubject {
 export interface TicketRecord extends SignInSubject {
   /** `WWW-Authenticate` of the refusal that led here. */
   readonly challenge?: string;
+  /** The scopes that calls were refused for want of; another process may serve the page. */
+  readonly lackedScopes?: readonly string[];
   /** What the page has found out at its first visit. */
   readonly prepared?: PreparedSignIn;
   /** How often a wrong key was given. */

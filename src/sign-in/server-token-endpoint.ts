@@ -15,7 +15,8 @@ import { endpointsOf, fetchFor, type SignInServer, tokenContext } from "./sign-i
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
 import type { ClientRegistration, Credential, TokenOutcome, Vault } from "./types.js";
 
-const MODULE = new URL(import.meta.url).href;
+/** By name: in the published program the code of this module is in a chunk, and the module beside it. */
+const MODULE = new URL("./server-token-endpoint.js", import.meta.url).href;
 
 /** The requests for the server of `settings`; `vault` has the logins, and keeps new dynamic registrations. */
 export function tokenEndpointOf(settings: TokenEndpointSettings, vault: Vault): TokenEndpoint {

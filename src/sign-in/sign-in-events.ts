@@ -1,6 +1,7 @@
 /** What do operators learn of sign-ins? A log line and a count for each; no token, code or key is in them. */
 import type { Logger } from "../core/logger.js";
 import type { SignInSubject } from "./pending-content.js";
+import type { Quirks } from "./types.js";
 
 /** What happened to a sign-in: a value of the label `outcome`. */
 export type SignInOutcome = "started" | "finished" | "refused" | "stepped_up" | "signed_out";
@@ -8,7 +9,22 @@ export type SignInOutcome = "started" | "finished" | "refused" | "stepped_up" | 
 /** The counter of sign-ins; `telemetry` has one. */
 export interface SignInCounter {
   signedIn(server: string, outcome: SignInOutcome): void;
+  /** A sign-in has ended well at a server whose config excuses this rule. */
+  quirkUsed(server: string, quirk: QuirkName): void;
 }
+
+/** A quirk as the config writes it: a value of the label `quirk`. */
+export type QuirkName = (typeof QUIRK_NAMES)[keyof Quirks];
+
+const QUIRK_NAMES = {
+  issuerSlash: "issuer-slash",
+  issuer: "issuer",
+  noResource: "no-resource",
+  assumeS256: "assume-s256",
+  basicRaw: "basic-raw",
+  clientName: "client-name",
+  redirectHost: "redirect-host",
+} as const satisfies { readonly [K in keyof Required<Quirks>]: string };
 
 /** Facts of a line beside whom it is about. */
 interface Facts {
@@ -41,5 +57,12 @@ export class SignInEvents {
     const where = subject === undefined ? "" : ` at ${subject.server}`;
     const why = facts.reason === undefined ? "" : `: ${facts.reason}`;
     this.log[level]({ ...about, ...facts, outcome }, `${SENTENCES[outcome]}${where}${why}`);
+  }
+
+  /** A sign-in at `server` has ended well, with the rules that `quirks` excuses. */
+  excused(server: string, quirks: Quirks): void {
+    for (const [quirk, value] of Object.entries(quirks))
+      if (value !== undefined && value !== false)
+        this.counter.quirkUsed(server, QUIRK_NAMES[quirk as keyof Quirks]);
   }
 }

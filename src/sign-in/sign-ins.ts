@@ -12,14 +12,14 @@ import {
 } from "./authorizations.js";
 import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
 import { loginServerOf } from "./login-server.js";
-import type { LoginState, PreparedSignIn, Proof, TicketRecord } from "./pending-content.js";
+import type { LoginState, PreparedSignIn, Proof, SignInSubject, TicketRecord } from "./pending-content.js";
 import { prepareSignIn } from "./prepare-sign-in.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
 import { ownerAt } from "./sign-in-server.js";
 import { type SignedOut, signOut } from "./sign-out.js";
-import { StepUpAttempts } from "./step-up-attempts.js";
 import type { ClientRegistration } from "./types.js";
+import { VainSignIns } from "./vain-sign-ins.js";
 
 /** One sign-in, as operators see it. Never a token. */
 export interface LoginRow {
@@ -41,8 +41,6 @@ export interface LoginRow {
 export interface ConnectReason {
   /** `WWW-Authenticate` of the refused request. */
   readonly challenge?: string;
-  /** Of a step-up: the operation that lacks scopes, such as the name of a tool. */
-  readonly operation?: string;
 }
 
 /** What a command gets that begins a sign-in. */
@@ -72,12 +70,12 @@ const TICKET_REUSE_MS = 600_000;
 /** The sign-ins of one process; what is in progress is kept where other processes find it. */
 export class SignIns {
   readonly #devices: DeviceSignIns;
-  readonly #attempts: StepUpAttempts;
+  readonly #vain: VainSignIns;
   readonly #tickets: LRUCache<string, string>;
 
   constructor(private readonly context: SignInsOptions) {
     this.#devices = new DeviceSignIns(context, context.wait);
-    this.#attempts = new StepUpAttempts(context.now);
+    this.#vain = new VainSignIns(context.now);
     this.#tickets = new LRUCache({
       max: MAX_TICKETS,
       ttl: TICKET_REUSE_MS,
@@ -92,7 +90,7 @@ export class SignIns {
    * @throws SignInRefusal where no page would help: an operator signs in there, or it was tried too often
    */
   async connectUrl(server: string, principal: string, reason: ConnectReason = {}): Promise<string> {
-    const { challenge, operation } = reason;
+    const { challenge } = reason;
     const found = serverNamed(this.context, server);
     if (found.auth.as !== "principal") {
       throw new SignInRefusal(
@@ -100,13 +98,13 @@ export class SignIns {
         403,
       );
     }
-    if (operation !== undefined && !this.#attempts.mayTry({ server, principal }, operation)) {
+    const lacked = this.context.lackedScopes?.(server, principal) ?? [];
+    if (await this.#isInVain({ server: loginServerOf(found).name, principal }, lacked)) {
       throw new SignInRefusal(
-        `${operation} still lacks permissions at ${server} after several sign-ins. Ask who runs ${server}, or wait ten minutes.`,
+        `${server} wants yet another sign-in after several that brought the same permissions. Ask who runs ${server}, or wait ten minutes.`,
         403,
       );
     }
-    const lacked = this.context.lackedScopes?.(server, principal) ?? [];
     const key = writeJson([server, principal, challenge ?? "", ...lacked]);
     const known = this.#tickets.get(key);
     if (known !== undefined && (await this.context.pending.read("ticket", known)) !== undefined) {
@@ -116,6 +114,7 @@ export class SignIns {
     await this.context.pending.put("ticket", ticket, {
       ...{ server, principal },
       ...(challenge !== undefined && { challenge }),
+      ...(lacked.length > 0 && { lackedScopes: lacked }),
     });
     this.#tickets.set(key, ticket);
     return this.#urlOf(ticket);
@@ -130,7 +129,7 @@ export class SignIns {
     const record = await this.context.pending.read("ticket", ticket);
     if (record === undefined) throw SPENT();
     if (record.prepared !== undefined) return { ...record, prepared: record.prepared };
-    const prepared = await this.#prepare(record.server, record.principal, record.challenge);
+    const prepared = await this.#prepare(record);
     const whole = { ...record, prepared };
     await this.context.pending.replace("ticket", ticket, whole);
     return whole;
@@ -169,7 +168,7 @@ export class SignIns {
     const found = serverNamed(this.context, server);
     const principal = ownerAt(found, as);
     const subject = { server: loginServerOf(found).name, principal };
-    const prepared = await this.#prepare(server, principal, undefined);
+    const prepared = await this.#prepare({ server, principal });
     const { discovered, redirectUri, scopes } = prepared;
     const facts = {
       ...{ server, principal, redirectUri, scopes },
@@ -186,8 +185,10 @@ export class SignIns {
   }
 
   /** Finishes what a browser has brought back. @throws SignInRefusal */
-  callback(callback: Callback): Promise<Finished> {
-    return finishAuthorization(this.context, callback);
+  async callback(callback: Callback): Promise<Finished> {
+    const finished = await finishAuthorization(this.context, callback);
+    this.#vain.finished(finished, finished.asked);
+    return finished;
   }
 
   /** The same for a callback URL that a person has pasted. @throws SignInRefusal */
@@ -249,13 +250,28 @@ export class SignIns {
     return `${this.context.baseUrl()}${CONNECT_PATH}/${ticket}`;
   }
 
-  #prepare(server: string, owner: string, challenge: string | undefined): Promise<PreparedSignIn> {
-    const { vault, now, baseUrl, lackedScopes } = this.context;
+  /** Whether several sign-ins have brought tokens, and the last of them is there and does not help. */
+  async #isInVain(subject: SignInSubject, lacked: readonly string[]): Promise<boolean> {
+    if (!this.#vain.isEnough(subject, lacked)) return false;
+    const kept = await this.context.vault.read(subject.server, subject.principal);
+    if (kept?.tokens !== undefined) return true;
+    // It was signed out, perhaps in another process: the next sign-in is one that was meant.
+    this.#vain.forget(subject);
+    return false;
+  }
+
+  #prepare({
+    server,
+    principal: owner,
+    challenge,
+    lackedScopes = [],
+  }: TicketRecord): Promise<PreparedSignIn> {
+    const { vault, now, baseUrl } = this.context;
     const found = loginServerOf(serverNamed(this.context, server));
     return prepareSignIn(found, {
       ...{ vault, owner, challenge, now },
       baseUrl: baseUrl(),
-      lackedScopes: lackedScopes?.(server, owner) ?? [],
+      lackedScopes: [...lackedScopes, ...(this.context.lackedScopes?.(server, owner) ?? [])],
     });
   }
 }

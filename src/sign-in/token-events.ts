@@ -45,16 +45,17 @@ export class TokenEvents {
     else this.log.debug(fields, `the token of ${owner.server} was refreshed by another process`);
   }
 
-  /** There are no new tokens; `reason` is the rest of a sentence. */
+  /** There are no new tokens; `reason` is the rest of a sentence, `bug` an error that is one of the gateway. */
   failed(
     owner: TokenOwner,
     outcome: Exclude<RefreshOutcome, "refreshed" | "adopted">,
     credential: Credential | undefined,
     reason: string,
+    bug?: unknown,
   ): void {
     this.counter.tokenRefreshed(owner.server, outcome);
     this.log.warn(
-      { ...this.#fields(owner, credential), outcome },
+      { ...this.#fields(owner, credential), outcome, ...(bug !== undefined && { error: bug }) },
       `the token of ${owner.server} was not refreshed: ${reason}`,
     );
   }
@@ -68,7 +69,7 @@ export class TokenEvents {
         issuer: credential.issuer,
         scopes: credential.tokens?.scope ?? credential.askedScopes.join(" "),
       }),
-      ...(token !== undefined && { token: this.#fingerprint(token) }),
+      ...(token !== undefined && { fingerprint: this.#fingerprint(token) }),
     };
   }
 

@@ -238,7 +238,8 @@ export class TokenSource implements RequestCredentials {
       const trouble = this.#asGatewayError(error);
       this.#pause.begin();
       this.#pause.explain(trouble);
-      this.options.events.failed(this.options, "unavailable", this.#token.credential, trouble.message);
+      const bug = error instanceof GatewayError || error instanceof VaultError ? undefined : error;
+      this.options.events.failed(this.options, "unavailable", this.#token.credential, trouble.message, bug);
       throw trouble;
     }
     this.#take(renewal);

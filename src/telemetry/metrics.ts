@@ -84,6 +84,11 @@ export class Metrics {
     "Sign-ins of persons to servers, by what became of them.",
     ["server", "outcome"],
   );
+  readonly #signInQuirks = this.#counter(
+    "cardea_sign_in_quirks_total",
+    "Sign-ins that ended well at a server whose config excuses a rule, by the quirk that does.",
+    ["server", "quirk"],
+  );
   readonly #retries = this.#counter(
     "cardea_retries_total",
     "Calls retried because their server could not be reached.",
@@ -153,6 +158,11 @@ export class Metrics {
   /** `server` is `none` for a callback that belongs to no sign-in. */
   signedIn(server: string, outcome: "started" | "finished" | "refused" | "stepped_up" | "signed_out"): void {
     this.#signIns.inc({ server, outcome }, 1);
+  }
+
+  /** @param quirk a key of `auth.quirks` */
+  quirkUsed(server: string, quirk: string): void {
+    this.#signInQuirks.inc({ server, quirk }, 1);
   }
 
   /** `server` is `none` where the limit is not per server. */

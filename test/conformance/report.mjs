@@ -15,10 +15,24 @@ const sum = (counts) =>
  */
 
 /**
- * @param {{ versions: Record<string, string>, server: readonly Column[], client: readonly Column[] }} run
+ * @typedef {object} AuthColumn the scenarios of authorization for servers of one revision, with the gateway as the client
+ * @property {string} revision
+ * @property {readonly { name: string, scored: boolean }[]} scenarios
+ * @property {readonly import("./verdict.mjs").Judged[]} judged
+ */
+
+/**
+ * @typedef {object} Run
+ * @property {Record<string, string>} versions
+ * @property {readonly Column[]} server
+ * @property {readonly Column[]} client
+ * @property {readonly AuthColumn[]} auth
+ * @property {ReadonlyMap<string, string>} notRun scenarios of authorization that are left out, and why
+ *
+ * @param {Run} run
  * @returns {string} the page
  */
-export function report({ versions, server, client }) {
+export function report({ versions, server, client, auth, notRun }) {
   return [
     "# Conformance",
     "",
@@ -37,22 +51,63 @@ export function report({ versions, server, client }) {
     ...details(server),
     "## Servers that Cardea connects to",
     "",
-    "The suite plays the server; a host made of the SDK calls it, directly and through Cardea. The scenarios of",
-    "authorization are not part of this run.",
+    "The suite plays the server; a host made of the SDK calls it, directly and through Cardea.",
     "",
     ...overview(client),
     "",
     ...details(client),
+    ...authorization(auth, notRun),
     "## What does not pass through Cardea, and why",
     "",
-    ...exceptions([...server, ...client]),
+    ...exceptions([...server, ...client, ...auth]),
     "",
     "Checks marked ° fail without Cardea too: the fixture, or the SDK's client, does not do what they ask.",
     "",
   ].join("\n");
 }
 
-const nameOf = ({ host, upstream }) => `${host} host, ${upstream} upstream`;
+const nameOf = ({ host, upstream, revision }) =>
+  host === undefined ? `authorization, ${revision}` : `${host} host, ${upstream} upstream`;
+
+/** The gateway is the client, so there is nothing to hold against. */
+function authorization(columns, notRun) {
+  const count = ({ scenarios, judged }, scored) => {
+    const names = new Set(scenarios.filter((one) => one.scored === scored).map(({ name }) => name));
+    return names.size === 0 ? "none" : sum(tally(judged.filter(({ scenario }) => names.has(scenario))));
+  };
+  const names = [...new Set(columns.flatMap(({ scenarios }) => scenarios.map(({ name }) => name)))];
+  const cell = ({ scenarios, judged }, name) => {
+    if (!scenarios.some((scenario) => scenario.name === name)) return "";
+    const counts = tally(judged, name);
+    return sum(counts) + (counts.failed > 0 ? " ✗" : counts.excused > 0 ? " *" : "");
+  };
+  return [
+    "## Servers that want a sign-in",
+    "",
+    "The suite plays the server and its authorization server, Cardea is the client. A host calls a tool; a person without a",
+    "browser follows each page that the call names, and the host calls again. The server entry is a `url` alone; where a scenario",
+    "gives credentials or a document of the client, `auth` has them.",
+    "",
+    "| revision of the server | scored checks | other checks |",
+    "|---|---|---|",
+    ...columns.map((column) => `| ${column.revision} | ${count(column, true)} | ${count(column, false)} |`),
+    "",
+    "<details><summary>Every scenario</summary>",
+    "",
+    `| scenario | ${columns.map(({ revision }) => revision).join(" | ")} |`,
+    `|---|${"---|".repeat(columns.length)}`,
+    ...names.map((name) => `| ${name} | ${columns.map((column) => cell(column, name)).join(" | ")} |`),
+    "",
+    "✗ fails · * excused below",
+    "",
+    "</details>",
+    "",
+    "Not run:",
+    "",
+    ...[...notRun].map(([name, why]) => `- ${name}: ${why}`),
+    "",
+  ];
+}
 
 function overview(columns) {
   const scored = ({ scenarios }) => new Set(scenarios.filter((one) => one.scored).map(({ name }) => name));

@@ -1,7 +1,7 @@
 /** The official conformance suite: installed beside the project, run, and its results read. */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 
@@ -68,6 +68,8 @@ export async function runClientScenario(scenario, revision, command, folder) {
       revision,
       "--timeout",
       "60000",
+      // Scenarios of extensions belong to no revision.
+      "--force",
     ],
     folder,
   );
@@ -92,12 +94,13 @@ const WORST_FIRST = ["FAILURE", "WARNING", "SUCCESS", "INFO", "SKIPPED"];
 
 function readResults(folder, prefix) {
   const results = new Map();
-  for (const name of readdirSync(folder).sort()) {
-    const file = join(folder, name, "checks.json");
-    if (!existsSync(file)) continue;
+  for (const file of readdirSync(folder, { recursive: true }).sort()) {
+    if (basename(file) !== "checks.json") continue;
+    // The name of a scenario may have a slash, and its folder is then in another.
+    const name = dirname(file).replaceAll(sep, "/");
     const scenario = name.slice(prefix.length).replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, "");
     const checks = new Map();
-    for (const { id, status } of JSON.parse(readFileSync(file, "utf8"))) {
+    for (const { id, status } of JSON.parse(readFileSync(join(folder, file), "utf8"))) {
       const rank = WORST_FIRST.indexOf(status);
       const before = WORST_FIRST.indexOf(checks.get(id));
       if (rank >= 0 && (before < 0 || rank < before)) checks.set(id, status);

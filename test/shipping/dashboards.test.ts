@@ -64,6 +64,8 @@ beforeAll(async () => {
   metrics.listChanged("files", "tools");
   metrics.authFailed("expired");
   metrics.signedIn("files", "refused");
+  metrics.quirkUsed("files", "no-resource");
+  metrics.tokenRefreshed("files", "refreshed");
   metrics.inputWaited({ server: "files", kind: "elicitation", seconds: 1 });
   const readings: { readonly [K in keyof GaugeLabels]: GaugeLabels[K] } = {
     upstreamUp: { server: "files" },

@@ -46,9 +46,43 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
     expect(bob.introduction().instructions ?? "").not.toContain("alice");
     const response = await whoami(bob);
     expect(JSON.stringify(response)).not.toContain("alice");
+    expect(refusalOf(response)).toMatchObject({ code: "sign_in_required", server: "quiz", retryable: false });
     expect(server.ran).toEqual([]);
     const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
     expect(metrics).not.toMatch(/token-of|alice|bob/);
+  });
+
+  test.each(["alone", "beside another"])(
+    "a call that comes at once after the sign-in is run, for a principal %s",
+    async (company) => {
+      const server = await guardedServer({ era: serverEra });
+      const { store, enter } = await team({ url: server.url }, { hasPages: false });
+      if (company !== "alone") {
+        store.signIn("quiz", "alice");
+        await knows(await enter("alice", era), "quiz__whoami");
+      }
+      const bob = await enter("bob", era);
+      expect(refusalOf(await whoami(bob))).toMatchObject({ code: "sign_in_required" });
+      const asked = server.asked.length;
+      expect(refusalOf(await whoami(bob))).toMatchObject({ code: "sign_in_required" });
+      // Nothing is sent for somebody who is not signed in.
+      expect(server.asked.length).toBe(asked);
+      store.signIn("quiz", "bob");
+      expect(textOf(await whoami(bob))).toBe("you are bob");
+      expect(server.ran).toEqual(["bob whoami"]);
+    },
+  );
+
+  test("a call that comes at once after the sign-in is run, where there are no principals", async () => {
+    const server = await guardedServer({ era: serverEra });
+    const { store, enter } = await team(
+      { url: server.url },
+      { config: { auth: undefined }, hasPages: false },
+    );
+    const host = await enter("anybody", era);
+    expect(refusalOf(await whoami(host))).toMatchObject({ code: "sign_in_required" });
+    store.signIn("quiz", "anonymous");
+    expect(textOf(await whoami(host))).toBe("you are anonymous");
   });
 
   test("who has signed out is served no longer, and the others are", async () => {

@@ -230,7 +230,7 @@ describe("a sign-in", () => {
     const place = await desk({ server: { scopes: ["read"] } });
     await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "ann");
     const challenge = 'Bearer error="insufficient_scope", scope="admin"';
-    const connect = await place.signIns.connectUrl("notes", "anonymous", { challenge, operation: "wipe" });
+    const connect = await place.signIns.connectUrl("notes", "anonymous", { challenge });
     await new Browser().signIn(connect, "ann");
     const credential = await place.vault.read("notes", "anonymous");
     expect(credential?.askedScopes).toEqual(expect.arrayContaining(["read", "admin"]));
@@ -239,15 +239,42 @@ describe("a sign-in", () => {
     expect(place.counted).toContain("notes stepped_up");
   });
 
-  test("is offered three times for an operation that lacks scopes, and again ten minutes later", async () => {
+  test("is offered three times where nothing more is asked for, and again ten minutes later", async () => {
     const { signIns, later } = await desk();
-    const reason = { challenge: 'Bearer error="insufficient_scope", scope="admin"', operation: "wipe" };
-    for (let at = 0; at < 3; at += 1) await signIns.connectUrl("notes", "ann", reason);
-    await expect(signIns.connectUrl("notes", "ann", reason)).rejects.toThrow("still lacks permissions");
-    await expect(signIns.connectUrl("notes", "bob", reason)).resolves.toContain("/oauth/connect/");
+    for (let at = 0; at < 3; at += 1)
+      await new Browser().signIn(await signIns.connectUrl("notes", "anonymous"), "ann");
+    const refused = signIns.connectUrl("notes", "anonymous");
+    await expect(refused).rejects.toThrow("several that brought the same permissions");
+    await expect(signIns.connectUrl("notes", "bob")).resolves.toContain("/oauth/connect/");
     later(600_001);
-    await expect(signIns.connectUrl("notes", "ann", reason)).resolves.toContain("/oauth/connect/");
+    await expect(signIns.connectUrl("notes", "anonymous")).resolves.toContain("/oauth/connect/");
   });
+
+  test("is offered again after a sign-out, and for scopes that were not asked for yet", async () => {
+    const lacked: string[] = [];
+    const { signIns } = await desk({ server: { scopes: ["read"] }, lackedScopes: () => lacked });
+    const signIn = async () => new Browser().signIn(await signIns.connectUrl("notes", "anonymous"), "ann");
+    for (let at = 0; at < 3; at += 1) await signIn();
+    lacked.push("admin");
+    expect((await signIn()).text).toContain("Signed in to notes");
+    for (let at = 0; at < 2; at += 1) await signIn();
+    await expect(signIn()).rejects.toThrow("several that brought the same permissions");
+    await signIns.signOut("notes", "anonymous");
+    expect((await signIn()).text).toContain("Signed in to notes");
+  });
+});
+
+test("the quirks of a server are counted with each sign-in that ends well, by the names of the config", async () => {
+  const quirks = { issuerSlash: true, assumeS256: true, noResource: false, clientName: "Notes" };
+  const place = await desk({ server: { quirks } });
+  await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "nobody");
+  expect(place.counted.filter((line) => line.includes(" with "))).toEqual([]);
+  await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "ann");
+  expect(place.counted.filter((line) => line.includes(" with "))).toEqual([
+    "notes with issuer-slash",
+    "notes with assume-s256",
+    "notes with client-name",
+  ]);
 });
 
 describe("who is at the browser", () => {

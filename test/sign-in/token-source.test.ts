@@ -481,6 +481,6 @@ test("no token is in a log line, and refreshes of one token can be followed by a
       sentence: "the token of linear was not refreshed: the refresh token is not accepted any more (revoked)",
     },
   ]);
-  expect(world.lines[0]?.fields.token).toMatch(/^[\da-f]{8}$/);
+  expect(world.lines[0]?.fields.fingerprint).toMatch(/^[\da-f]{8}$/);
   expect(JSON.stringify(world.lines)).not.toMatch(/access-|refresh-/);
 });

@@ -23,6 +23,8 @@ export interface RealIssuer {
   readonly events: readonly { readonly grant: string; readonly outcome: string }[];
   /** Client id metadata documents, by their URL. */
   readonly documents: Map<string, unknown>;
+  /** Every token, code and verifier that the issuer has given or taken, with the name of its member. */
+  readonly secrets: ReadonlyMap<string, string>;
   /** The tool calls that were run. */
   readonly calls: readonly { readonly tool: string; readonly sub: string }[];
   /** Makes the MCP server refuse every access token issued until now; refresh tokens stay good. */

@@ -14,6 +14,11 @@ import { addAssertionGrants } from "./real-assertions.mjs";
 import { realMcp } from "./real-mcp.mjs";
 
 const SCOPES = "read admin";
+/** The members of requests and answers that nobody but client and issuer may see. */
+const SECRETS = [
+  ...["access_token", "refresh_token", "id_token", "code", "code_verifier", "device_code"],
+  ...["client_secret", "registration_access_token"],
+];
 const CODE_GRANTS = ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"];
 
 /** @param {import("./real-issuer.mjs").RealIssuerOptions} options */
@@ -29,6 +34,10 @@ export async function startRealIssuer(options = {}) {
   const key = { ...(await exportJWK(privateKey)), kid: "issuer-key", alg: "ES256", use: "sig" };
   const events = [];
   const documents = new Map();
+  const secrets = new Map();
+  const keepSecrets = (members = {}) => {
+    for (const name of SECRETS) if (typeof members[name] === "string") secrets.set(members[name], name);
+  };
   let epoch = 0;
 
   const provider = new Provider(issuer, {
@@ -91,15 +100,18 @@ export async function startRealIssuer(options = {}) {
       },
     },
   });
-  provider.on("grant.success", (ctx) =>
-    events.push({ grant: ctx.oidc.params.grant_type, outcome: "success" }),
-  );
+  provider.on("grant.success", (ctx) => {
+    events.push({ grant: ctx.oidc.params.grant_type, outcome: "success" });
+    keepSecrets(ctx.oidc.params);
+    keepSecrets(ctx.body);
+  });
   provider.on("grant.error", (ctx, error) =>
     events.push({ grant: ctx.oidc?.params?.grant_type, outcome: error.error }),
   );
-  provider.on("registration_create.success", () =>
-    events.push({ grant: "registration", outcome: "success" }),
-  );
+  provider.on("registration_create.success", (ctx) => {
+    events.push({ grant: "registration", outcome: "success" });
+    keepSecrets(ctx.body);
+  });
   addAssertionGrants(provider, { key, issuer, trusted: options.trustedIssuers ?? [], scope: SCOPES });
 
   const callback = provider.callback();
@@ -149,6 +161,7 @@ export async function startRealIssuer(options = {}) {
     events,
     documents,
     calls: mcp.calls,
+    secrets,
     expireAccessTokens: () => {
       epoch += 1;
     },

@@ -19,6 +19,8 @@ interface DeskOptions {
   readonly auth?: AuthConfig;
   readonly server?: Partial<ServerAuthConfig>;
   readonly state?: string;
+  /** The scopes that requests were refused for want of. */
+  readonly lackedScopes?: () => readonly string[];
   readonly host?: string;
   /** Where browsers find the gateway; default: where it listens. */
   readonly baseUrl?: string;
@@ -81,9 +83,11 @@ export async function startDesk({ mcpUrl, auth, server, ...options }: DeskOption
     pending: new PendingRecords({ folder: join(state, "sign-ins"), keys: keySource({ folder }), now }),
     events: new SignInEvents(logger, {
       signedIn: (name, outcome) => void counted.push(`${name} ${outcome}`),
+      quirkUsed: (name, quirk) => void counted.push(`${name} with ${quirk}`),
     }),
     serverOf: (name) => (name === "notes" ? notes : undefined),
     ...{ baseUrl, now },
+    ...(options.lackedScopes !== undefined && { lackedScopes: options.lackedScopes }),
     wait: () =>
       new Promise((resolve) => {
         poll = resolve;
