@@ -39,6 +39,13 @@ const shell: CommandContext = {
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
     const version = packageVersion();
+    const audit =
+      config.audit === undefined
+        ? undefined
+        : await (await import("./audit/open-audit-log.js")).openAuditLog(config.audit, {
+            ...{ logger: log, redact, version, configDigest: config.digest },
+            worker: worker?.identity.number,
+          });
     const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
@@ -47,6 +54,7 @@ const shell: CommandContext = {
       processRegistry,
       listFiles,
       credentialsFolder: join(stateFolder(process.env), "credentials"),
+      ...(audit !== undefined && { audit }),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });

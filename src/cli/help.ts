@@ -18,8 +18,8 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea login SERVER [--as ID] [--no-browser] [--device]    cardea logout | logins
   cardea tokens [--as ID]  what tools cost a model, and how to spend less
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
-  cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
-  cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
+  cardea key [--id ID] [--add] | list | revoke ID  API keys   cardea vault rotate
+  cardea audit verify FILE | show [--as ID]   cardea completion bash|zsh|fish
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.

@@ -1,6 +1,7 @@
 /** The command line: which words and flags there are, and which command each of them runs. */
 import { Argument, Command, CommanderError } from "commander";
 import { closest } from "../config/closest.js";
+import { addAuditCommands } from "./audit-commands.js";
 import { type CommandContext, write } from "./command-context.js";
 import { completion, SHELLS } from "./completion.js";
 import { EXAMPLES } from "./examples.js";
@@ -259,6 +260,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
 
   addKeyCommands(program, shell, finish);
+  addAuditCommands(program, shell, finish);
   addVaultCommands(stateful("vault"), finish, shell);
 
   program

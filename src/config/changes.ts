@@ -22,6 +22,7 @@ const OTHERS = [
   "tools",
   "profiles",
   "parkedCalls",
+  "audit",
   "startupWaitMs",
 ] as const satisfies readonly (keyof Config)[];
 

@@ -28,6 +28,19 @@ export interface Config {
   readonly credentials?: CredentialsConfig;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
+  /** Absent where no audit log is written. */
+  readonly audit?: AuditConfig;
+}
+
+/** The audit log. */
+export interface AuditConfig {
+  /** Absolute. */
+  readonly file: string;
+  /** Whether calls are refused while it cannot be written. */
+  readonly required: boolean;
+  readonly arguments: "digest" | "redacted" | "full";
+  /** Absent members: not by age; all files are kept. */
+  readonly rotate: { readonly sizeBytes: number; readonly everyMs?: number; readonly keep?: number };
 }
 
 /** The keys (32 bytes in base64) that encrypt credentials: the first one encrypts, all decrypt. One of both is there. */

@@ -3,7 +3,13 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
-import { completeAuth, completeCredentials, completeLimits, completePolicy } from "./complete-sections.js";
+import {
+  completeAudit,
+  completeAuth,
+  completeCredentials,
+  completeLimits,
+  completePolicy,
+} from "./complete-sections.js";
 import type { Config, ExposureConfig } from "./config.js";
 import { expandFile, hostVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
@@ -154,6 +160,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
       ...(shape.keys !== undefined && { keys: shape.keys }),
       ...(credentials !== undefined && { credentials }),
+      ...(shape.audit !== undefined && { audit: completeAudit(shape.audit, folder) }),
       ...found.rules,
     },
     text,

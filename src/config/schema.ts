@@ -1,5 +1,6 @@
 /** The shape of the config file: every key with its default and the sentence that documents it. */
 import { z } from "zod";
+import { auditSchema } from "./audit-schema.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
 import { duration, wait } from "./duration-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
@@ -217,6 +218,11 @@ export const fileSchema = z.strictObject({
   limits: limitsSchema
     .exactOptional()
     .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
+  audit: auditSchema
+    .exactOptional()
+    .describe(
+      "A log of who did what, hash-chained so that `cardea audit verify` finds each change (`docs/audit.md`). A change needs a restart.",
+    ),
   registry: z
     .string()
     .regex(REGISTRY, {

@@ -40,3 +40,14 @@ export function parseRate(text: string): Rate | undefined {
   const count = Number(amount);
   return count > 0 ? { count, windowMs: RATE_WINDOWS_MS[unit] ?? 0 } : undefined;
 }
+
+const BYTES: Readonly<Record<string, number>> = { MB: 1_000_000, GB: 1_000_000_000 };
+const SIZE = /^(\d{1,6})(MB|GB)$/;
+const MAX_SIZE = 1_000_000_000_000;
+
+/** Bytes; `undefined` when `text` is no size, is zero, or is above 1000GB. */
+export function parseSize(text: string): number | undefined {
+  const [, amount, unit] = SIZE.exec(text) ?? [];
+  const bytes = Number(amount ?? 0) * (BYTES[unit ?? ""] ?? 0);
+  return bytes > 0 && bytes <= MAX_SIZE ? bytes : undefined;
+}

@@ -61,6 +61,12 @@ export interface CallNotes {
   rule: string | undefined;
   decision: string | undefined;
   trace: TraceContext | undefined;
+  /** What became of the approval that the call came with. */
+  approval: "accepted" | "declined" | undefined;
+  /** The arguments without what rules redact; absent where no rule redacts any. */
+  forwardedArguments: unknown;
+  /** Whether its line of the audit log is written; absent without an audit log. */
+  audited: Promise<boolean> | undefined;
   /** Gives the call up, so that the host receives `error`; absent while no server works on it. */
   cancel: ((error: GatewayError) => void) | undefined;
   /** Where the call stands among those that run; -1 outside. */
@@ -78,6 +84,9 @@ export const callNotes = (): CallNotes => ({
   rule: undefined,
   decision: undefined,
   trace: undefined,
+  approval: undefined,
+  forwardedArguments: undefined,
+  audited: undefined,
   cancel: undefined,
   slot: -1,
 });

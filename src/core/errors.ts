@@ -26,6 +26,7 @@ export type ErrorCode =
   | "too_large"
   | "quarantined"
   | "sign_in_required"
+  | "audit_unavailable"
   | "overloaded";
 
 /**
@@ -52,6 +53,7 @@ export const ERRORS: Readonly<Record<ErrorCode, { readonly rpc: number; readonly
   too_large: { rpc: -31413, http: 413 },
   quarantined: { rpc: -31403, http: 200 },
   sign_in_required: { rpc: -31401, http: 200 },
+  audit_unavailable: { rpc: -31503, http: 200 },
   overloaded: { rpc: -31503, http: 503 },
 };
 
@@ -249,7 +251,7 @@ function retryAdvice(error: GatewayError): string {
     return `Retry in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
   }
   if (error.retryable) return "A retry may help.";
-  if (error.code === "timed_out") return CHECK_FIRST;
+  if (error.code === "timed_out" || error.code === "audit_unavailable") return CHECK_FIRST;
   if (error.code === "sign_in_required") return "After the sign-in the same call will work.";
   if (error.code === "bad_request")
     return "A retry with the same arguments will not help; corrected arguments may.";

@@ -26,6 +26,7 @@ import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
+import { auditedSignIns } from "./audited-sign-ins.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
 import { LiveActions } from "./live-actions.js";
@@ -85,13 +86,13 @@ export interface Gateway {
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const withoutSignIn = createParts(config, options);
   const { telemetry, sessions, callIds } = withoutSignIn;
-  const { logger, metrics, pendingQuestions, liveCalls } = telemetry;
+  const { logger, metrics, pendingQuestions, liveCalls, audit } = telemetry;
   const signIns = new LiveSignIns({
     config: () => liveConfig.pipeline.config,
     folder: options.credentialsFolder,
     url: () => status.url,
     logger,
-    counter: metrics,
+    counter: auditedSignIns(metrics, audit),
   });
   metrics.gauge("tokensExpiring", {}, () => signIns.expiring);
   const parts = { ...withoutSignIn, signIn: options.signIn ?? signIns.parts };
@@ -102,6 +103,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     () => liveConfig.pipeline.servers,
     telemetry.redact,
     () => liveConfig.pipeline.catalog.starting(),
+    audit,
   );
   const authorizationServer = new LiveAuthorizationServer(config.auth, {
     config,
@@ -150,9 +152,10 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   return {
     failed: requiredServers(liveConfig.pipeline.servers),
     start: async () => ({ ...(await lifecycle.start()), starting: status.starting }),
-    stop({ immediate = false } = {}) {
+    async stop({ immediate = false } = {}) {
       signIns.close();
-      return lifecycle.stop(immediate);
+      await lifecycle.stop(immediate);
+      await audit?.close();
     },
     async stdio(input, output, as) {
       const { auth } = liveConfig.pipeline.config;
@@ -166,6 +169,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);
       await liveConfig.replace(next, (_, before) => {
+        audit?.secretsChanged();
+        audit?.event({
+          kind: "reload",
+          outcome: "ok",
+          arguments: { before: before.digest ?? null, after: next.digest ?? null },
+        });
         sessions.parkedCalls.limit(next.parkedCalls);
         // An unchanged authentication keeps its principals, by whose identity other parts keep state.
         if (!isDeepStrictEqual(next.auth, before.auth)) {
@@ -181,6 +190,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     isUnused: () => callIds.count === 0,
     reloadFailed(reasons) {
       status.reloadErrors = reasons;
+      const { digest: before = null } = liveConfig.pipeline.config;
+      audit?.event({ kind: "reload", outcome: "refused", arguments: { before } });
       metrics.configReloaded(false);
     },
   };

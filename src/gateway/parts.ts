@@ -39,6 +39,8 @@ export interface GatewayOptions {
   readonly listFiles?: Pick<ListFiles, "open" | "close">;
   /** The folder of the vault. Default: sign-ins are not kept. */
   readonly credentialsFolder?: string;
+  /** Default: no audit log is written. */
+  readonly audit?: AuditLog;
   /** Default: no credentials are kept. */
   readonly signIn?: SignInParts;
 }
@@ -72,6 +74,8 @@ export interface Telemetry {
   readonly pendingQuestions: PendingQuestions;
   /** What operators see of calls: those under way, the last ones, and an hour of numbers. */
   readonly liveCalls: LiveCalls;
+  /** Undefined where no audit log is written. */
+  readonly audit: AuditLog | undefined;
   /** Each receives the record of every finished call; `liveCalls` is one of them. */
   readonly recordSinks: readonly RecordSink[];
   /** Absent where none is configured. */
@@ -124,7 +128,14 @@ const MIN_STATE_TTL_MS = 3_600_000;
 
 /** Builds the parts; `config` gives the limits of parked calls and the secret for the keys. */
 export function createParts(config: Config, options: GatewayOptions): GatewayParts {
-  const { logger, redact = (text) => text, version, processRegistry, workerIdentity: worker } = options;
+  const {
+    logger,
+    redact = (text) => text,
+    version,
+    processRegistry,
+    workerIdentity: worker,
+    audit,
+  } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
   const keys = secretKeys(config.keys?.state ?? worker?.secret);
@@ -135,6 +146,10 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   );
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
+  if (audit !== undefined) {
+    metrics.gauge("auditUp", {}, () => (audit.problem === undefined ? 1 : 0));
+    metrics.gauge("auditLost", {}, () => audit.lost);
+  }
   return {
     identity: {
       info: { name: SERVER_NAME, version },
@@ -143,9 +158,9 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     },
     callIds: new CallIds(),
     telemetry: {
-      ...{ logger, metrics, redact, liveCalls },
+      ...{ logger, metrics, redact, liveCalls, audit },
       pendingQuestions: new PendingQuestions(metrics, ttlMs),
-      recordSinks: [liveCalls.sink],
+      recordSinks: audit === undefined ? [liveCalls.sink] : [liveCalls.sink, audit.call],
     },
     processes: {
       groups: new ProcessGroups(processRegistry),

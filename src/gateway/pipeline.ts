@@ -21,6 +21,7 @@ import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
 import { leadToSignIn, signInError } from "../sign-in/lead-to-sign-in.js";
+import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
@@ -54,7 +55,7 @@ export function createPipeline(
   inEffect: ConfigInEffect,
   before?: Pipeline,
 ): Pipeline {
-  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks } = parts.telemetry;
+  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks, audit } = parts.telemetry;
   const { state: sealedState, tasks } = parts.sealed;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
@@ -96,16 +97,20 @@ export function createPipeline(
     }),
   });
   // refusals are logged like everything else; a question and the round that answers it are two calls
-  const observed = observerMiddleware([
+  const observers = observerMiddleware([
     accessLog(logger),
     callMetrics(metrics.calls),
     pendingQuestions.observer,
     callRecords(recordSinks), // last: it reads what the others have noted
     liveCalls.running.observer,
   ]);
+  // a host has a reply only when the line about it is written
+  const observed: Middleware =
+    audit === undefined ? observers : (next) => auditedReplies(audit)(observers(next));
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
   const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
-  const own: Middleware = (next) => compose([observed, boundary], next);
+  const mustRecord: readonly Middleware[] = audit?.required === true ? [auditRequired(audit)] : [];
+  const own: Middleware = (next) => compose([observed, boundary, ...mustRecord], next);
   const handle = compose(
     [
       // outermost: all that follows sees the call of the true tool
@@ -115,6 +120,7 @@ export function createPipeline(
       locate(catalog, tasks, methods), // log, metrics and policy know the server and the tool of every call
       observed,
       boundary,
+      ...mustRecord, // before anything is done
       sealedState, // a forged state is refused before anything else is done
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // before approval: a person is not asked about a call that cannot be made

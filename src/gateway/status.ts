@@ -1,4 +1,5 @@
 /** Whether the gateway can serve calls, where it listens, and whether the servers that it requires are connected. */
+import type { AuditLog } from "../core/audit.js";
 import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
@@ -23,6 +24,7 @@ export class GatewayStatus {
   readonly #servers: () => Servers;
   readonly #starting: () => readonly string[];
   readonly #redact: (text: string) => string;
+  readonly #audit: Pick<AuditLog, "problem" | "required"> | undefined;
 
   /**
    * `servers` gives those of the config in effect, `starting` the names of those in their first start; `redact` takes
@@ -32,14 +34,16 @@ export class GatewayStatus {
     servers: () => Servers,
     redact: (text: string) => string,
     starting: () => readonly string[] = () => [],
+    audit?: Pick<AuditLog, "problem" | "required">,
   ) {
     this.#servers = servers;
     this.#starting = starting;
     this.#redact = redact;
+    this.#audit = audit;
   }
 
   /**
-   * Not ready: while the gateway drains, or a required server is not connected. A refused config, an open circuit breaker and
+   * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written. A refused config, an open circuit breaker and
    * a server that needs a sign-in are listed and leave the gateway ready. The reasons never quote a server's last error, which is for
    * the log and the status page.
    */
@@ -48,11 +52,16 @@ export class GatewayStatus {
     const missing = servers.filter(({ config, upstream }) => config.required && !isUsable(upstream.state));
     const closed = servers.filter(({ upstream }) => upstream.state === "needs_sign_in");
     const open = servers.filter(({ breaker }) => breaker.state === "open");
+    const audit = this.#audit;
+    const problem = audit?.problem;
+    const unaudited = problem === undefined ? [] : [`the audit log cannot be written: ${problem}`];
     const reasons = [
+      ...(audit?.required === true ? unaudited : []),
       ...(this.isDraining ? [DRAINING_REASON] : []),
       ...missing.map(({ config, upstream }) => `required server ${config.name}: ${upstream.state}`),
     ];
     const degraded = [
+      ...(audit?.required === true ? [] : unaudited),
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
       ...closed.map(({ config }) => `server ${config.name}: needs_sign_in`),

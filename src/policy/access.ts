@@ -81,6 +81,8 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     const each = rules.map((redacting) => redactionsOf(redacting, redacting.redact));
     let redactedInput = call;
     for (const both of each) redactedInput = await redactedCall(redactedInput, both);
+    if (call.record !== undefined && rules.length > 0)
+      call.record.forwardedArguments = redactedInput.params.arguments;
     let reply = await forward(redactedInput, route, round, approved, next);
     for (const { results } of each) reply = await redactedReply(reply, results);
     return reply;
@@ -106,7 +108,9 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
       const isApproved = await approvals.accept(rule, call, route, round.asked);
-      log.recordAnswer(call, route, decision, isApproved ? "accepted" : "declined", nonce);
+      const answer = isApproved ? "accepted" : "declined";
+      log.recordAnswer(call, route, decision, answer, nonce);
+      if (call.record !== undefined) call.record.approval = answer;
       if (!isApproved) throw notApproved(route, rule);
       return undefined;
     }

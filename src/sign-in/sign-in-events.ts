@@ -8,7 +8,8 @@ export type SignInOutcome = "started" | "finished" | "refused" | "stepped_up" | 
 
 /** The counter of sign-ins; `telemetry` has one. */
 export interface SignInCounter {
-  signedIn(server: string, outcome: SignInOutcome): void;
+  /** `principal` is undefined where none is known. */
+  signedIn(server: string, outcome: SignInOutcome, principal?: string): void;
   /** A sign-in has ended well at a server whose config excuses this rule. */
   quirkUsed(server: string, quirk: QuirkName): void;
 }
@@ -51,7 +52,7 @@ export class SignInEvents {
 
   /** `subject` is undefined for a refusal of which nothing is known. */
   happened(outcome: SignInOutcome, subject: SignInSubject | undefined, facts: Facts = {}): void {
-    this.counter.signedIn(subject?.server ?? "none", outcome);
+    this.counter.signedIn(subject?.server ?? "none", outcome, subject?.principal);
     const level = outcome === "refused" ? "warn" : "info";
     const about = subject === undefined ? {} : { server: subject.server, principal: subject.principal };
     const where = subject === undefined ? "" : ` at ${subject.server}`;

@@ -23,6 +23,10 @@ export interface GaugeLabels {
   readonly overloadLevel: Readonly<Record<never, string>>;
   /** Access tokens that end within an hour and that only a person can replace. */
   readonly tokensExpiring: Readonly<Record<never, string>>;
+  /** 1 while the audit log can be written, else 0. */
+  readonly auditUp: Readonly<Record<never, string>>;
+  /** Events that the audit log lost while it could not be written. */
+  readonly auditLost: Readonly<Record<never, string>>;
   /** The limit of the heap, in bytes. */
   readonly heapLimit: Readonly<Record<never, string>>;
 }
@@ -50,6 +54,8 @@ export const GAUGES: {
     "cardea_tokens_expiring",
     "Access tokens in use that end within an hour and can only be replaced by a sign-in.",
   ],
+  auditUp: ["cardea_audit_up", "Whether the audit log can be written (1) or not (0)."],
+  auditLost: ["cardea_audit_lost_records", "Records lost while the audit log could not be written."],
   heapLimit: ["cardea_heap_limit_bytes", "Heap limit of the process."],
   parkedCalls: ["cardea_parked_calls", "Parked calls: they wait for an answer to their server's question."],
 };

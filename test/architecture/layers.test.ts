@@ -6,7 +6,7 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
-  ...["state", "workers"],
+  ...["state", "workers", "audit"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   ...["vault", "sign-in", "sign-in/types.ts", "sign-in/oauth", "authorization-server", "state/own-file.ts"],
 ];
@@ -86,6 +86,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
+  // The audit log: events become lines of a chain.
+  audit: ["core", "wire", "runtime", "config", "telemetry"],
   // What is kept on the disk; it reads the words of others, and knows no era.
   state: ["core", "wire", "runtime", "config", "catalog", "state/own-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
@@ -111,12 +113,12 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/gateway.ts": [...BELOW_GATEWAY, "gateway", "operator"],
   "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],
   cli: [
-    ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
+    ...["gateway/gateway.ts", "gateway/primary.ts", "operator", "audit"],
     ...["config", "telemetry", "runtime", "core", "wire"],
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["cli", "config", "policy", "state", "telemetry", "runtime", "core", "workers"],
+    ...["audit", "cli", "config", "policy", "state", "telemetry", "runtime", "core", "workers"],
   ],
 };
 

@@ -79,6 +79,8 @@ beforeAll(async () => {
     heapLimit: {},
     parkedCalls: {},
     tokensExpiring: {},
+    auditUp: {},
+    auditLost: {},
   };
   for (const [what, labels] of Object.entries(readings))
     metrics.gauge(what as keyof GaugeLabels, labels, () => 1);

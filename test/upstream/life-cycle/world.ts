@@ -102,6 +102,7 @@ export class World {
         redact: (text) => text,
         pendingQuestions: new PendingQuestions(metrics),
         liveCalls: new LiveCalls(),
+        audit: undefined,
         recordSinks: [],
       },
       processes: {

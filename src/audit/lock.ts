@@ -1,0 +1,53 @@
+/** Does another process write this file? A lock file with its id and the time of its start, which ends with the process. */
+import { readFileSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { lockName } from "./names.js";
+
+/** Takes the lock of `file`. @returns its release. @throws Error where a running process has it */
+export async function takeLock(file: string): Promise<() => Promise<void>> {
+  const lock = lockName(file);
+  const own = identity(process.pid);
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await writeFile(lock, `${own}\n`, { flag: "wx", mode: 0o600 });
+      return () => rm(lock, { force: true });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST") || attempt > 2) throw error;
+    }
+    const holder = await lockHolder(file);
+    // Our own is there again when a folder comes back that was moved away.
+    if (holder !== undefined && holder !== process.pid)
+      throw new Error(`process ${holder} writes it already (${lock})`);
+    await rm(lock, { force: true });
+  }
+}
+
+/** The running process that writes `file`; undefined where there is none. */
+export async function lockHolder(file: string): Promise<number | undefined> {
+  const text = await readFile(lockName(file), "utf8").catch(() => "");
+  const pid = Number(/^\d{1,10}/.exec(text)?.[0] ?? 0);
+  return pid > 0 && isAlive(pid) && identity(pid) === text.trim() ? pid : undefined;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it runs, as another user.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** The id of a process with the time of its start, where the system tells it: ids are given again, in containers always the same. */
+function identity(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name of the program, in brackets, may contain spaces.
+    const startedAt = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    return `${pid} ${startedAt ?? ""}`;
+  } catch {
+    // Only Linux has such files.
+    return String(pid);
+  }
+}

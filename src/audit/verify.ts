@@ -1,0 +1,170 @@
+/** Is a log what was written? Reads every line once, and says where the first and further faults are. */
+import { createReadStream } from "node:fs";
+import { access, readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { type Head, readHead } from "./head.js";
+import { CHAIN_START, type ChainPosition, checkLine } from "./line.js";
+import { lockHolder } from "./lock.js";
+import { headName, rotatedFiles } from "./names.js";
+
+/** One fault, and where it is. */
+export interface Fault {
+  readonly file: string;
+  /** From 1; absent where the fault is in no line. */
+  readonly line?: number;
+  /** Where the line begins, in bytes from the start of the file. */
+  readonly byte?: number;
+  /** The number that the line has, or should have. */
+  readonly seq?: number;
+  readonly reason: string;
+}
+
+/** What was found. */
+export interface Verification {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly files: number;
+  readonly lines: number;
+  /** The numbers of the first and last line; 0 where there is none. */
+  readonly from: number;
+  readonly to: number;
+  /** At most MAX_FAULTS. */
+  readonly faults: readonly Fault[];
+}
+
+const MAX_FAULTS = 20;
+const NEWLINE = 0x0a;
+/** A longer line (bytes) is no line of ours. */
+const MAX_LINE = 1_048_576;
+
+/** Verifies the log `file` with its rotated files and its head. @throws the error of the system where it cannot be read */
+export async function verifyLog(file: string): Promise<Verification> {
+  const head = readHead(await readFile(headName(file), "utf8").catch(() => ""));
+  const isWritten = (await lockHolder(file)) !== undefined;
+  const isThere = await access(file).then(
+    () => true,
+    () => false,
+  );
+  const files = [...(await rotatedFiles(file)), ...(isThere ? [file] : [])];
+  const chain = new Chain(head);
+  for (const each of files) await chain.read(each, each === file && isWritten);
+  chain.end(file);
+  return { file, ok: chain.faults.length === 0, files: files.length, ...chain.result };
+}
+
+class Chain {
+  readonly faults: Fault[] = [];
+  readonly #head: Head | undefined;
+  #last: ChainPosition | undefined;
+  #from = 0;
+  #lines = 0;
+  /** The line before has a fault of its own, so that the next one need not fit it. */
+  #isBroken = false;
+
+  constructor(head: Head | undefined) {
+    this.#head = head;
+  }
+
+  get result() {
+    const { faults } = this;
+    return { lines: this.#lines, from: this.#from, to: this.#last?.seq ?? 0, faults };
+  }
+
+  /** @param mayGrow whether an unfinished last line may be one that is just being written */
+  async read(path: string, mayGrow: boolean): Promise<void> {
+    let rest: Buffer = Buffer.alloc(0);
+    let byte = 0;
+    let line = 0;
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      let start = 0;
+      for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+        line += 1;
+        this.#check(bytes.subarray(start, end), { file: path, line, byte });
+        byte += end + 1 - start;
+        start = end + 1;
+      }
+      rest = bytes.subarray(start);
+      if (rest.length > MAX_LINE) break;
+    }
+    if (rest.length > 0 && (!mayGrow || rest.length > MAX_LINE)) {
+      const what =
+        rest.length > MAX_LINE ? "a line without an end" : `an unfinished last line of ${rest.length} bytes`;
+      this.#fault({ file: path, line: line + 1, byte, reason: what });
+    }
+  }
+
+  /** Compares the end with the head. */
+  end(file: string): void {
+    const head = this.#head;
+    const name = basename(headName(file));
+    if (head === undefined) {
+      this.#fault({ file, reason: `${name} is missing or no head: a truncated end cannot be seen` });
+      return;
+    }
+    const seq = this.#last?.seq ?? 0;
+    if (seq < head.seq && !(this.#last === undefined && head.seq === head.before.seq))
+      this.#fault({
+        file,
+        seq: seq + 1,
+        reason: `the log ends at line ${seq}, and ${name} says ${head.seq}: ${head.seq - seq} missing at the end`,
+      });
+  }
+
+  #check(bytes: Buffer, at: Pick<Required<Fault>, "file" | "line" | "byte">): void {
+    this.#lines += 1;
+    const check = checkLine(bytes);
+    const expected = this.#last;
+    const claims = check.ok ? check.line : check.claims;
+    if (!check.ok) {
+      const seq = claims?.seq ?? (expected === undefined ? undefined : expected.seq + 1);
+      this.#fault({ ...at, ...(seq !== undefined && { seq }), reason: check.reason });
+    } else if (!this.#isBroken) this.#checkPlace(check.line, at);
+    this.#isBroken = !check.ok;
+    if (claims === undefined) {
+      this.#last = expected && { seq: expected.seq + 1, hash: expected.hash };
+      return;
+    }
+    if (this.#from === 0) this.#from = claims.seq;
+    this.#last = { seq: claims.seq, hash: claims.hash };
+    if (check.ok && claims.seq === this.#head?.seq && claims.hash !== this.#head.hash)
+      this.#fault({
+        ...at,
+        seq: claims.seq,
+        reason: "it is not the line that the head names: another log was put in its place",
+      });
+  }
+
+  #checkPlace(
+    { seq, prev }: { readonly seq: number; readonly prev: string },
+    at: Omit<Fault, "reason">,
+  ): void {
+    const before = this.#expected(seq, prev);
+    const missing = seq - before.seq - 1;
+    if (missing > 0)
+      this.#fault({ ...at, seq, reason: `line ${seq} follows ${before.seq}: ${missing} missing before it` });
+    else if (missing < 0)
+      this.#fault({
+        ...at,
+        seq,
+        reason: `line ${seq} follows ${before.seq}: it is there twice, or out of order`,
+      });
+    else if (prev !== before.hash)
+      this.#fault({
+        ...at,
+        seq,
+        reason: `it does not continue line ${before.seq}: another log was put in its place`,
+      });
+  }
+
+  /** The place before the next line. A kill may leave older files than the head names. */
+  #expected(seq: number, prev: string): ChainPosition {
+    if (this.#last !== undefined) return this.#last;
+    const first = this.#head?.before ?? CHAIN_START;
+    return seq <= first.seq ? { seq: seq - 1, hash: prev } : first;
+  }
+
+  #fault(fault: Fault): void {
+    if (this.faults.length < MAX_FAULTS) this.faults.push(fault);
+  }
+}

@@ -1,0 +1,45 @@
+/** What stands on the command line of `cardea audit`? */
+import type { Command } from "commander";
+import type { ShowFlags } from "./audit.js";
+import type { CommandContext } from "./command-context.js";
+import { UsageError } from "./exit.js";
+import { type ConfigFlags, type JsonFlag, withConfigFlag, withJsonFlag } from "./flags.js";
+
+/** Adds `audit verify` and `audit show` to `program`. */
+export function addAuditCommands(
+  program: Command,
+  shell: CommandContext,
+  finish: (work: Promise<number>) => Promise<void>,
+): void {
+  const audit = program
+    .command("audit")
+    .description("The audit log: whether it is what was written, and what is in it.")
+    .helpCommand(false);
+  audit.action(() => {
+    throw new UsageError("a command is missing after audit\n(cardea audit --help lists them)");
+  });
+  withJsonFlag(audit.command("verify"))
+    .description(
+      "Find a changed byte, a removed line, a truncated end or a swapped file, and say where. Exits with 1 where there is one.",
+    )
+    .argument(
+      "<file>",
+      "the file that audit.file names; rotated files and those of workers are found beside it",
+    )
+    .action((file: string, flags: JsonFlag) =>
+      finish(import("./audit.js").then(({ auditVerify }) => auditVerify(file, flags, shell))),
+    );
+  withJsonFlag(withConfigFlag(audit.command("show")))
+    .description("Show the lines of the log, oldest first.")
+    .argument("[file]", "the file; default: audit.file of the config")
+    .option("--as <id>", "only what this principal did")
+    .option("--since <time>", "only since then: 30m, 1h, 7d or a date")
+    .option("--server <name>", "only what concerns this server")
+    .option(
+      "--kind <kind>",
+      "only lines of this kind: call, question, approval, reload, admin, sign_in, start, stop",
+    )
+    .action((file: string | undefined, flags: ShowFlags & ConfigFlags & JsonFlag) =>
+      finish(import("./audit.js").then(({ auditShow }) => auditShow(file, flags, shell))),
+    );
+}

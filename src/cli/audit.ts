@@ -1,0 +1,161 @@
+/** `cardea audit verify` and `cardea audit show`: is the log what was written, and what is in it? */
+import { logsBeside } from "../audit/names.js";
+import { type LineFilter, readLog, type ShownLine } from "../audit/read-log.js";
+import { type Fault, type Verification, verifyLog } from "../audit/verify.js";
+import { parseDuration } from "../config/units.js";
+import { writeJson } from "../wire/json-text.js";
+import { type CommandContext, write } from "./command-context.js";
+import { messageOf } from "./error-facts.js";
+import { EXIT, UsageError } from "./exit.js";
+import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { openConfig } from "./open-config.js";
+import { firstLine, terminalSafe } from "./terminal-safe.js";
+
+/** Which lines `audit show` prints. */
+export interface ShowFlags {
+  readonly as?: string;
+  readonly since?: string;
+  readonly server?: string;
+  readonly kind?: string;
+}
+
+/** Verifies the log, and those of workers beside it. @returns the exit code: 1 where a fault is found */
+export async function auditVerify(file: string, flags: JsonFlag, shell: CommandContext): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  try {
+    const logs = await logsBeside(file);
+    if (logs.length === 0) {
+      await write(shell.stderr, `there is no audit log ${terminalSafe(file)}\n`);
+      return EXIT.failed;
+    }
+    const found: Verification[] = [];
+    for (const log of logs) found.push(await verifyLog(log));
+    await write(
+      shell.stdout,
+      json ? `${JSON.stringify(found, undefined, 2)}\n` : found.map(verdictOf).join(""),
+    );
+    return found.every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
+  } catch (error) {
+    await write(shell.stderr, `the audit log cannot be read: ${terminalSafe(messageOf(error))}\n`);
+    return EXIT.failed;
+  }
+}
+
+function verdictOf({ file, ok, files, lines, from, to, faults }: Verification): string {
+  const what = `${terminalSafe(file)}: ${lines} lines (${from} to ${to}) in ${files} file${files === 1 ? "" : "s"}`;
+  return ok ? `ok    ${what}\n` : [`FAULT ${what}`, ...faults.map(faultText), ""].join("\n");
+}
+
+const faultText = ({ file, line, byte, seq, reason }: Fault): string => {
+  const place = [
+    terminalSafe(file),
+    ...(line === undefined ? [] : [`line ${line}`]),
+    ...(seq === undefined ? [] : [`seq ${seq}`]),
+    ...(byte === undefined ? [] : [`byte ${byte}`]),
+  ];
+  return `  ${place.join(", ")}: ${reason}`;
+};
+
+/** Prints the matching lines, oldest first. Without `file` the log of the config. @returns the exit code */
+export async function auditShow(
+  file: string | undefined,
+  flags: ShowFlags & ConfigFlags & JsonFlag,
+  shell: CommandContext,
+): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  const filter = filterOf(flags);
+  const path = file ?? (await configuredFile(flags, shell));
+  if (typeof path === "number") return path;
+  try {
+    const lines: ShownLine[] = [];
+    for (const log of await logsBeside(path)) {
+      for await (const line of readLog(log, filter)) {
+        if (json) await write(shell.stdout, `${writeJson(line)}\n`);
+        else lines.push(line);
+      }
+    }
+    lines.sort((a, b) => textOf(a.at).localeCompare(textOf(b.at)));
+    if (!json) await write(shell.stdout, tableOf(lines, widthOf(shell)));
+    return EXIT.done;
+  } catch (error) {
+    await write(shell.stderr, `the audit log cannot be read: ${terminalSafe(messageOf(error))}\n`);
+    return EXIT.failed;
+  }
+}
+
+async function configuredFile(flags: ConfigFlags, shell: CommandContext): Promise<string | number> {
+  const log = await shell.openLog({ quiet: true });
+  const opened = await openConfig(shell, log, flags.config);
+  if (opened === undefined) return EXIT.config;
+  const { audit } = opened.loaded.config;
+  if (audit !== undefined) return audit.file;
+  throw new UsageError("the config has no audit log; name the file: cardea audit show FILE");
+}
+
+/** The kinds of lines. */
+const KINDS = ["call", "question", "approval", "reload", "admin", "sign_in", "start", "stop"];
+const DAY_MS = 86_400_000;
+
+function filterOf({ as, server, kind, since }: ShowFlags): LineFilter {
+  if (kind !== undefined && !KINDS.includes(kind))
+    throw new UsageError(`--kind takes one of ${KINDS.join(", ")}`);
+  return { principal: as, server, kind, since: since === undefined ? undefined : sinceOf(since) };
+}
+
+/** When lines begin to match, in ms since 1970. @throws UsageError */
+function sinceOf(text: string): number {
+  const days = /^(\d{1,4})d$/.exec(text)?.[1];
+  const ago = days === undefined ? parseDuration(text) : Number(days) * DAY_MS;
+  const at = ago === undefined ? Date.parse(text) : Date.now() - ago;
+  if (Number.isNaN(at))
+    throw new UsageError('--since takes a time such as "1h", "7d" or "2027-01-31T12:00:00Z"');
+  return at;
+}
+
+const HEADINGS = ["TIME", "KIND", "PRINCIPAL", "SERVER", "WHAT", "OUTCOME", "MS"];
+/** The column that gives way on a narrow terminal. */
+const WHAT = 4;
+const MIN_WHAT = 12;
+const MAX_CELL = 200;
+
+function tableOf(lines: readonly ShownLine[], width: number | undefined): string {
+  const rows = [HEADINGS, ...lines.map(cellsOf)];
+  const widths = HEADINGS.map((_, column) =>
+    rows.reduce((most, row) => Math.max(most, (row[column] ?? "").length), 0),
+  );
+  const others = widths.reduce((sum, wide, column) => (column === WHAT ? sum : sum + wide + 2), 0);
+  if (width !== undefined) widths[WHAT] = Math.min(widths[WHAT] ?? 0, Math.max(MIN_WHAT, width - others));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => firstLine(cell, widths[column] ?? 0).padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd()
+        .concat("\n"),
+    )
+    .join("");
+}
+
+function cellsOf(line: ShownLine): readonly string[] {
+  const { at, kind, principal, server, method, target, decision, outcome, ms } = line;
+  const total = typeof ms === "object" && ms !== null && "total" in ms ? String(ms.total) : "";
+  const what = [method, target]
+    .map(textOf)
+    .filter((text) => text !== "")
+    .join(" ");
+  const end = [decision, outcome]
+    .map(textOf)
+    .filter((text) => text !== "")
+    .join(" ");
+  return [textOf(at).slice(0, 19).replace("T", " "), kind, principal, server, what, end, total].map((cell) =>
+    firstLine(textOf(cell), MAX_CELL),
+  );
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The width of the terminal; undefined where the output goes elsewhere. */
+const widthOf = ({ stdout }: CommandContext): number | undefined =>
+  "isTTY" in stdout && stdout.isTTY === true && "columns" in stdout && typeof stdout.columns === "number"
+    ? stdout.columns
+    : undefined;

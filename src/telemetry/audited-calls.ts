@@ -1,0 +1,45 @@
+/** What does the audit log change for calls? A reply waits for its line, and no call runs without one where `audit.required` says so. */
+import type { AuditLog } from "../core/audit.js";
+import type { Handler, Middleware } from "../core/call.js";
+import { GatewayError, refusalReply } from "../core/errors.js";
+
+/** When (ms) a refused call may be tried again: the log is tried that often. */
+const RETRY_AFTER_MS = 1_000;
+
+/** Gives each reply on when its line is written. Must be right outside the observers, which write the line. */
+export function auditedReplies(audit: AuditLog): Middleware {
+  return (next: Handler): Handler =>
+    function auditedReplies(call) {
+      return next(call).then((reply) => {
+        const audited = call.record?.audited;
+        if (audited === undefined) return reply;
+        return audited.then((isWritten) => {
+          const isKept =
+            isWritten || !audit.required || (reply.kind !== "input_required" && reply.refusal !== undefined);
+          return isKept ? reply : refusalReply(lostOutcome(), call);
+        });
+      });
+    };
+}
+
+/** Refuses calls while the log cannot be written. Must be inside `errorBoundary`, and outside everything that acts. */
+export function auditRequired(audit: AuditLog): Middleware {
+  return (next: Handler): Handler =>
+    function auditRequired(call) {
+      return audit.problem === undefined ? next(call) : Promise.reject(unavailable());
+    };
+}
+
+const unavailable = (): GatewayError =>
+  new GatewayError("audit_unavailable", "gateway", "the audit log cannot be written, so no call is made", {
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
+
+/** The log failed while the call ran. */
+const lostOutcome = (): GatewayError =>
+  new GatewayError(
+    "audit_unavailable",
+    "gateway",
+    "the outcome is withheld, because the audit log cannot be written",
+  );

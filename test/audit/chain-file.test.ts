@@ -1,0 +1,97 @@
+/** The file that is written: what a killed process left, who may write it, and what happens when it is gone. */
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { ChainFile } from "../../src/audit/chain-file.js";
+import { AuditWriter } from "../../src/audit/writer.js";
+import { SILENT } from "../../src/core/logger.js";
+import { faultsOf, linesOf, NO_ROTATION, newLog, writeLines } from "./logs.js";
+
+test("only its user may read the log and its head, also where others could before", async () => {
+  const file = newLog();
+  writeFileSync(file, "", { mode: 0o644 });
+  await writeLines(file, 1);
+  expect([file, `${file}.head`].map((each) => statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
+});
+
+test("an unfinished last line is kept aside, and the chain goes on without a fault", async () => {
+  const file = newLog();
+  await writeLines(file, 3);
+  appendFileSync(file, '{"seq":4,"at":"2027');
+  expect(await faultsOf(file)).toEqual(["an unfinished last line of 19 bytes"]);
+  const chain = await ChainFile.open({ file, rotate: NO_ROTATION });
+  expect(chain.found).toBe("torn");
+  await chain.append([{ kind: "start" }]);
+  await chain.close();
+  expect(readFileSync(`${file}.torn-4`, "utf8")).toBe('{"seq":4,"at":"2027');
+  expect(await faultsOf(file)).toEqual([]);
+  expect(linesOf(file)).toHaveLength(4);
+});
+
+test("lines that a killed process wrote after its head are part of the chain", async () => {
+  const file = newLog();
+  await writeLines(file, 2);
+  const head = readFileSync(`${file}.head`);
+  await writeLines(file, 2);
+  writeFileSync(`${file}.head`, head);
+  expect(await faultsOf(file)).toEqual([]);
+  const chain = await ChainFile.open({ file, rotate: NO_ROTATION });
+  expect([chain.found, chain.position.seq]).toEqual(["whole", 4]);
+  await chain.close();
+});
+
+test("a second process does not write it; what a process left that is gone is taken over", async () => {
+  const file = newLog();
+  writeFileSync(`${file}.lock`, "1 not the start of process 1\n");
+  await writeLines(file, 1);
+  const startedAt = readFileSync(`/proc/${process.ppid}/stat`, "utf8");
+  const start = startedAt.slice(startedAt.lastIndexOf(")") + 2).split(" ")[19];
+  writeFileSync(`${file}.lock`, `${process.ppid} ${start}\n`);
+  await expect(ChainFile.open({ file, rotate: NO_ROTATION })).rejects.toThrow(
+    `process ${process.ppid} writes it already`,
+  );
+});
+
+test("a new file is begun at the age of the config, also where the process was started anew", async () => {
+  const file = newLog();
+  let now = Date.parse("2027-01-01T00:00:00Z");
+  const open = () =>
+    ChainFile.open({ file, rotate: { sizeBytes: 1e9, everyMs: 60_000 } }, () => new Date(now));
+  const first = await open();
+  await first.append([{ kind: "start" }]);
+  await first.close();
+  now += 59_000;
+  const second = await open();
+  await second.append([{ kind: "start" }]);
+  expect(linesOf(file)).toHaveLength(2);
+  now += 1_000;
+  await second.append([{ kind: "start" }]);
+  await second.close();
+  expect(linesOf(file)).toHaveLength(1);
+  expect(await faultsOf(file)).toEqual([]);
+});
+
+test("lines of one turn are written together and in order", async () => {
+  const file = newLog();
+  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT);
+  await writer.open();
+  const written = ["a", "b", "c"].map((principal) => writer.add({ kind: "call", principal }));
+  expect(new Set(written).size).toBe(1);
+  expect(await Promise.all(written)).toEqual([true, true, true]);
+  expect(linesOf(file).map((line) => (JSON.parse(line) as { principal: string }).principal)).toEqual([
+    "a",
+    "b",
+    "c",
+  ]);
+  await writer.close();
+});
+
+test("a log that is deleted goes on in a new file at once, and verify says what is gone", async () => {
+  const file = newLog();
+  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT);
+  await writer.open();
+  await writer.add({ kind: "call" });
+  rmSync(file);
+  expect(await writer.add({ kind: "call" })).toBe(true);
+  await writer.close();
+  expect(await faultsOf(file)).toEqual(["line 2 follows 0: 1 missing before it"]);
+});
