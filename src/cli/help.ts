@@ -8,8 +8,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea add    NAME -- CMD ARGS... | NAME URL | SERVER.JSON    cardea remove NAME
   cardea install HOST [--dry-run]         write Cardea into a host's own file
   cardea serve  [--port N] [--workers N] [--insecure]    the gateway over HTTP
-  cardea stdio                            the gateway as a stdio MCP server
-  cardea -- CMD ARGS...                   one stdio server as HTTP (flags of serve)
+  cardea stdio  the gateway over stdio    cardea -- CMD ARGS...  one server as HTTP
   cardea connect URL [--header 'K: V']... one HTTP server as stdio
   cardea check  is the config right?      cardea doctor  does each server start?
   cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
@@ -18,8 +17,9 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea login SERVER [--as ID] [--no-browser] [--device]    cardea logout | logins
   cardea tokens [--as ID]  what tools cost a model, and how to spend less
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
-  cardea key [--id ID] [--add] | list | revoke ID  API keys   cardea vault rotate
-  cardea audit verify FILE | show [--as ID]   cardea completion bash|zsh|fish
+  cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
+  cardea audit  verify FILE | show [--as ID] [--since 1h]    who did what
+  cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.

@@ -74,8 +74,6 @@ export interface Telemetry {
   readonly pendingQuestions: PendingQuestions;
   /** What operators see of calls: those under way, the last ones, and an hour of numbers. */
   readonly liveCalls: LiveCalls;
-  /** Undefined where no audit log is written. */
-  readonly audit: AuditLog | undefined;
   /** Each receives the record of every finished call; `liveCalls` is one of them. */
   readonly recordSinks: readonly RecordSink[];
   /** Absent where none is configured. */
@@ -158,7 +156,8 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     },
     callIds: new CallIds(),
     telemetry: {
-      ...{ logger, metrics, redact, liveCalls, audit },
+      ...{ logger, metrics, redact, liveCalls },
+      ...(audit !== undefined && { audit }),
       pendingQuestions: new PendingQuestions(metrics, ttlMs),
       recordSinks: audit === undefined ? [liveCalls.sink] : [liveCalls.sink, audit.call],
     },

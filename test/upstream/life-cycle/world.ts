@@ -102,7 +102,6 @@ export class World {
         redact: (text) => text,
         pendingQuestions: new PendingQuestions(metrics),
         liveCalls: new LiveCalls(),
-        audit: undefined,
         recordSinks: [],
       },
       processes: {
