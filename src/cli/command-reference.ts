@@ -4,7 +4,10 @@ import type { CommandContext } from "./command-context.js";
 import { runCommandLine } from "./program.js";
 
 /** The subcommands of commands that have some. */
-const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = { key: ["list", "revoke"] };
+const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
+  key: ["list", "revoke"],
+  audit: ["verify", "show"],
+};
 
 /** The page as Markdown. */
 export async function commandReference(): Promise<string> {
