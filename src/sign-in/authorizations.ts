@@ -1,5 +1,6 @@
 /** Authorization requests and what comes back of them: each `state` is used once, by the browser that began it. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { decodeJwt } from "jose";
 import { credentialOf, keepTokens } from "./keep-tokens.js";
 import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
@@ -13,6 +14,8 @@ export interface BeginOptions {
   readonly subject: SignInSubject;
   readonly prepared: PreparedSignIn;
   readonly proof: Proof;
+  /** The sign-in that follows; this one then only says who is there. */
+  readonly next?: StateRecord["next"];
   /** Whether only a browser with a cookie of this request may come back. */
   readonly bindsBrowser: boolean;
 }
@@ -37,12 +40,12 @@ export type Finished = SignInSubject & {
 
 /** Begins a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
 export async function beginAuthorization(context: SignInContext, options: BeginOptions): Promise<Begun> {
-  const { subject, prepared, proof, bindsBrowser } = options;
-  const { auth } = serverNamed(context, subject.server);
+  const { subject, prepared, proof, next, bindsBrowser } = options;
+  const { auth, isIssuer = false } = serverNamed(context, subject.server);
   const { discovered, client, redirectUri, scopes } = prepared;
   const { url, pending } = await authorizationRequest({
     ...{ discovered, client, redirectUri, scopes },
-    quirks: auth.quirks,
+    ...{ quirks: auth.quirks, wantsIdToken: isIssuer, isForOnce: next !== undefined },
   });
   const login = randomBytes(24).toString("base64url");
   const secret = bindsBrowser ? randomBytes(32).toString("base64url") : undefined;
@@ -51,10 +54,12 @@ export async function beginAuthorization(context: SignInContext, options: BeginO
     principal: subject.principal,
     ...{ login, proof, prepared, pending },
     ...(secret !== undefined && { browser: digest(secret) }),
+    ...(next !== undefined && { next }),
   };
   await context.pending.put("login", login, { ...ownerOf(subject), state: "waiting" });
   await context.pending.put("state", pending.state, record);
-  context.events.happened("started", subject, { issuer: pending.issuer, scopes: pending.scopes.join(" ") });
+  const facts = { issuer: pending.issuer, scopes: pending.scopes.join(" ") };
+  if (next === undefined) context.events.happened("started", subject, facts);
   const cookie = secret === undefined ? {} : { cookie: { name: cookieOf(pending.state), value: secret } };
   return { login, url, ...cookie };
 }
@@ -68,11 +73,15 @@ export interface Callback {
 }
 
 /**
- * Finishes a request: takes its record, checks browser and response, redeems the code, and keeps the tokens.
+ * Finishes a request: takes its record, checks browser and response, redeems the code, and keeps the tokens. One that only says
+ * who is there keeps nothing, and the sign-in that follows is begun.
  *
  * @throws SignInRefusal with what to do; whatever happens, `state` is spent
  */
-export async function finishAuthorization(context: SignInContext, callback: Callback): Promise<Finished> {
+export async function finishAuthorization(
+  context: SignInContext,
+  callback: Callback,
+): Promise<Finished | Begun> {
   const state = callback.parameters.get("state") ?? "";
   const record = state === "" ? undefined : await context.pending.take("state", state);
   if (record === undefined) {
@@ -84,13 +93,15 @@ export async function finishAuthorization(context: SignInContext, callback: Call
   try {
     checkBrowser(record, callback.cookie(cookieOf(state)));
     const finished = await redeem(context, record, callback.parameters);
+    if ("url" in finished) return finished;
     await noteEnd(context, record.login, endOf(finished));
     return finished;
   } catch (error) {
     const refusal = asRefusal(error);
+    const shown = record.next?.subject ?? record;
     const reason = refusal?.message ?? "internal error; see the gateway's log";
-    context.events.happened("refused", record, { issuer: record.pending.issuer, reason });
-    await noteEnd(context, record.login, { ...ownerOf(record), state: "failed", reason });
+    context.events.happened("refused", shown, { issuer: record.pending.issuer, reason });
+    await noteEnd(context, record.login, { ...ownerOf(shown), state: "failed", reason });
     throw refusal ?? error;
   }
 }
@@ -105,11 +116,12 @@ const endOf = ({ server, principal, scopes }: Finished): LoginState => ({
 });
 
 /** The request that came back must be of the browser that was sent out. @throws SignInRefusal */
-function checkBrowser({ browser, server }: StateRecord, cookie: string | undefined): void {
+function checkBrowser({ browser, server: own, next }: StateRecord, cookie: string | undefined): void {
   if (browser === undefined) return;
   const expected = Buffer.from(browser, "base64url");
   const sent = cookie === undefined ? undefined : createHash("sha256").update(cookie).digest();
   if (sent !== undefined && timingSafeEqual(expected, sent)) return;
+  const server = next?.subject.server ?? own;
   throw new SignInRefusal(
     `This sign-in to ${server} was begun in another browser, so it does not go on in this one. ${AGAIN}`,
     403,
@@ -120,25 +132,40 @@ async function redeem(
   context: SignInContext,
   record: StateRecord,
   parameters: URLSearchParams,
-): Promise<Finished> {
-  const { prepared, pending, server: name } = record;
+): Promise<Finished | Begun> {
+  const { prepared, pending, server: at, next } = record;
+  const name = next?.subject.server ?? at;
   const response = authorizationResponse(parameters, pending);
   if (response.kind === "rejected") throw new SignInRefusal(response.reason, 400);
   if (response.kind === "denied") {
     const why = response.description ?? response.error;
     throw new SignInRefusal(`${pending.issuer} did not sign you in to ${name}: ${why}. ${AGAIN}`, 403);
   }
-  const server = serverNamed(context, name);
+  const server = serverNamed(context, at);
   const outcome = await redeemCode(
     await tokenContext(server, endpointsOf(prepared), context.now),
     response.code,
     pending,
   );
-  if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, record);
-  return keep(context, record, outcome.tokens);
+  if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, { prepared, server: name });
+  checkPerson(record, outcome.tokens);
+  if (next === undefined) return keep(context, record, outcome.tokens);
+  return beginAuthorization(context, { ...next, proof: "login", bindsBrowser: true });
 }
 
-/** The tokens are kept before anything else is looked at. */
+/** Where the issuer says who is there, it must be the principal; else nothing is kept. @throws SignInRefusal */
+function checkPerson({ proof, principal, pending }: StateRecord, { idToken }: TokenSet): void {
+  if (proof !== "subject") return;
+  // Its claims were checked with the nonce when the code was redeemed.
+  const { sub = "nobody" } = idToken === undefined || pending.nonce === undefined ? {} : decodeJwt(idToken);
+  if (sub === principal) return;
+  throw new SignInRefusal(
+    `This page was made for ${principal}, and ${pending.issuer} says that you are ${sub}. Nothing was kept. ${AGAIN}`,
+    403,
+  );
+}
+
+/** The tokens are kept before anything else is looked at, but for whose they are. */
 async function keep(context: SignInContext, record: StateRecord, tokens: TokenSet): Promise<Finished> {
   const { prepared, pending } = record;
   const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);

@@ -1,4 +1,8 @@
-/** Where does a person sign in for a server? At its own authorization server, or at the company's issuer (`auth.idp`). */
+/**
+ * Where does a person sign in for a server? At its own authorization server, or at the company's issuer (`auth.idp`). And where does
+ * a person from a token (`auth.signIn`) show who it is?
+ */
+import type { AuthConfig } from "../config/auth-config.js";
 import type { Config } from "../config/config.js";
 import { type SignInServer, signInServer } from "./sign-in-server.js";
 
@@ -25,10 +29,37 @@ export function loginServerOf(server: SignInServer): SignInServer {
   };
 }
 
+/** A name that no server of the config can have: it has a hidden character. */
+const IDENTITY = "\u2060auth.signIn";
+
+/**
+ * The issuer of `auth.signIn`, with the gateway's client there, as a server at which a person signs in. What it gives is looked
+ * at and not kept. Undefined where persons of that issuer could be taken for those of another (`auth.jwt`), or without one.
+ */
+export function identityServerOf(auth: AuthConfig | undefined): SignInServer | undefined {
+  const { signIn, jwt } = auth ?? {};
+  if (signIn === undefined || (jwt !== undefined && jwt.issuer !== signIn.issuer)) return undefined;
+  const { issuer, clientId, clientSecret, allowHosts } = signIn;
+  return {
+    name: IDENTITY,
+    url: issuer,
+    headers: {},
+    isIssuer: true,
+    auth: {
+      ...{ type: "oauth", as: "principal", hasPrincipals: true, scopes: ["openid"], issuer, allowHosts },
+      clientId,
+      ...(clientSecret !== undefined && { clientSecret }),
+      // As at a host's sign-in: PKCE is used, whether or not the issuer publishes that it knows it.
+      quirks: { noResource: true, assumeS256: true },
+    },
+  };
+}
+
 /** The server of this name, or the issuer of this URL, at which a person can sign in; undefined where there is none. */
 export function loginNamed(config: Config, name: string): SignInServer | undefined {
   const own = signInServer(config, name);
   if (own !== undefined) return own;
+  if (name === IDENTITY) return identityServerOf(config.auth);
   const dependent = dependentsOf(config, name)[0];
   return dependent === undefined ? undefined : loginServerOf(dependent);
 }

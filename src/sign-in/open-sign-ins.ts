@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { keySource, openVault } from "../vault/vault.js";
 import { TokenSources } from "./credential-store.js";
-import { dependentsOf, loginNamed } from "./login-server.js";
+import { dependentsOf, identityServerOf, loginNamed } from "./login-server.js";
 import { PendingRecords } from "./pending-records.js";
 import { Renewals } from "./renewals.js";
 import { tokenEndpointOf } from "./server-token-endpoint.js";
@@ -64,6 +64,7 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
     }),
     events: new SignInEvents(logger, counter),
     serverOf: (name) => loginNamed(config(), name),
+    identity: () => identityServerOf(config().auth),
     lackedScopes: (server, owner) => credentials.source(server, owner).lackedScopes,
     // An aborted wait is over, and its owner looks at the signal.
     wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),

@@ -3,14 +3,17 @@ import type { Finished } from "./authorizations.js";
 import { html, type Page } from "./page.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 
-/** Whether the person is asked for a key of the principal. */
-export type KeyQuestion = "none" | "key";
+/**
+ * How the person shows who it is: not at all, by a key of the principal, by a login at the issuer that the principal is from, or
+ * by the sign-in itself, where that is at this issuer.
+ */
+export type IdentityQuestion = "none" | "key" | "login" | "subject";
 
 /** The page that asks whether to sign in. */
 export function connectPage(
   { server, principal }: SignInSubject,
   { discovered, redirectUri, scopes, client }: PreparedSignIn,
-  { csrf, question }: { readonly csrf: string; readonly question: KeyQuestion },
+  { csrf, question }: { readonly csrf: string; readonly question: IdentityQuestion },
 ): Page {
   const { issuer } = discovered.authorizationServer;
   const asked =
@@ -20,6 +23,7 @@ export function connectPage(
   const key = html`<label>Gateway key of ${principal}
 <input type="password" name="key" autocomplete="off" spellcheck="false" required>
 <span class="soft">The key with which your host calls this gateway: so that no one can make you sign in for another person.</span></label>`;
+  const login = html`<p class="soft">First the login of your company says that you are ${principal}.</p>`;
   return {
     title: `Sign in to ${server}`,
     body: html`<p>This gateway (Cardea) will use <strong>${server}</strong> in the name of whoever signs in on the next page.
@@ -34,7 +38,7 @@ Go on only if you asked for this yourself.</p>
 </dl>
 <form method="post">
 <input type="hidden" name="csrf" value="${csrf}">
-${question === "key" ? key : html``}
+${question === "key" ? key : question === "login" ? login : html``}
 <button type="submit">Sign in at ${new URL(issuer).host}</button>
 </form>`,
   };

@@ -37,7 +37,11 @@ export type Proof =
   /** The gateway takes calls without credentials, and only this machine reaches it. */
   | "loopback"
   /** The person has given a key of the principal. */
-  | "key";
+  | "key"
+  /** The sign-in itself is at the issuer that the principal is from, and must name the principal. */
+  | "subject"
+  /** A login at the issuer that the principal is from comes first, and must name the principal. */
+  | "login";
 
 /** One authorization request, by its `state`. */
 export interface StateRecord extends SignInSubject {
@@ -45,6 +49,8 @@ export interface StateRecord extends SignInSubject {
   readonly proof: Proof;
   readonly prepared: PreparedSignIn;
   readonly pending: PendingAuthorization;
+  /** The sign-in that begins when this one, a login that says who is there, has named the principal. */
+  readonly next?: { readonly subject: SignInSubject; readonly prepared: PreparedSignIn };
   /** SHA-256 of the cookie of the browser that began it; absent where a command did. */
   readonly browser?: string;
 }

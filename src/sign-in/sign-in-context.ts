@@ -13,6 +13,8 @@ export interface SignInContext {
   readonly events: SignInEvents;
   /** The server of the config in effect, or the company's issuer of one, by its URL; undefined where no person signs in there. */
   readonly serverOf: (name: string) => SignInServer | undefined;
+  /** Where a person from a token shows who it is; undefined where the config names no client for that. Default: nowhere. */
+  readonly identity?: () => SignInServer | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
   /** The scopes that requests of `owner` at the server were refused for want of. Default: none. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../core/logger.js";
 import { writeJson } from "../wire/json-text.js";
-import { AGAIN, cookieOf } from "./authorizations.js";
+import { AGAIN, type Begun, cookieOf } from "./authorizations.js";
 import {
   browserCookies,
   CSRF_COOKIE,
@@ -20,7 +20,7 @@ import { CALLBACK_PATH, clientDocumentUrl } from "./prepare-sign-in.js";
 import { readForm } from "./read-form.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import type { SignIns } from "./sign-ins.js";
-import { type Identification, isKeyOf, keyQuestion } from "./who-is-there.js";
+import { type Identification, identityQuestion, isKeyOf } from "./who-is-there.js";
 
 /** What the pages are made of. */
 export interface SignInPagesOptions {
@@ -68,7 +68,7 @@ export class SignInPages {
     if (method !== "GET") return notAllowed(response, "GET, POST");
     const { identification, signIns, now } = this.options;
     const found = await signIns.ticket(ticket);
-    const question = keyQuestion(found.principal, identification(), now());
+    const question = identityQuestion(found, identification(), now());
     const secret = browserCookies(request, this.#isSecure).get(CSRF_COOKIE) ?? newSecret();
     const page = connectPage(found, found.prepared, { csrf: csrfToken(secret, ticket), question });
     sendPage(response, 200, page, [setCookie(CSRF_COOKIE, secret, this.#isSecure)]);
@@ -86,16 +86,22 @@ export class SignInPages {
       );
     }
     const proof = await this.#proof(ticket, form.get("key") ?? "");
-    const { url, cookie } = await signIns.start(ticket, proof);
-    const cookies = cookie === undefined ? [] : [setCookie(cookie.name, cookie.value, this.#isSecure)];
-    response.writeHead(303, { ...PAGE_HEADERS, location: url, "set-cookie": cookies }).end();
+    this.#sendOn(response, await signIns.start(ticket, proof));
+  }
+
+  /** To the issuer, with the cookie that must come back. */
+  #sendOn(response: ServerResponse, { url, cookie }: Begun, ...others: readonly string[]): void {
+    const own = cookie === undefined ? [] : [setCookie(cookie.name, cookie.value, this.#isSecure)];
+    response.writeHead(303, { ...PAGE_HEADERS, location: url, "set-cookie": [...others, ...own] }).end();
   }
 
   async #proof(ticket: string, key: string): Promise<Proof> {
     const { identification, signIns, now } = this.options;
-    const { principal } = await signIns.ticket(ticket);
-    const question = keyQuestion(principal, identification(), now());
+    const found = await signIns.ticket(ticket);
+    const { principal } = found;
+    const question = identityQuestion(found, identification(), now());
     if (question === "none") return "loopback";
+    if (question !== "key") return question;
     return isKeyOf(principal, key, identification(), now()) ? "key" : signIns.wrongKey(ticket);
   }
 
@@ -105,6 +111,10 @@ export class SignInPages {
     const cookies = browserCookies(request, this.#isSecure);
     const finished = await this.options.signIns.callback({ parameters, cookie: cookies.get });
     const spent = clearCookie(cookieOf(parameters.get("state") ?? ""), this.#isSecure);
+    if ("url" in finished) {
+      this.#sendOn(response, finished, spent);
+      return;
+    }
     sendPage(response, 200, finishedPage(finished), [spent]);
   }
 

@@ -20,6 +20,7 @@ import { ownerAt } from "./sign-in-server.js";
 import { type SignedOut, signOut } from "./sign-out.js";
 import type { ClientRegistration } from "./types.js";
 import { VainSignIns } from "./vain-sign-ins.js";
+import type { AskedSignIn } from "./who-is-there.js";
 
 /** One sign-in, as operators see it. Never a token. */
 export interface LoginRow {
@@ -125,14 +126,14 @@ export class SignIns {
    *
    * @throws SignInRefusal, OAuthError, VaultError
    */
-  async ticket(ticket: string): Promise<TicketRecord & { readonly prepared: PreparedSignIn }> {
+  async ticket(ticket: string): Promise<TicketRecord & AskedSignIn> {
     const record = await this.context.pending.read("ticket", ticket);
     if (record === undefined) throw SPENT();
-    if (record.prepared !== undefined) return { ...record, prepared: record.prepared };
+    const isIssuer = loginServerOf(serverNamed(this.context, record.server)).isIssuer === true;
+    if (record.prepared !== undefined) return { ...record, prepared: record.prepared, isIssuer };
     const prepared = await this.#prepare(record);
-    const whole = { ...record, prepared };
-    await this.context.pending.replace("ticket", ticket, whole);
-    return whole;
+    await this.context.pending.replace("ticket", ticket, { ...record, prepared });
+    return { ...record, prepared, isIssuer };
   }
 
   /** Counts a wrong key; the ticket ends after five. @throws SignInRefusal */
@@ -156,9 +157,30 @@ export class SignIns {
     if (record?.prepared === undefined) throw SPENT();
     const { principal, prepared } = record;
     const server = loginServerOf(serverNamed(this.context, record.server)).name;
+    const subject = { server, principal };
+    if (proof === "login") return this.#identify(subject, prepared);
+    return beginAuthorization(this.context, { subject, prepared, proof, bindsBrowser: true });
+  }
+
+  /** First a login that must name the principal, then the sign-in. */
+  async #identify(subject: SignInSubject, prepared: PreparedSignIn): Promise<Begun> {
+    const { identity, vault, now, baseUrl } = this.context;
+    const { principal } = subject;
+    const place = identity?.();
+    if (place === undefined) throw new SignInRefusal("The config has changed. Let the host call again.", 409);
+    const options = {
+      vault,
+      now,
+      baseUrl: baseUrl(),
+      owner: principal,
+      challenge: undefined,
+      lackedScopes: [],
+    };
     return beginAuthorization(this.context, {
-      subject: { server, principal },
-      ...{ prepared, proof },
+      subject: { server: place.name, principal },
+      prepared: await prepareSignIn(place, options),
+      next: { subject, prepared },
+      proof: "subject",
       bindsBrowser: true,
     });
   }
@@ -184,15 +206,16 @@ export class SignIns {
     return { ...facts, login: begun.login, url: begun.url };
   }
 
-  /** Finishes what a browser has brought back. @throws SignInRefusal */
-  async callback(callback: Callback): Promise<Finished> {
+  /** Finishes what a browser has brought back; or begins what follows, where that was a login that says who is there. @throws SignInRefusal */
+  async callback(callback: Callback): Promise<Finished | Begun> {
     const finished = await finishAuthorization(this.context, callback);
+    if ("url" in finished) return finished;
     this.#vain.finished(finished, finished.asked);
     return finished;
   }
 
   /** The same for a callback URL that a person has pasted. @throws SignInRefusal */
-  async pasted(login: string, url: string): Promise<Finished> {
+  async pasted(login: string, url: string): Promise<Finished | Begun> {
     if (!URL.canParse(url)) {
       throw new SignInRefusal("This is no URL. Paste the whole address that the browser ended at.", 400);
     }

@@ -1,8 +1,11 @@
 /** Is the person at the browser the principal for whom the page was made? */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { AuthConfig } from "../config/config.js";
+import { ANONYMOUS } from "../core/client.js";
 import { isLoopback } from "../http/loopback.js";
-import type { KeyQuestion } from "./page-texts.js";
+import { identityServerOf } from "./login-server.js";
+import type { IdentityQuestion } from "./page-texts.js";
+import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
 
 /** What decides it. */
@@ -13,8 +16,19 @@ export interface Identification {
   readonly host: string;
 }
 
+/** The sign-in of a page. */
+export interface AskedSignIn extends Pick<SignInSubject, "principal"> {
+  readonly prepared: PreparedSignIn;
+  /** Whether it is at an OpenID issuer that the config names (`auth.idp`). */
+  readonly isIssuer: boolean;
+}
+
 /** What the page asks for. @throws SignInRefusal where principals cannot be distinguished */
-export function keyQuestion(principal: string, { auth, host }: Identification, now: number): KeyQuestion {
+export function identityQuestion(
+  { principal, prepared, isIssuer }: AskedSignIn,
+  { auth, host }: Identification,
+  now: number,
+): IdentityQuestion {
   if (auth === undefined) {
     if (isLoopback(host)) return "none";
     throw new SignInRefusal(
@@ -23,11 +37,21 @@ export function keyQuestion(principal: string, { auth, host }: Identification, n
     );
   }
   if (keysOf(principal, auth, now).length > 0) return "key";
-  throw new SignInRefusal(
-    `${principal} has no key in the config (auth.keys) by which this page could tell who is at the browser. Ask who runs the gateway to sign in for you: cardea login SERVER --as ${principal}.`,
+  // No token may claim these ids, and neither may a login.
+  const isReserved = principal === ANONYMOUS.id || auth.keys.some(({ id }) => id === principal);
+  if (isReserved) throw noQuestion(principal);
+  const from = auth.jwt?.issuer ?? auth.signIn?.issuer;
+  const isOfOne = auth.signIn === undefined || auth.signIn.issuer === from;
+  if (isOfOne && isIssuer && prepared.discovered.authorizationServer.issuer === from) return "subject";
+  if (identityServerOf(auth) !== undefined) return "login";
+  throw noQuestion(principal);
+}
+
+const noQuestion = (principal: string): SignInRefusal =>
+  new SignInRefusal(
+    `${principal} has no key in the config (auth.keys), and the config names no client (auth.signIn) at the issuer of its tokens, by which this page could tell who is at the browser. Ask who runs the gateway to sign in for you: cardea login SERVER --as ${principal}.`,
     403,
   );
-}
 
 /** Whether `key` is one of the principal's. Each is compared, so the time does not depend on the result. */
 export function isKeyOf(principal: string, key: string, { auth }: Identification, now: number): boolean {

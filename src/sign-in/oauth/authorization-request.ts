@@ -20,6 +20,8 @@ export interface AuthorizationRequestOptions {
   readonly quirks?: Quirks | undefined;
   /** Whether an ID token is needed, for `sub` or for ID-JAG: adds the scope `openid` and a nonce. */
   readonly wantsIdToken?: boolean;
+  /** Whether the tokens are looked at once and not kept, so that none for later (`offline_access`) is asked for. */
+  readonly isForOnce?: boolean;
 }
 
 /** Kept on the side of the gateway for one request, by its `state`. Plain data; `codeVerifier` is a secret. */
@@ -55,7 +57,11 @@ export async function authorizationRequest(
     issuer,
     advertisesIss: metadata.authorization_response_iss_parameter_supported === true,
     redirectUri,
-    scopes: scopesToAsk(options.scopes, metadata.scopes_supported, wantsIdToken),
+    scopes: scopesToAsk(
+      options.scopes,
+      options.isForOnce === true ? [] : metadata.scopes_supported,
+      wantsIdToken,
+    ),
     ...(wantsIdToken && { nonce: generateRandomNonce() }),
   };
   const parameters: Readonly<Record<string, string | undefined>> = {

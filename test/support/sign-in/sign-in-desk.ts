@@ -6,6 +6,7 @@ import { onTestFinished } from "vitest";
 import type { AuthConfig } from "../../../src/config/config.js";
 import type { ServerAuthConfig } from "../../../src/config/server-auth.js";
 import type { Logger } from "../../../src/core/logger.js";
+import { identityServerOf, loginServerOf } from "../../../src/sign-in/login-server.js";
 import { PendingRecords } from "../../../src/sign-in/pending-records.js";
 import { SignInEvents } from "../../../src/sign-in/sign-in-events.js";
 import { SignInPages } from "../../../src/sign-in/sign-in-pages.js";
@@ -78,6 +79,7 @@ export async function startDesk({ mcpUrl, auth, server, ...options }: DeskOption
   });
   const url = `http://127.0.0.1:${port}`;
   const baseUrl = () => options.baseUrl ?? url;
+  const identity = () => identityServerOf(auth);
   const signIns = new SignIns({
     vault,
     pending: new PendingRecords({ folder: join(state, "sign-ins"), keys: keySource({ folder }), now }),
@@ -85,7 +87,8 @@ export async function startDesk({ mcpUrl, auth, server, ...options }: DeskOption
       signedIn: (name, outcome) => void counted.push(`${name} ${outcome}`),
       quirkUsed: (name, quirk) => void counted.push(`${name} with ${quirk}`),
     }),
-    serverOf: (name) => (name === "notes" ? notes : undefined),
+    serverOf: (name) => [notes, loginServerOf(notes), identity()].find((place) => place?.name === name),
+    identity,
     ...{ baseUrl, now },
     ...(options.lackedScopes !== undefined && { lackedScopes: options.lackedScopes }),
     wait: () =>
