@@ -3,7 +3,7 @@
  * calls come at once in several processes, and one of them is killed (SIGKILL) at a random moment. The issuer is a real
  * oidc-provider with rotation: of two refreshes with one token one fails, and the winner's token dies too.
  *
- * `node faults/f31-refresh.mjs [--rounds=500] [--in-process]`; `--in-process` refreshes in the processes that are killed.
+ * `node faults/f31-refresh.mjs [--rounds=500] [--holders=12] [--in-process]`; `--in-process` refreshes in the processes that are killed.
  */
 import { fork } from "node:child_process";
 import { join } from "node:path";
@@ -14,13 +14,17 @@ import { pause, row } from "./support/row.mjs";
 
 const HOLDER = fileURLToPath(new URL("support/token-holder.mjs", import.meta.url));
 const SILENT = { error() {}, warn() {}, info() {}, debug() {} };
-/** Three gateways of four workers each. */
-const HOLDERS = 12;
+const numberOf = (flag) => {
+  const given = process.argv.find((word) => word.startsWith(`--${flag}=`))?.slice(flag.length + 3);
+  return given === undefined ? undefined : Number(given);
+};
+/** Three gateways of four workers each; with `--holders=4` one of them. */
+const HOLDERS = numberOf("holders") ?? 12;
 const CALLS = 200;
 const SERVER = "linear";
 const PRINCIPAL = "ann";
 
-const given = process.argv.find((word) => word.startsWith("--rounds="))?.slice("--rounds=".length);
+const given = numberOf("rounds");
 const inProcess = process.argv.includes("--in-process");
 
 /** The processes of the worst moment: all are killed between the answer of the issuer and its arrival. */
@@ -36,7 +40,7 @@ await row(
 );
 
 async function refresh(row) {
-  const rounds = given === undefined ? (row.quick ? 10 : row.long ? 500 : 60) : Number(given);
+  const rounds = given ?? (row.quick ? 10 : row.long ? 500 : 60);
   const issuer = row.own(await startRotatingIssuer());
   const folder = join(row.folder, "credentials");
   const vault = await openVault({ folder, logger: SILENT });

@@ -156,8 +156,9 @@ export function createGatewayApi(
       // Under its own names the server is introduced as itself, so it is worth a longer wait.
       const waitMs = only?.prefix === "" ? CONNECT_WAIT_MS : DESCRIBE_WAIT_MS;
       await withTimeout(waitMs, upstream.connectNow?.() ?? Promise.resolve());
-      const { name, lastError } = upstream;
-      if (upstream.facts !== undefined || lastError === undefined) return;
+      const { name, lastError, state } = upstream;
+      // A call says where to sign in; a host that is not let in makes none.
+      if (upstream.facts !== undefined || lastError === undefined || state === "needs_sign_in") return;
       throw new GatewayError("upstream_unavailable", "upstream", redact(lastError), {
         server: name,
         retryable: true,

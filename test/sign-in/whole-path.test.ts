@@ -1,11 +1,20 @@
 /** A server behind a real login, from the first call of a host that is not signed in to the tool's result. */
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { PassThrough } from "node:stream";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type Transport as Transport2,
+} from "@modelcontextprotocol/client";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { StreamableHTTPClientTransport as HttpTransport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { StdioServerTransport as PipeTransport1 } from "@modelcontextprotocol/sdk/server/stdio.js";
+import type { Transport as Transport1 } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { StdioServerTransport as PipeTransport2 } from "@modelcontextprotocol/server/stdio";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
@@ -20,9 +29,10 @@ beforeAll(async () => {
 afterAll(() => issuer.close());
 
 /** A gateway in front of the server `notes`, with a vault of its own. */
-async function gatewayWith(config: object = {}): Promise<{ readonly url: URL; readonly adminUrl: string }> {
+async function gatewayWith(config: object = {}, more: object = {}): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), "cardea-whole-"));
-  const gateway = createGateway(configOf({ mcpServers: { notes: { url: issuer.mcpUrl, ...config } } }), {
+  const mcpServers = { notes: { url: issuer.mcpUrl, ...config } };
+  const gateway = createGateway(configOf({ mcpServers, ...more }), {
     logger: SILENT,
     version: "0.0.0-test",
     credentialsFolder: join(folder, "credentials"),
@@ -32,48 +42,100 @@ async function gatewayWith(config: object = {}): Promise<{ readonly url: URL; re
     await gateway.stop({ immediate: true });
     rmSync(folder, { recursive: true, force: true });
   });
-  return { url: new URL(url), adminUrl };
+  const pipe = (): Pipe => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    onTestFinished(() => void input.end());
+    void gateway.stdio(input, output);
+    return { input, output };
+  };
+  return { url: new URL(url), adminUrl, pipe };
 }
 
-/** A host of each SDK; `open` is called with the address of a page that it is asked to show. */
-const HOSTS: Readonly<Record<string, (url: URL, open?: (url: string) => Promise<void>) => Promise<Host>>> = {
-  "SDK 2.4": async (url, open) => {
-    const client = new Client(
-      { name: "host", version: "1" },
-      { capabilities: open === undefined ? {} : { elicitation: { url: {} } } },
-    );
-    if (open !== undefined) {
-      client.setRequestHandler("elicitation/create", async ({ params }) => {
-        await open((params as { url: string }).url);
-        return { action: "accept" };
-      });
-    }
-    await client.connect(new StreamableHTTPClientTransport(url));
-    onTestFinished(() => client.close());
-    return {
-      tools: async () => (await client.listTools()).tools.map(({ name }) => name).sort(),
-      call: async (name) => (await client.callTool({ name, arguments: {} })) as Result,
-    };
-  },
-  "SDK 1.32": async (url, open) => {
-    const client = new Client1(
-      { name: "host", version: "1" },
-      { capabilities: open === undefined ? {} : { elicitation: { url: {} } } },
-    );
-    if (open !== undefined) {
-      client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
-        await open((params as { url: string }).url);
-        return { action: "accept" };
-      });
-    }
-    await client.connect(new Transport1(url));
-    onTestFinished(() => client.close());
-    return {
-      tools: async () => (await client.listTools()).tools.map(({ name }) => name).sort(),
-      call: async (name) => (await client.callTool({ name, arguments: {} })) as Result,
-    };
-  },
+interface Pipe {
+  readonly input: PassThrough;
+  readonly output: PassThrough;
+}
+interface Place {
+  readonly url: URL;
+  readonly adminUrl: string;
+  /** The gateway's stdin and stdout, for one host. */
+  pipe(): Pipe;
+}
+
+/** What a host can do, and who it is. */
+interface HostOptions {
+  /** Called with the address of a page that the host is asked to show. */
+  readonly open?: (url: string) => Promise<void>;
+  readonly key?: string;
+}
+
+const headersOf = (key: string | undefined) =>
+  key === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${key}` } } };
+const capabilitiesOf = (open: HostOptions["open"]) =>
+  open === undefined ? {} : { elicitation: { url: {} } };
+
+/** A host of SDK 2.4; `mode`: it speaks 2025-11-25 only, or what the gateway offers. */
+async function host2(transport: Transport2, mode: "legacy" | "auto", { open }: HostOptions): Promise<Host> {
+  const client = new Client(
+    { name: "host", version: "1" },
+    { capabilities: capabilitiesOf(open), versionNegotiation: { mode } },
+  );
+  if (open !== undefined) {
+    client.setRequestHandler("elicitation/create", async ({ params }) => {
+      await open((params as { url: string }).url);
+      return { action: "accept" };
+    });
+  }
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  return {
+    tools: async () => (await client.listTools()).tools.map(({ name }) => name).sort(),
+    call: async (name) => (await client.callTool({ name, arguments: {} })) as Result,
+  };
+}
+
+/** A host of SDK 1.32. */
+async function host1(transport: Transport1, { open }: HostOptions): Promise<Host> {
+  const client = new Client1({ name: "host", version: "1" }, { capabilities: capabilitiesOf(open) });
+  if (open !== undefined) {
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      await open((params as { url: string }).url);
+      return { action: "accept" };
+    });
+  }
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  return {
+    tools: async () => (await client.listTools()).tools.map(({ name }) => name).sort(),
+    call: async (name) => (await client.callTool({ name, arguments: {} })) as Result,
+  };
+}
+
+type Connect = (at: Place, options?: HostOptions) => Promise<Host>;
+
+const overHttp = ({ url }: Place, { key }: HostOptions) =>
+  new StreamableHTTPClientTransport(url, headersOf(key));
+/** Both ends of a pipe speak the same: this one is the host's. */
+const overPipe = (at: Place) => {
+  const { input, output } = at.pipe();
+  return [output, input] as const;
 };
+
+const HTTP_HOSTS: Readonly<Record<string, Connect>> = {
+  "SDK 2.4, modern": (at, options = {}) => host2(overHttp(at, options), "auto", options),
+  "SDK 2.4, legacy": (at, options = {}) => host2(overHttp(at, options), "legacy", options),
+  "SDK 1.32": (at, options = {}) =>
+    host1(new HttpTransport1(at.url, headersOf(options.key)) as Transport1, options),
+};
+const HOSTS: Readonly<Record<string, Connect>> = {
+  ...HTTP_HOSTS,
+  "SDK 2.4, modern, over stdio": (at, options = {}) =>
+    host2(new PipeTransport2(...overPipe(at)), "auto", options),
+  "SDK 1.32 over stdio": (at, options = {}) => host1(new PipeTransport1(...overPipe(at)), options),
+};
+const ERAS = ["legacy", "modern"] as const;
+const rows = Object.entries(HOSTS).flatMap(([name, connect]) => ERAS.map((era) => ({ name, connect, era })));
+const httpRows = rows.filter(({ name }) => name in HTTP_HOSTS);
 
 interface Result {
   readonly isError?: boolean;
@@ -86,40 +148,34 @@ interface Host {
 }
 
 const TOOLS = ["notes__admin_only", "notes__whoami"];
+const pageOf = (refused: Result): string => refused._meta?.["cardea/sign-in"]?.url ?? "";
+const textOf = ({ content }: Result): string | undefined => content[0]?.text;
 
-describe.each(Object.entries(HOSTS))("a host with %s", (_name, connect) => {
-  test("that can show no page gets its address, and the same call works after the sign-in", async () => {
-    const { url } = await gatewayWith();
-    const host = await connect(url);
+describe.each(rows)("a host ($name) and a $era server", ({ connect, era }) => {
+  test("that can show no page gets its address; the same call works at once after the sign-in, and after the end of the token", async () => {
+    const at = await gatewayWith({ protocol: era });
+    const host = await connect(at);
     expect(await host.tools()).toEqual([]);
     const refused = await host.call("notes__whoami");
     expect(refused).toMatchObject({ isError: true, _meta: { "cardea/sign-in": { server: "notes" } } });
-    const page = await new Browser().signIn(refused._meta?.["cardea/sign-in"]?.url ?? "", "ann");
+    const page = await new Browser().signIn(pageOf(refused), "ann");
     expect(page.text).toContain("Signed in to notes");
-    await expect.poll(() => host.tools()).toEqual(TOOLS);
-    expect((await host.call("notes__whoami")).content[0]?.text).toContain("ann");
-  });
-
-  test("goes on with an expired token, which is refreshed without a person", async () => {
-    const { url } = await gatewayWith();
-    const host = await connect(url);
-    const refused = await host.call("notes__whoami");
-    await new Browser().signIn(refused._meta?.["cardea/sign-in"]?.url ?? "", "ann");
-    await expect.poll(() => host.tools()).toEqual(TOOLS);
+    expect(textOf(await host.call("notes__whoami"))).toContain("ann");
+    expect(await host.tools()).toEqual(TOOLS);
     issuer.expireAccessTokens();
-    expect((await host.call("notes__whoami")).content[0]?.text).toContain("ann");
+    expect(textOf(await host.call("notes__whoami"))).toContain("ann");
   });
 
   test("that shows the page is led there in the middle of a call that lacks a scope; the tool runs once", async () => {
     const shown: string[] = [];
-    const { url } = await gatewayWith({ auth: { scopes: ["read"] } });
-    const host = await connect(url, async (page) => {
+    const at = await gatewayWith({ protocol: era, auth: { scopes: ["read"] } });
+    const open = async (page: string): Promise<void> => {
       shown.push(page);
       await new Browser().signIn(page, "eve");
-    });
-    const plain = await connect(url);
-    const refused = await plain.call("notes__whoami");
-    await new Browser().signIn(refused._meta?.["cardea/sign-in"]?.url ?? "", "eve");
+    };
+    const host = await connect(at, { open });
+    const refused = await (await connect(at)).call("notes__whoami");
+    await new Browser().signIn(pageOf(refused), "eve");
     await expect.poll(() => host.tools()).toEqual(TOOLS);
     const before = issuer.calls.length;
     const result = await host.call("notes__admin_only");
@@ -128,6 +184,31 @@ describe.each(Object.entries(HOSTS))("a host with %s", (_name, connect) => {
     expect(issuer.calls.slice(before).map(({ tool }) => tool)).toEqual(["admin_only"]);
   });
 });
+
+describe.each(httpRows)("a team whose hosts are $name, and a $era server", ({ connect, era }) => {
+  test("signs in each for itself, by the key of its own; the calls of each run in its own name", async () => {
+    const keys = ["ann", "bob"].map((id) => ({
+      id,
+      hash: `sha256:${createHash("sha256").update(keyOf(id)).digest("hex")}`,
+    }));
+    const at = await gatewayWith({ protocol: era }, { auth: { keys } });
+    for (const person of ["ann", "bob"]) {
+      const host = await connect(at, { key: keyOf(person) });
+      const refused = await host.call("notes__whoami");
+      // With the key of the other one nobody gets in.
+      const other = await new Browser().signIn(pageOf(refused), person, {
+        key: keyOf(person === "ann" ? "bob" : "ann"),
+      });
+      expect(other.status).toBe(403);
+      await new Browser().signIn(pageOf(refused), person, { key: keyOf(person) });
+      expect(textOf(await host.call("notes__whoami"))).toContain(`${person} with`);
+    }
+    const ann = await connect(at, { key: keyOf("ann") });
+    expect(textOf(await ann.call("notes__whoami"))).toContain("ann with");
+  });
+});
+
+const keyOf = (person: string): string => `key-of-${person}-and-of-no-other`;
 
 test("one that needs no person obtains its own token, and `logins` names it", async () => {
   const own = await startRealIssuer({
@@ -142,7 +223,7 @@ test("one that needs no person obtains its own token, and `logins` names it", as
     ],
   });
   onTestFinished(() => own.close());
-  const { url, adminUrl } = await gatewayWith({
+  const at = await gatewayWith({
     url: own.mcpUrl,
     auth: {
       type: "client_credentials",
@@ -152,9 +233,9 @@ test("one that needs no person obtains its own token, and `logins` names it", as
       scopes: ["read"],
     },
   });
-  const host = await (HOSTS["SDK 2.4"] as (url: URL) => Promise<Host>)(url);
+  const host = await (HOSTS["SDK 2.4, modern"] as Connect)(at);
   await expect.poll(() => host.tools()).toEqual(TOOLS);
   expect((await host.call("notes__whoami")).isError ?? false).toBe(false);
-  const logins: unknown = await (await fetch(`${adminUrl}/api/v1/logins`)).json();
+  const logins: unknown = await (await fetch(`${at.adminUrl}/api/v1/logins`)).json();
   expect(JSON.stringify(logins)).toContain('"grant":"client_credentials"');
 });
