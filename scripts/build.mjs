@@ -1,5 +1,5 @@
 /** Builds dist/, the program as it is published, from src/; build/ has each module by itself, for scripts, benchmarks and faults. */
-import { chmodSync, cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { installMissing, root, run } from "./install.mjs";
 
 export function build({ installed = false } = {}) {
@@ -8,8 +8,8 @@ export function build({ installed = false } = {}) {
   run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "tsconfig.json"]);
   // A process of its own: this file is imported before the packages are installed.
   run(process.execPath, [`${root}scripts/bundle.mjs`]);
-  // The console page is written by hand; the compiler knows nothing of it.
-  cpSync(`${root}src/admin/console`, `${root}dist/chunks/console`, { recursive: true });
+  run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "src/admin/console/tsconfig.json"]);
+  run(process.execPath, [`${root}scripts/build-console.mjs`]);
   chmodSync(`${root}dist/main.js`, 0o755);
   linkCommand();
 }

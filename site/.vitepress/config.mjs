@@ -53,6 +53,7 @@ export default defineConfig({
           page("Config", "/config/reference"),
           page("Refusals and error codes", "/docs/errors"),
           page("Metrics", "/docs/metrics"),
+          page("Console", "/docs/console"),
           page("Admin API", "/docs/admin-api"),
         ],
       },

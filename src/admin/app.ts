@@ -1,6 +1,5 @@
 /** What is served on the admin listener: health, metrics, status as JSON, and the console page. */
 import { hash, timingSafeEqual } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -8,14 +7,17 @@ import { type Context, Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { writeJson } from "../wire/json-text.js";
-import { addActionRoutes, isActionPath } from "./actions.js";
+import { ACTION_PATHS, addActionRoutes, isActionPath } from "./actions.js";
 import { CallStreams } from "./call-stream.js";
+import { consoleFiles } from "./console-files.js";
 import { addLoginRoutes, isLoginPath } from "./login-actions.js";
 import { BadQuery, type Pages } from "./pages.js";
 import type { AdminListenerOptions } from "./server.js";
 
 /** Where tools are called. */
 const CALLS_PATH = "/api/v1/calls";
+/** Where the console is a client of the gateway. */
+const MCP_PATH = "/api/v1/mcp";
 const MAX_CALL_BYTES = 4 * 1024 * 1024;
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
@@ -74,7 +76,8 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
     const isLogin = settings.logins !== undefined && isLoginPath(c.req.path);
     const acts = settings.actions !== undefined && isActionPath(c.req.path);
-    const isAction = c.req.method === "POST" && (isCall || isLogin || acts);
+    const isMcp = settings.mcp !== undefined && c.req.path === MCP_PATH;
+    const isAction = c.req.method === "POST" && (isCall || isLogin || acts || isMcp);
     if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
@@ -122,6 +125,18 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     return c.body(reply, 200, { "content-type": "application/json" });
   });
 
+  const { mcp } = settings;
+  if (mcp !== undefined) {
+    app.post(MCP_PATH, async (c) => {
+      const refused = refusedAction(c, "a request");
+      if (refused !== undefined) return refused;
+      const { incoming, outgoing } = c.env;
+      for (const [name, value] of Object.entries(SECURITY_HEADERS)) outgoing.setHeader(name, value);
+      await mcp(incoming as IncomingMessage, outgoing as ServerResponse);
+      return RESPONSE_ALREADY_SENT;
+    });
+  }
+
   if (settings.logins !== undefined) {
     addLoginRoutes(app, settings.logins, (c) => refusedAction(c, "a sign-in"));
   }
@@ -131,7 +146,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   }
 
   const pages = new Map(Object.entries(settings.pages));
-  app.get("/api/v1", (c) => c.json({ pages: [...pages.keys()].map((name) => `/api/v1/${name}`) }));
+  app.get("/api/v1", (c) => c.json(contents(settings)));
   if (settings.callFeed !== undefined) {
     const streams = new CallStreams(settings.callFeed, (row) => writeJson(row, undefined, withoutSecrets));
     app.get(`${CALLS_PATH}/stream`, (c) => {
@@ -153,7 +168,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   });
 
   for (const [path, file] of files) {
-    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type }));
+    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
   }
 
   app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
@@ -169,6 +184,20 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     return c.json({ error: "internal error; see the gateway's log" }, 500);
   });
   return app;
+}
+
+/** The paths that the listener serves below `/api/v1`; the console shows what is among them. */
+function contents({ pages, callFeed, call, mcp, logins, actions }: AdminListenerOptions): object {
+  const names = [...Object.keys(pages), ...(callFeed === undefined ? [] : ["calls/stream"])];
+  return {
+    pages: names.map((name) => `/api/v1/${name}`),
+    actions: [
+      ...(call === undefined ? [] : [CALLS_PATH]),
+      ...(mcp === undefined ? [] : [MCP_PATH]),
+      ...(logins === undefined ? [] : ["/api/v1/logins/:server"]),
+      ...(actions === undefined ? [] : Object.values(ACTION_PATHS).map((path) => `/api/v1/${path}`)),
+    ],
+  };
 }
 
 /** Aborts when the client has its response or disconnects. */
@@ -197,30 +226,3 @@ export function bearerAuth(token: string | undefined): (authorization: string | 
 }
 
 const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");
-
-/** One file and its content type. */
-interface ConsoleFile {
-  readonly type: string;
-  readonly text: string;
-}
-
-const FILES: readonly (readonly [path: string, file: string, type: string])[] = [
-  ["/", "index.html", "text/html; charset=utf-8"],
-  ["/console.css", "console.css", "text/css; charset=utf-8"],
-  ["/console.js", "console.js", "text/javascript; charset=utf-8"],
-  ["/icon.svg", "icon.svg", "image/svg+xml"],
-];
-
-/**
- * The files by URL path. File paths are never derived from a request.
- *
- * @throws Error when a file is missing from the package.
- */
-function consoleFiles(): ReadonlyMap<string, ConsoleFile> {
-  return new Map(
-    FILES.map(([path, file, type]) => {
-      const text = readFileSync(new URL(`./console/${file}`, import.meta.url), "utf8");
-      return [path, { type, text }];
-    }),
-  );
-}

@@ -36,6 +36,8 @@ export interface AdminListenerOptions {
   readonly callFeed?: CallFeed;
   /** What operators do to the running gateway. Default: nothing. */
   readonly actions?: AdminActions;
+  /** Serves one message of the console's own MCP client, which was authorized. Default: there is no such client. */
+  readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** What operators do about signing in. Default: nothing. */
   readonly logins?: LoginActions;
   /** A Unix socket or named pipe to listen on, in place of `host` and `port`. */

@@ -9,12 +9,14 @@ import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
 import { workerSocket } from "../core/worker-identity.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
+import { BodyBudget } from "../downstream/body-budget.js";
 import { createWorkerForwarder } from "../downstream/forward-to-worker.js";
 import { createHttpListener, type HttpListener } from "../downstream/http-listener.js";
 import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
 import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
+import { operatorEndpoint } from "../downstream/operator-endpoint.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
@@ -56,6 +58,7 @@ export function createListeners(
   const { pressure, onShed, bodyBudgetBytes } = overload;
   const { gateway, legacy, modern, sse } = edges;
   const readiness = () => status.probe();
+  const bodyBudget = new BodyBudget({ pressure, onShed, limit: bodyBudgetBytes });
   return {
     http: createHttpListener({
       ...{ listen, gateway, modern, legacy, authentication, authorizationServer, signIns, readiness, logger },
@@ -75,6 +78,7 @@ export function createListeners(
       allowedHosts: listen.allowedHosts,
       ...{ logger, redact, metrics, readiness, pages },
       callFeed: localCallFeed(liveCalls),
+      mcp: operatorEndpoint({ gateway, modern, bodyBudget, logger }),
       // The primary process knows no tools, and only it reads the pages of a worker.
       ...(worker === undefined && { call, logins: signIns }),
       actions,

@@ -15,6 +15,7 @@ import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { workerActions } from "../workers/act-on-workers.js";
 import { workerCallFeed } from "../workers/follow-calls.js";
+import { forwardToAnyWorker } from "../workers/forward-to-any.js";
 import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
 import { WORKER_ENV } from "../workers/worker.js";
 import { WorkerPool } from "../workers/worker-pool.js";
@@ -94,6 +95,7 @@ export function createPrimary(
     callFeed: workerCallFeed(identity, () => workers.status()),
     pages: { ...overview.pages, logins: () => signIns.logins() },
     logins: signIns,
+    mcp: forwardToAnyWorker(identity, () => workers.status()),
   });
 
   return {

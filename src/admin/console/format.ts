@@ -1,0 +1,34 @@
+/** Numbers and times as people read them. */
+
+/** `12,345` */
+export const grouped = (value: number): string => value.toLocaleString("en-US");
+
+/** A time span: `12 s`, `5 min`. */
+export function spanOf(seconds: number): string {
+  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** Milliseconds: `0.4 ms`, `12 ms`, `1.3 s`. */
+export function msOf(ms: number): string {
+  if (ms < 1) return `${ms.toFixed(1)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 90_000 ? `${(ms / 1_000).toFixed(1)} s` : spanOf(ms / 1_000);
+}
+
+/** `one tool`, `2 tools` */
+export const countOf = (count: number, word: string): string =>
+  `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+
+/** The time of day, with seconds. */
+export const timeOf = (at: number | string): string =>
+  new Date(at).toLocaleTimeString("en-GB", { hour12: false });
+
+/** Text cut to `length` characters. */
+export const cut = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+
+/** `needs_sign_in` as `needs sign in`. */
+export const words = (name: string): string => name.replaceAll("_", " ");

@@ -1,0 +1,79 @@
+/** Requests to the admin listener, with the token of this tab. */
+import { Store } from "./store.js";
+
+/** The admin listener wants a token, or another one. */
+export class TokenNeeded extends Error {
+  override readonly name = "TokenNeeded";
+}
+
+/** The listener refused a request; the message is for the operator. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+/** Kept as long as the tab, and sent by this script alone. */
+const TOKEN = "cardea-admin-token";
+
+/** Whether there is a token, whether the pages are locked, and whether the last token was wrong. */
+export const access = new Store({
+  hasToken: sessionStorage.getItem(TOKEN) !== null,
+  isLocked: false,
+  isWrong: false,
+});
+
+/** Replaces the token of the tab. */
+export function enterToken(text: string): void {
+  sessionStorage.setItem(TOKEN, text.trim());
+  access.set({ hasToken: true, isLocked: false, isWrong: false });
+}
+
+/** Forgets a token that the listener refused. */
+export function dropToken(): void {
+  const isWrong = sessionStorage.getItem(TOKEN) !== null;
+  sessionStorage.removeItem(TOKEN);
+  access.set({ hasToken: false, isWrong });
+}
+
+/**
+ * Requests `path` with the token.
+ *
+ * @throws TokenNeeded at 401, and for a token that no header can carry; TypeError where the gateway cannot be reached
+ */
+export async function send(path: string, options: RequestInit = {}): Promise<Response> {
+  const token = sessionStorage.getItem(TOKEN);
+  if (token !== null && !/^[!-~]+$/.test(token)) throw new TokenNeeded();
+  const headers = new Headers(options.headers);
+  if (token !== null) headers.set("authorization", `Bearer ${token}`);
+  const response = await fetch(path, { ...options, headers });
+  if (response.status === 401) throw new TokenNeeded();
+  return response;
+}
+
+/** The JSON of the page `/api/v1/NAME`. @throws TokenNeeded, Refused, TypeError */
+export async function getPage<Page>(name: string, signal?: AbortSignal): Promise<Page> {
+  const response = await send(
+    `/api/v1${name === "" ? "" : "/"}${name}`,
+    signal === undefined ? {} : { signal },
+  );
+  return (await jsonOf(response, name)) as Page;
+}
+
+/** Does something: a POST with a JSON body. @throws TokenNeeded, Refused, TypeError */
+export async function postAction<Answer>(name: string, body: object): Promise<Answer> {
+  const headers = { "content-type": "application/json" };
+  const response = await send(`/api/v1/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await jsonOf(response, name)) as Answer;
+}
+
+async function jsonOf(response: Response, name: string): Promise<unknown> {
+  const text = await response.text();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new Refused(`/api/v1/${name} answered ${response.status} without JSON`);
+  }
+  if (response.ok) return json;
+  const said = (json as { error?: unknown }).error;
+  throw new Refused(typeof said === "string" ? said : `/api/v1/${name} answered ${response.status}`);
+}

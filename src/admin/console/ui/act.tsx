@@ -1,0 +1,78 @@
+/** Buttons that do something: asked about first, with the token, and with what went wrong beside them. */
+import { useState } from "preact/hooks";
+import { dropToken, postAction, TokenNeeded } from "../state/api.js";
+import { openDialog } from "../state/dialogs.js";
+import { refresh } from "../state/gateway.js";
+import { askToken } from "./ask-token.js";
+
+/** Does `work`, and asks for the token until the gateway takes it. @returns undefined where it was given up */
+export async function withToken<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
+  for (let wasAsked = false; ; wasAsked = true) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof TokenNeeded)) throw error;
+      dropToken();
+      if (!(await askToken(wasAsked))) return undefined;
+    }
+  }
+}
+
+interface ActionButtonProps {
+  /** Of the button. */
+  readonly label: string;
+  /** Asked before; none: it is done at once. */
+  readonly question?: string;
+  /** The path after `/api/v1/`. */
+  readonly action: string;
+  readonly body?: object;
+  readonly isDangerous?: boolean;
+}
+
+/** One action of the admin API. */
+export function ActionButton({ label, question, action, body = {}, isDangerous = false }: ActionButtonProps) {
+  const [trouble, setTrouble] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const act = async (): Promise<void> => {
+    if (question !== undefined && !(await confirmed(question, label, isDangerous))) return;
+    setBusy(true);
+    setTrouble(undefined);
+    try {
+      if ((await withToken(() => postAction(action, body))) !== undefined) await refresh();
+    } catch (error) {
+      setTrouble(error instanceof Error ? error.message : String(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <button type="button" class={isDangerous ? "danger" : ""} disabled={isBusy} onClick={() => void act()}>
+        {label}
+      </button>
+      {trouble !== undefined && (
+        <span class="bad small" role="alert">
+          {trouble}
+        </span>
+      )}
+    </>
+  );
+}
+
+async function confirmed(question: string, label: string, isDangerous: boolean): Promise<boolean> {
+  const answer = await openDialog<boolean>((close) => (
+    <>
+      <h2>{label}?</h2>
+      <p>{question}</p>
+      <div class="buttons">
+        <button type="button" onClick={() => close(false)}>
+          Cancel
+        </button>
+        <button type="button" class={isDangerous ? "danger main" : "main"} onClick={() => close(true)}>
+          {label}
+        </button>
+      </div>
+    </>
+  ));
+  return answer === true;
+}

@@ -1,0 +1,41 @@
+/** The dialog that asks for the admin token before an action. */
+import { enterToken } from "../state/api.js";
+import { openDialog } from "../state/dialogs.js";
+
+/** Asks for the token. @returns whether one was entered */
+export async function askToken(wasWrong = false): Promise<boolean> {
+  const token = await openDialog<string>((close) => (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        close(String(new FormData(event.currentTarget).get("token")));
+      }}
+    >
+      <h2>Actions need the admin token</h2>
+      <p>
+        Everybody who reaches this page may look; acting takes <code>listen.admin.token</code> of the config.
+        The token stays in this tab.
+      </p>
+      {wasWrong && (
+        <p class="bad" role="alert">
+          That is not the token, or the config has none.
+        </p>
+      )}
+      <label>
+        Admin token
+        <input name="token" type="password" autocomplete="off" spellcheck={false} required />
+      </label>
+      <div class="buttons">
+        <button type="button" onClick={() => close()}>
+          Cancel
+        </button>
+        <button type="submit" class="main">
+          Unlock
+        </button>
+      </div>
+    </form>
+  ));
+  if (token === undefined) return false;
+  enterToken(token);
+  return true;
+}

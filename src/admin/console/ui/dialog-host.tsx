@@ -1,0 +1,35 @@
+/** Draws the open dialogs; the browser keeps the focus in the newest. */
+import { useEffect, useRef } from "preact/hooks";
+import { dialogs, type OpenDialog } from "../state/dialogs.js";
+import { useStore } from "../state/store.js";
+
+/** Stands at the end of the page. */
+export function DialogHost() {
+  const { open } = useStore(dialogs);
+  return (
+    <>
+      {open.map((dialog) => (
+        <Modal key={dialog.key} dialog={dialog} />
+      ))}
+    </>
+  );
+}
+
+function Modal({ dialog }: { readonly dialog: OpenDialog }) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => element.current?.showModal(), []);
+  return (
+    <dialog
+      ref={element}
+      aria-labelledby={`dialog-${dialog.key}`}
+      onCancel={(event) => {
+        event.preventDefault();
+        dialog.dismiss();
+      }}
+    >
+      <div id={`dialog-${dialog.key}`} class="dialog">
+        {dialog.draw()}
+      </div>
+    </dialog>
+  );
+}

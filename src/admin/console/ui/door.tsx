@@ -1,0 +1,37 @@
+/** What is shown where the pages need a token. */
+import { useEffect, useRef } from "preact/hooks";
+import { access, enterToken } from "../state/api.js";
+import { useStore } from "../state/store.js";
+
+/** Asks for the token; nothing else is shown until it is right. */
+export function Door() {
+  const { isWrong } = useStore(access);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  return (
+    <main id="main" class="door">
+      <form
+        class="card"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (input.current !== null) enterToken(input.current.value);
+        }}
+      >
+        <h1>This gateway is locked</h1>
+        <label for="token">Token of its admin listener</label>
+        <input ref={input} id="token" type="password" autocomplete="off" spellcheck={false} required />
+        <p class="quiet">
+          It is <code>listen.admin.token</code> of the config, and stays in this tab.
+        </p>
+        {isWrong && (
+          <p class="bad" role="alert">
+            That is not the token.
+          </p>
+        )}
+        <button type="submit" class="main">
+          Enter
+        </button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,65 @@
+/** The header: which gateway this is, how it is, and the theme. */
+import { countOf, spanOf } from "../format.js";
+import { access, dropToken } from "../state/api.js";
+import { gateway } from "../state/gateway.js";
+import { problemsOf } from "../state/problems.js";
+import { useStore } from "../state/store.js";
+import { nextTheme, theme } from "../state/theme.js";
+import { askToken } from "./ask-token.js";
+import { Badge, type Tone } from "./badge.js";
+import { Icon } from "./icon.js";
+import { Logo } from "./logo.js";
+
+/** Shown above each view. */
+export function Header() {
+  const state = useStore(gateway);
+  const { hasToken, isLocked } = useStore(access);
+  const { chosen } = useStore(theme);
+  const { status } = state;
+  const [tone, word] = isLocked ? (["warn", "locked"] as const) : healthOf(state);
+  const about = [
+    status?.url,
+    status && `version ${status.version}`,
+    status && `up ${spanOf(status.uptimeSeconds)}`,
+  ].filter(Boolean);
+  return (
+    <header>
+      <a class="brand" href="#/overview" aria-label="Cardea, overview">
+        <Logo />
+        <span>Cardea</span>
+      </a>
+      <p class="about quiet">{isLocked || about.length === 0 ? " " : about.join(" · ")}</p>
+      <p class="health" role="status">
+        <Badge tone={tone}>{word}</Badge>
+      </p>
+      {!isLocked && (
+        <button
+          type="button"
+          class="plain"
+          title={hasToken ? "Forget the admin token of this tab" : "Enter the admin token, for actions"}
+          onClick={() => (hasToken ? dropToken() : void askToken())}
+        >
+          <Icon name="key" />
+          <span class="wide">{hasToken ? "Lock actions" : "Unlock actions"}</span>
+        </button>
+      )}
+      <button type="button" class="plain" title="Change the theme" onClick={nextTheme}>
+        <Icon name={chosen === "light" ? "sun" : chosen === "dark" ? "moon" : "system"} />
+        <span class="hidden">Theme: {chosen}</span>
+      </button>
+    </header>
+  );
+}
+
+function healthOf(state: typeof gateway.state): readonly [Tone, string] {
+  const { status, trouble } = state;
+  if (trouble !== undefined) return ["bad", "unreachable"];
+  if (status === undefined) return ["quiet", "reading …"];
+  if (!status.ready) return ["bad", "not ready"];
+  const problems = problemsOf(state, Date.now());
+  if (problems.length === 0) return ["good", "ready"];
+  return [
+    problems.some(({ level }) => level === "bad") ? "bad" : "warn",
+    countOf(problems.length, "problem"),
+  ];
+}

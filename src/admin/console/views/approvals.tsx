@@ -1,0 +1,58 @@
+/** Approvals that hold for a while, with a button to take each back. */
+import { gateway } from "../state/gateway.js";
+import { hasAction } from "../state/gateway-state.js";
+import { usePage } from "../state/page.js";
+import { useStore } from "../state/store.js";
+import { ActionButton } from "../ui/act.js";
+import { Empty, Panel, Table } from "../ui/panel.js";
+
+interface ApprovalRow {
+  readonly id: string | number;
+  readonly rule: string;
+  readonly principal: string;
+  readonly target: string;
+  readonly server: string;
+  readonly until: string | number;
+  readonly worker?: number;
+}
+
+/** Read again with every look at the gateway. */
+export function Approvals() {
+  const state = useStore(gateway);
+  const { page = [] } = usePage<readonly ApprovalRow[]>("approvals", state.at);
+  const canRevoke = hasAction(state, "approvals/*/revoke");
+  return (
+    <Panel title="Remembered approvals">
+      {page.length === 0 ? (
+        <Empty title="No approval is remembered." />
+      ) : (
+        <Table
+          label="Remembered approvals"
+          columns={["Target", "Principal", "Rule", "Until", ...(canRevoke ? [" "] : [])]}
+        >
+          {page.map(({ id, rule, principal, target, until, worker }) => (
+            <tr key={`${worker ?? ""} ${id}`}>
+              <th scope="row">
+                <code>{target}</code>
+              </th>
+              <td>{principal}</td>
+              <td>{rule}</td>
+              <td>{new Date(until).toLocaleString("en-GB")}</td>
+              {canRevoke && (
+                <td>
+                  <ActionButton
+                    label="Take back"
+                    question={`${principal} is asked again before the next call of ${target}.`}
+                    action={`approvals/${encodeURIComponent(String(id))}/revoke`}
+                    body={worker === undefined ? {} : { worker }}
+                    isDangerous
+                  />
+                </td>
+              )}
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  );
+}

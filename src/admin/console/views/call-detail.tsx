@@ -1,0 +1,53 @@
+/** One call of the list: its waterfall and its facts. */
+import { keyOf } from "../state/calls.js";
+import { hrefOf } from "../state/route.js";
+import type { CallRow } from "../state/rows.js";
+import { StateBadge } from "../ui/badge.js";
+import { JsonBlock } from "../ui/json-block.js";
+import { Fact } from "../ui/panel.js";
+import { Waterfall } from "./waterfall.js";
+
+/** Beside the list. */
+export function CallDetail({ call }: { readonly call: CallRow }) {
+  const { target, method, outcome, ms, at, principal, host, server, rule, decision, traceId } = call;
+  return (
+    <section class="card detail" aria-label={`Call ${keyOf(call)}`}>
+      <a class="back" href={hrefOf("calls")}>
+        ← All calls
+      </a>
+      <div class="card-head">
+        <div>
+          <h2 class="mono">{target || method}</h2>
+          <p class="quiet">{`call ${keyOf(call)}, ${new Date(at).toLocaleString("en-GB")}`}</p>
+        </div>
+        <StateBadge state={outcome} />
+      </div>
+      <Waterfall ms={ms} />
+      <dl class="facts">
+        <Fact label="Method">{method}</Fact>
+        <Fact label="Server">{server || "–"}</Fact>
+        <Fact label="Host">{host || "–"}</Fact>
+        <Fact label="Principal">{principal}</Fact>
+        <Fact label="Decision">{decision === undefined ? "–" : <StateBadge state={decision} />}</Fact>
+        <Fact label="Rule">{rule ?? "–"}</Fact>
+        {traceId !== undefined && (
+          <Fact label="Trace">
+            <code>{traceId}</code>
+          </Fact>
+        )}
+      </dl>
+      {call.arguments !== undefined && (
+        <>
+          <h3>Arguments</h3>
+          <JsonBlock value={call.arguments} label="Arguments" />
+        </>
+      )}
+      {call.result !== undefined && (
+        <>
+          <h3>Result</h3>
+          <JsonBlock value={call.result} label="Result" />
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,129 @@
+/** The calls as they come, with filters, and one of them in detail. */
+import { useState } from "preact/hooks";
+import { msOf, spanOf, timeOf } from "../format.js";
+import { calls, keyOf } from "../state/calls.js";
+import { gateway } from "../state/gateway.js";
+import { hasAction } from "../state/gateway-state.js";
+import { hrefOf } from "../state/route.js";
+import type { CallRow, RunningCall } from "../state/rows.js";
+import { useStore } from "../state/store.js";
+import { ActionButton } from "../ui/act.js";
+import { Badge, StateBadge } from "../ui/badge.js";
+import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
+import { CallDetail } from "./call-detail.js";
+
+const MOST_SHOWN = 200;
+const FILTERS = ["principal", "server", "target", "outcome"] as const;
+type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
+const NO_FILTER: Filters = { principal: "", server: "", target: "", outcome: "" };
+
+/** The live list. A paused list stands still while new calls are kept. */
+export function CallsView({ item }: { readonly item: string | undefined }) {
+  const { rows, isLive } = useStore(calls);
+  const { running } = useStore(gateway);
+  const [filters, setFilters] = useState(NO_FILTER);
+  const [paused, setPaused] = useState<readonly CallRow[]>();
+  const shown = paused ?? rows;
+  const found = shown.filter((row) =>
+    FILTERS.every((name) => row[name].toLowerCase().includes(filters[name].toLowerCase())),
+  );
+  const chosen = shown.find((row) => keyOf(row) === item) ?? rows.find((row) => keyOf(row) === item);
+  return (
+    <>
+      <ViewTitle title="Calls">The last calls of all hosts, newest first</ViewTitle>
+      {running.length > 0 && <Running running={running} />}
+      <div class={`split wide-list ${chosen === undefined ? "" : "has-detail"}`}>
+        <section class="card list" aria-label="Calls">
+          <div class="filters">
+            {FILTERS.map((name) => (
+              <input
+                key={name}
+                type="search"
+                aria-label={`Filter by ${name}`}
+                placeholder={name}
+                autocomplete="off"
+                spellcheck={false}
+                value={filters[name]}
+                onInput={(event) => setFilters({ ...filters, [name]: event.currentTarget.value })}
+              />
+            ))}
+            <button
+              type="button"
+              aria-pressed={paused !== undefined}
+              onClick={() => setPaused(paused === undefined ? rows : undefined)}
+            >
+              {paused === undefined ? "Pause" : "Go on"}
+            </button>
+            <Badge tone={isLive && paused === undefined ? "good" : "quiet"}>
+              {paused !== undefined ? "paused" : isLive ? "live" : "not live"}
+            </Badge>
+          </div>
+          {found.length === 0 ? (
+            <Empty title={rows.length === 0 ? "No call yet." : "No call matches."}>
+              {rows.length === 0 ? "Calls appear here within a second." : "Clear a filter to see more."}
+            </Empty>
+          ) : (
+            <Table
+              label="Calls"
+              columns={["Time", "Target", "Server", "Host", "Principal", "Outcome", "#Took"]}
+            >
+              {found.slice(0, MOST_SHOWN).map((row) => (
+                <tr key={keyOf(row)} class={row === chosen ? "chosen" : ""}>
+                  <td>{timeOf(row.at)}</td>
+                  <td>
+                    <a href={hrefOf("calls", keyOf(row))}>
+                      <code>{row.target || row.method}</code>
+                    </a>
+                  </td>
+                  <td>{row.server || "–"}</td>
+                  <td>{row.host || "–"}</td>
+                  <td>{row.principal}</td>
+                  <td>
+                    <StateBadge state={row.outcome} />
+                  </td>
+                  <td class="number">{msOf(row.ms.total)}</td>
+                </tr>
+              ))}
+            </Table>
+          )}
+        </section>
+        {chosen !== undefined && <CallDetail call={chosen} />}
+      </div>
+    </>
+  );
+}
+
+function Running({ running }: { readonly running: readonly RunningCall[] }) {
+  const canCancel = hasAction(gateway.state, "calls/*/cancel");
+  return (
+    <Panel title="Under way">
+      <Table
+        label="Calls under way"
+        columns={["Target", "Server", "Host", "Principal", "#For", ...(canCancel ? [" "] : [])]}
+      >
+        {running.map((call) => (
+          <tr key={keyOf(call)}>
+            <td>
+              <code>{call.target || call.method}</code>
+            </td>
+            <td>{call.server || "–"}</td>
+            <td>{call.host || "–"}</td>
+            <td>{call.principal}</td>
+            <td class="number">{spanOf((Date.now() - new Date(call.startedAt).getTime()) / 1000)}</td>
+            {canCancel && (
+              <td>
+                <ActionButton
+                  label="Cancel"
+                  question={`Cancels the call of ${call.target || call.method}.`}
+                  action={`calls/${call.id}/cancel`}
+                  body={call.worker === undefined ? {} : { worker: call.worker }}
+                  isDangerous
+                />
+              </td>
+            )}
+          </tr>
+        ))}
+      </Table>
+    </Panel>
+  );
+}

@@ -1,0 +1,115 @@
+/** One plot over time, drawn by uPlot on a canvas, with its latest values as text. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type uPlot from "uplot";
+import { useStore } from "../state/store.js";
+import { theme } from "../state/theme.js";
+import { Empty } from "../ui/panel.js";
+
+/** One line. `colour`: a custom property of the style sheet. */
+export interface Series {
+  readonly label: string;
+  readonly colour: string;
+  readonly values: readonly (number | null)[];
+}
+
+interface ChartProps {
+  readonly title: string;
+  /** Milliseconds since 1970. */
+  readonly at: readonly number[];
+  readonly series: readonly Series[];
+  /** Such as `12 ms`. */
+  readonly write: (value: number) => string;
+}
+
+const HEIGHT = 190;
+
+/** A card with the plot. */
+export function Chart({ title, at, series, write }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const { chosen } = useStore(theme);
+  const [trouble, setTrouble] = useState<string>();
+  // The colours are those of the theme.
+  useEffect(() => {
+    const element = place.current;
+    if (element === null || at.length === 0) return;
+    let end = (): void => {};
+    let isGone = false;
+    // Evaluated here and not with the page: uPlot fails in a browser whose language has no valid tag.
+    import("uplot").then(
+      ({ default: Plot }) => {
+        if (isGone) return;
+        const plot = new Plot(...plotOf(element, { at, series, write }));
+        const resized = new ResizeObserver(() =>
+          plot.setSize({ width: element.clientWidth, height: HEIGHT }),
+        );
+        resized.observe(element);
+        end = () => {
+          resized.disconnect();
+          plot.destroy();
+        };
+      },
+      (error: Error) => setTrouble(error.message),
+    );
+    return () => {
+      isGone = true;
+      end();
+    };
+  }, [at, series, chosen]);
+  return (
+    <section class="card chart" aria-label={title}>
+      <div class="card-head">
+        <h2>{title}</h2>
+        <ul class="legend">
+          {series.map(({ label, colour, values }) => {
+            const last = values.findLast((value) => value !== null);
+            return (
+              <li key={label}>
+                <svg class="key" viewBox="0 0 10 10" aria-hidden="true">
+                  <circle cx="5" cy="5" r="4" fill={`var(${colour})`} />
+                </svg>
+                {`${label}: ${last === undefined || last === null ? "–" : write(last)}`}
+              </li>
+            );
+          })}
+        </ul>
+      </div>
+      {trouble !== undefined && <p class="error">{trouble}</p>}
+      {at.length === 0 ? (
+        <Empty title="Nothing was measured yet." />
+      ) : (
+        <div ref={place} class="plot" aria-hidden="true" />
+      )}
+    </section>
+  );
+}
+
+/** What uPlot is made with. */
+function plotOf(
+  element: HTMLElement,
+  { at, series, write }: Pick<ChartProps, "at" | "series" | "write">,
+): [uPlot.Options, uPlot.AlignedData, HTMLElement] {
+  const colour = (name: string): string => getComputedStyle(element).getPropertyValue(name).trim();
+  const grid = { stroke: colour("--line"), width: 1 };
+  const axis = { stroke: colour("--quiet"), grid, ticks: { show: false } };
+  const lines = series.map(({ label, colour: name }) => ({
+    label,
+    stroke: colour(name),
+    width: 2,
+    points: { show: false },
+    spanGaps: false,
+  }));
+  const options: uPlot.Options = {
+    width: element.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [
+      { ...axis, values: "{HH}:{mm}" },
+      { ...axis, size: 62, values: (_, splits) => splits.map(write) },
+    ],
+    series: [{}, ...lines],
+  };
+  const data = [at.map((ms) => ms / 1000), ...series.map(({ values }) => [...values])];
+  return [options, data as uPlot.AlignedData, element];
+}

@@ -1,0 +1,24 @@
+/** The tools that an operator disabled, with a button to enable each. */
+import { usePage } from "../state/page.js";
+import { ActionButton } from "../ui/act.js";
+import { Panel } from "../ui/panel.js";
+
+/** Nothing where no tool is disabled. `version`: the page is read again when it changes. */
+export function DisabledTools({ version }: { readonly version: string }) {
+  const { page } = usePage<{ readonly tools: readonly string[] }>("tools/disabled", version);
+  if (page === undefined || page.tools.length === 0) return null;
+  return (
+    <Panel title="Disabled until the next reload">
+      <ul class="sign-ins">
+        {page.tools.map((name) => (
+          <li key={name}>
+            <span>
+              <code>{name}</code>
+            </span>
+            <ActionButton label="Enable" action={`tools/${encodeURIComponent(name)}/enable`} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

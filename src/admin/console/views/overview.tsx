@@ -1,0 +1,142 @@
+/** The overview: what is wrong, the picture of hosts and servers, and the numbers. */
+import { countOf, grouped, timeOf } from "../format.js";
+import { calls } from "../state/calls.js";
+import { gateway } from "../state/gateway.js";
+import type { GatewayState } from "../state/gateway-state.js";
+import { type Problem, problemsOf } from "../state/problems.js";
+import { hrefOf } from "../state/route.js";
+import { useStore } from "../state/store.js";
+import { StateBadge } from "../ui/badge.js";
+import { Icon } from "../ui/icon.js";
+import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
+import { Picture } from "./picture.js";
+
+const SHOWN_CALLS = 6;
+
+/** The first view. */
+export function Overview() {
+  const state = useStore(gateway);
+  const { rows } = useStore(calls);
+  const problems = problemsOf(state, Date.now());
+  return (
+    <>
+      <ViewTitle title="Overview" />
+      <Problems problems={problems} servers={state.servers.length} />
+      <Numbers state={state} />
+      <Picture state={state} calls={rows} />
+      {rows.length > 0 ? <LastCalls rows={rows.slice(0, SHOWN_CALLS)} /> : <LastDecisions state={state} />}
+    </>
+  );
+}
+
+function Problems({
+  problems,
+  servers,
+}: {
+  readonly problems: readonly Problem[];
+  readonly servers: number;
+}) {
+  if (problems.length === 0) {
+    return (
+      <p class="verdict good">
+        <Icon name="ok" />
+        {servers === 0
+          ? "The gateway runs; no server is configured."
+          : `Nothing is wrong: ${countOf(servers, "server")}.`}
+      </p>
+    );
+  }
+  return (
+    <ul class="problems" aria-label="Problems">
+      {problems.map(({ level, title, detail, view, item }) => (
+        <li key={title + detail}>
+          <a class={`problem ${level}`} href={hrefOf(view, item)}>
+            <Icon name="alert" />
+            <span>
+              <strong>{title}</strong>
+              <span class="detail">{detail}</span>
+            </span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Numbers({ state }: { readonly state: GatewayState }) {
+  const { servers, catalog, sessions, questions } = state;
+  const sum = (of: (server: (typeof servers)[number]) => number | undefined): number =>
+    servers.reduce((total, server) => total + (of(server) ?? 0), 0);
+  const up = servers.filter(({ state: its }) => its === "ready" || its === "idle").length;
+  const numbers: readonly (readonly [string, string, string])[] = [
+    ["Servers", `${up}/${servers.length}`, "servers"],
+    ["Tools", grouped(catalog.tools.length), "tools"],
+    ["Tokens of the tools", grouped(sum(({ tokens }) => tokens)), "tools"],
+    ["Sessions", grouped(sessions.length), "sessions"],
+    ["Calls in flight", grouped(sum(({ inFlight }) => inFlight)), "servers"],
+    ["Open questions", grouped(questions.length), "sessions"],
+  ];
+  return (
+    <ul class="numbers" aria-label="Numbers">
+      {numbers.map(([label, value, view]) => (
+        <li key={label}>
+          <a href={hrefOf(view)}>
+            <strong>{value}</strong>
+            <span>{label}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function LastCalls({ rows }: { readonly rows: typeof calls.state.rows }) {
+  return (
+    <Panel title="Last calls" aside={<a href={hrefOf("calls")}>All calls</a>}>
+      <Table label="Last calls" columns={["Time", "Target", "Server", "Host", "Outcome", "#Took"]}>
+        {rows.map((row) => (
+          <tr key={`${row.worker ?? ""}-${row.id}`}>
+            <td>{timeOf(row.at)}</td>
+            <td>
+              <code>{row.target || row.method}</code>
+            </td>
+            <td>{row.server || "–"}</td>
+            <td>{row.host || row.principal}</td>
+            <td>
+              <StateBadge state={row.outcome} />
+            </td>
+            <td class="number">{Math.round(row.ms.total)} ms</td>
+          </tr>
+        ))}
+      </Table>
+    </Panel>
+  );
+}
+
+function LastDecisions({ state: { decisions } }: { readonly state: GatewayState }) {
+  return (
+    <Panel title="Latest decisions" aside={<a href={hrefOf("policy")}>All decisions</a>}>
+      {decisions.length === 0 ? (
+        <Empty title="No rule has decided anything yet.">
+          Decisions appear here as soon as a host calls a tool.
+        </Empty>
+      ) : (
+        <Table label="Latest decisions" columns={["Time", "Decision", "Target", "Principal", "Rule"]}>
+          {decisions.slice(0, SHOWN_CALLS).map((row) => (
+            <tr key={`${row.time}${row.call}${row.rule}${row.on}`}>
+              <td>{timeOf(row.time)}</td>
+              <td>
+                <StateBadge state={row.effect} />
+              </td>
+              <td>
+                <code>{row.target}</code>
+              </td>
+              <td>{row.principal}</td>
+              <td>{row.rule}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  );
+}

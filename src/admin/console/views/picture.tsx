@@ -1,0 +1,149 @@
+/** Hosts, gateway and servers as a live picture: a line moves while its calls are in flight. */
+import { countOf, cut, msOf } from "../format.js";
+import type { GatewayState } from "../state/gateway-state.js";
+import { hrefOf } from "../state/route.js";
+import type { CallRow, ServerRow, SessionRow } from "../state/rows.js";
+import { StateBadge, type Tone, toneOf } from "../ui/badge.js";
+import { Icon } from "../ui/icon.js";
+import { Logo } from "../ui/logo.js";
+
+/** Rows on each side; more are one row. */
+const MOST_ROWS = 9;
+/** The height of a row with the gap below it, in px; the style sheet has the same. */
+const ROW = 62;
+/** A call shows on its line for this time (ms) after its end. */
+const RECENT_MS = 10_000;
+
+interface Node {
+  readonly key: string;
+  readonly tone: Tone;
+  /** Whether calls pass now. */
+  readonly isActive: boolean;
+}
+
+/** The picture. */
+export function Picture({
+  state,
+  calls,
+}: {
+  readonly state: GatewayState;
+  readonly calls: readonly CallRow[];
+}) {
+  const { status } = state;
+  const recent = calls.filter(({ at, ms }) => Date.now() - at - ms.total < RECENT_MS);
+  const hosts = hostsOf(state.sessions, recent);
+  const servers = [...state.servers].sort((a, b) => weight(b) - weight(a));
+  const shownHosts = hosts.slice(0, hosts.length > MOST_ROWS ? MOST_ROWS - 1 : MOST_ROWS);
+  const shown = servers.slice(0, servers.length > MOST_ROWS ? MOST_ROWS - 1 : MOST_ROWS);
+  const rows = Math.max(1, Math.min(MOST_ROWS, Math.max(hosts.length, servers.length)));
+  const height = rows * ROW;
+  const serverNodes = shown.map((server): Node => {
+    const isActive = (server.inFlight ?? 0) > 0 || recent.some((call) => call.server === server.name);
+    return { key: server.name, tone: toneOf(server.state), isActive };
+  });
+  return (
+    <section class="card picture" aria-label="Hosts, gateway and servers">
+      <div class="column hosts">
+        {hosts.length === 0 && <div class="node ghost">No host is connected</div>}
+        {shownHosts.map(({ key, sessions }) => (
+          <a key={key} class="node" href={hrefOf("sessions")}>
+            <Icon name="host" />
+            <span>
+              <strong>{cut(key, 26)}</strong>
+              <small>{sessions > 0 ? countOf(sessions, "session") : "called just now"}</small>
+            </span>
+          </a>
+        ))}
+        {hosts.length > MOST_ROWS && (
+          <div class="node ghost">{hosts.length - shownHosts.length} more hosts</div>
+        )}
+      </div>
+      <Lines nodes={shownHosts} height={height} isMirrored={false} />
+      <div class="column gateway">
+        <div class={`node center ${status?.ready === false ? "bad" : ""}`}>
+          <Logo />
+          <strong>Cardea</strong>
+          <small>{status?.ready === false ? "not ready" : "ready"}</small>
+        </div>
+      </div>
+      <Lines nodes={serverNodes} height={height} isMirrored />
+      <div class="column servers">
+        {servers.length === 0 && <div class="node ghost">No server is configured</div>}
+        {shown.map((server) => (
+          <ServerNode key={server.name} server={server} />
+        ))}
+        {servers.length > MOST_ROWS && (
+          <a class="node ghost" href={hrefOf("servers")}>
+            {servers.length - shown.length} more servers
+          </a>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function ServerNode({ server }: { readonly server: ServerRow }) {
+  const { name, state, inFlight = 0, latencyMs, transport } = server;
+  const facts = [
+    transport,
+    latencyMs?.p50 === undefined ? undefined : `${msOf(latencyMs.p50)} median`,
+    inFlight > 0 ? `${inFlight} in flight` : undefined,
+  ];
+  return (
+    <a class="node" href={hrefOf("servers", name)}>
+      <span>
+        <strong>{cut(name, 26)}</strong>
+        <small>{facts.filter(Boolean).join(" · ")}</small>
+      </span>
+      <StateBadge state={state} />
+    </a>
+  );
+}
+
+interface LinesProps {
+  readonly nodes: readonly Node[];
+  readonly height: number;
+  readonly isMirrored: boolean;
+}
+
+/** From each node to the gateway, whose node is in the middle. */
+function Lines({ nodes, height, isMirrored }: LinesProps) {
+  const top = (height - nodes.length * ROW) / 2;
+  const middle = height / 2;
+  return (
+    <svg
+      class="lines"
+      viewBox={`0 0 100 ${height}`}
+      preserveAspectRatio="none"
+      height={height}
+      aria-hidden="true"
+    >
+      {nodes.map(({ key, tone, isActive }, at) => {
+        const y = top + at * ROW + (ROW - 8) / 2 + 4;
+        const [from, to] = isMirrored ? [middle, y] : [y, middle];
+        const d = `M0 ${from}C50 ${from} 50 ${to} 100 ${to}`;
+        return <path key={key} class={`${tone} ${isActive ? "active" : ""}`} d={d} />;
+      })}
+    </svg>
+  );
+}
+
+/** Hosts by name, those with calls first. */
+function hostsOf(
+  sessions: readonly SessionRow[],
+  recent: readonly CallRow[],
+): readonly (Node & { readonly sessions: number })[] {
+  const counts = new Map<string, number>();
+  for (const { client = "unnamed host" } of sessions) counts.set(client, (counts.get(client) ?? 0) + 1);
+  const active = new Set(recent.map(({ host }) => host).filter((host) => host !== ""));
+  for (const host of active) if (!counts.has(host)) counts.set(host, 0);
+  return [...counts]
+    .map(([key, count]) => ({ key, sessions: count, tone: "quiet" as const, isActive: active.has(key) }))
+    .sort((a, b) => Number(b.isActive) - Number(a.isActive) || b.sessions - a.sessions);
+}
+
+/** What is broken or busy is shown first. */
+function weight({ state, inFlight = 0 }: ServerRow): number {
+  const tone = toneOf(state);
+  return (tone === "bad" ? 1_000_000 : tone === "warn" ? 100_000 : 0) + inFlight;
+}

@@ -1,0 +1,69 @@
+/** The policy: what the rules decided lately, and what they would say to a call. */
+import { useState } from "preact/hooks";
+import { timeOf } from "../format.js";
+import { gateway } from "../state/gateway.js";
+import { hasPage } from "../state/gateway-state.js";
+import type { DecisionRow } from "../state/rows.js";
+import { useStore } from "../state/store.js";
+import { StateBadge } from "../ui/badge.js";
+import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
+import { Approvals } from "./approvals.js";
+import { ExplainPanel } from "./explain.js";
+
+const MOST_SHOWN = 200;
+
+/** Decisions, and the form that explains one. */
+export function PolicyView() {
+  const state = useStore(gateway);
+  const [wanted, setWanted] = useState("");
+  const found = state.decisions.filter((row) => matches(row, wanted.toLowerCase()));
+  const search = (
+    <label class="search">
+      <span class="hidden">Search decisions</span>
+      <input
+        type="search"
+        placeholder="Filter"
+        autocomplete="off"
+        value={wanted}
+        onInput={(event) => setWanted(event.currentTarget.value)}
+      />
+    </label>
+  );
+  return (
+    <>
+      <ViewTitle title="Policy">What the rules decided, newest first</ViewTitle>
+      {hasPage(state, "explain") && <ExplainPanel />}
+      {hasPage(state, "approvals") && <Approvals />}
+      <Panel title="Decisions" aside={search}>
+        {found.length === 0 ? (
+          <Empty
+            title={
+              state.decisions.length === 0 ? "No rule has decided anything yet." : "No decision matches."
+            }
+          />
+        ) : (
+          <Table label="Decisions" columns={["Time", "Decision", "Rule", "Target", "Principal", "About"]}>
+            {found.slice(0, MOST_SHOWN).map((row) => (
+              <tr key={`${row.time} ${row.call} ${row.on} ${row.rule} ${row.answer ?? ""}`}>
+                <td>{timeOf(row.time)}</td>
+                <td>
+                  <StateBadge state={row.effect} />
+                  {row.answer !== undefined && <small class="quiet">{` ${row.answer}`}</small>}
+                </td>
+                <td>{row.failed === undefined ? row.rule : `${row.rule} (${row.failed})`}</td>
+                <td>
+                  <code>{row.target}</code>
+                </td>
+                <td>{row.principal}</td>
+                <td>{row.on === "call" ? row.method : `${row.on} asked by ${row.server}`}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+const matches = ({ target, principal, rule, effect, server }: DecisionRow, wanted: string): boolean =>
+  [target, principal, rule, effect, server].some((text) => text.toLowerCase().includes(wanted));

@@ -1,0 +1,146 @@
+/** A form from a JSON schema. */
+import type { Draft, Field } from "../mcp/form.js";
+
+interface SchemaFormProps {
+  readonly fields: readonly Field[];
+  readonly draft: Draft;
+  /** By path, such as `place.city`. */
+  readonly faults: Readonly<Record<string, string>>;
+  readonly onChange: (draft: Draft) => void;
+  readonly path?: string;
+}
+
+/** One input for each field; groups stand in boxes. */
+export function SchemaForm({ fields, draft, faults, onChange, path = "" }: SchemaFormProps) {
+  if (fields.length === 0) return <p class="quiet">It takes no arguments.</p>;
+  return (
+    <>
+      {fields.map((field) => {
+        const at = path === "" ? field.name : `${path}.${field.name}`;
+        const value = draft[field.name] ?? "";
+        const set = (typed: Draft[string]): void => onChange({ ...draft, [field.name]: typed });
+        if (field.kind === "group") {
+          return (
+            <fieldset key={at}>
+              <legend>{field.label}</legend>
+              <SchemaForm
+                fields={field.fields}
+                draft={value as Draft}
+                faults={faults}
+                onChange={set}
+                path={at}
+              />
+            </fieldset>
+          );
+        }
+        return <FieldInput key={at} field={field} at={at} value={value} fault={faults[at]} onChange={set} />;
+      })}
+    </>
+  );
+}
+
+interface FieldInputProps {
+  readonly field: Field;
+  readonly at: string;
+  readonly value: Draft[string];
+  readonly fault: string | undefined;
+  readonly onChange: (typed: Draft[string]) => void;
+}
+
+function FieldInput({ field, at, value, fault, onChange }: FieldInputProps) {
+  const { label, description, isRequired, kind, schema } = field;
+  const id = `field-${at}`;
+  const text = typeof value === "string" ? value : "";
+  const props = {
+    id,
+    "aria-invalid": fault !== undefined,
+    "aria-describedby": `${id}-about`,
+    required: isRequired,
+  };
+  return (
+    <div class="field">
+      <label for={id}>
+        <span class="label">{label}</span>{" "}
+        <span class="quiet small">
+          {[typeOf(field), isRequired ? "required" : undefined].filter(Boolean).join(", ")}
+        </span>
+      </label>
+      {kind === "choice" && (
+        <select {...props} value={text} onChange={(event) => onChange(event.currentTarget.value)}>
+          <option value="">–</option>
+          {field.options.map((option, index) => (
+            <option key={option.label} value={String(index)}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      )}
+      {kind === "choices" && (
+        <select
+          {...props}
+          multiple
+          onChange={(event) =>
+            onChange(Array.from(event.currentTarget.selectedOptions, (option) => option.value))
+          }
+        >
+          {field.options.map((option, index) => (
+            <option
+              key={option.label}
+              value={String(index)}
+              selected={(value as readonly string[]).includes(String(index))}
+            >
+              {option.label}
+            </option>
+          ))}
+        </select>
+      )}
+      {kind === "number" && (
+        <input
+          {...props}
+          inputMode="decimal"
+          value={text}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+      {kind === "text" && !isLong(schema) && (
+        <input
+          {...props}
+          inputMode={schema.format === "email" ? "email" : "text"}
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+      {(kind === "lines" || kind === "json" || (kind === "text" && isLong(schema))) && (
+        <textarea
+          {...props}
+          rows={3}
+          spellcheck={false}
+          value={text}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+      <span id={`${id}-about`} class="about-field">
+        {fault !== undefined && <span class="bad">{`${label} ${fault}. `}</span>}
+        <span class="quiet">{description}</span>
+      </span>
+    </div>
+  );
+}
+
+/** Such texts are mostly whole documents. */
+const isLong = (schema: Field["schema"]): boolean => {
+  const { maxLength, contentMediaType, format } = schema;
+  return (
+    (typeof maxLength === "number" && maxLength > 200) ||
+    contentMediaType !== undefined ||
+    format === "textarea"
+  );
+};
+
+function typeOf({ kind, schema }: Field): string {
+  if (kind === "lines") return "one on each line";
+  if (kind === "json") return `${typeof schema.type === "string" ? schema.type : "any"}, as JSON`;
+  return kind === "number" || kind === "text" ? String(schema.format ?? schema.type) : "";
+}

@@ -1,0 +1,89 @@
+/** The tools that hosts see: search on the left, one tool on the right. */
+import { useState } from "preact/hooks";
+import { countOf } from "../format.js";
+import { gateway } from "../state/gateway.js";
+import { hasPage } from "../state/gateway-state.js";
+import { usePage } from "../state/page.js";
+import { hrefOf } from "../state/route.js";
+import { useStore } from "../state/store.js";
+import { Empty, ViewTitle } from "../ui/panel.js";
+import { DisabledTools } from "./disabled-tools.js";
+import { type ToolEntry, ToolView } from "./tool.js";
+
+/** More are found by a longer search. */
+const MOST_SHOWN = 200;
+
+/** All tools of one principal. */
+export function ToolsView({ item }: { readonly item: string | undefined }) {
+  const state = useStore(gateway);
+  const { catalog } = state;
+  const [wanted, setWanted] = useState("");
+  // The list is read again when a tool comes or goes.
+  const version = catalog.tools.map(({ name }) => name).join(" ");
+  const { page, trouble } = usePage<{ entries: readonly ToolEntry[] }>(
+    "lists?kind=tools&all=true&as=operator",
+    version,
+  );
+  const entries = page?.entries ?? [];
+  const found = entries.filter((entry) => matches(entry, wanted));
+  const chosen = entries.find((entry) => entry.item.name === item);
+  return (
+    <>
+      <ViewTitle title="Tools">
+        {page === undefined
+          ? (trouble ?? "Reading the list …")
+          : `${countOf(entries.length, "tool")}, as hosts see them`}
+      </ViewTitle>
+      {hasPage(state, "tools/disabled") && <DisabledTools version={version} />}
+      <div class={`split ${chosen === undefined ? "" : "has-detail"}`}>
+        <section class="card list" aria-label="List of tools">
+          <label class="search">
+            <span class="hidden">Search tools</span>
+            <input
+              type="search"
+              placeholder="Search name or description"
+              autocomplete="off"
+              spellcheck={false}
+              value={wanted}
+              onInput={(event) => setWanted(event.currentTarget.value)}
+            />
+            <kbd>/</kbd>
+          </label>
+          <ul class="names">
+            {found.slice(0, MOST_SHOWN).map(({ server, item: tool }) => (
+              <li key={tool.name}>
+                <a href={hrefOf("tools", tool.name)} aria-current={tool.name === item ? "true" : undefined}>
+                  <strong>{tool.name}</strong>
+                  <small>{tool.title ?? tool.description ?? (server || "the gateway itself")}</small>
+                </a>
+              </li>
+            ))}
+          </ul>
+          {found.length > MOST_SHOWN && (
+            <p class="quiet">{found.length - MOST_SHOWN} more; search to see them.</p>
+          )}
+          {page !== undefined && found.length === 0 && (
+            <Empty title={entries.length === 0 ? "No server lists a tool." : "No tool matches."} />
+          )}
+        </section>
+        {chosen === undefined ? (
+          <section class="card detail placeholder" aria-label="Tool">
+            <Empty title={item === undefined ? "Choose a tool" : `There is no tool ${item}`}>
+              Its schema, who may use it, and a form to try it.
+            </Empty>
+          </section>
+        ) : (
+          <ToolView key={chosen.item.name} entry={chosen} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function matches({ server, item }: ToolEntry, wanted: string): boolean {
+  const text = `${item.name} ${item.title ?? ""} ${item.description ?? ""} ${server}`.toLowerCase();
+  return wanted
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}

@@ -1,0 +1,105 @@
+/** The console in a real browser, in front of a gateway with real servers. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { type Stage, startStage, TOKEN } from "./stage.js";
+
+/** Views that each gateway has, and a text that only they show. */
+const VIEWS = [
+  ["overview", "broken is down"],
+  ["servers", "4 servers"],
+  ["tools/everything__get-sum", "Returns the sum of two numbers"],
+  ["policy", "Explain a call"],
+  ["sessions", "No open questions."],
+] as const;
+
+describe.runIf(HAS_BROWSER)("the console", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await startStage();
+  });
+  afterAll(() => stage.stop());
+
+  describe.each([
+    ["a wide window", 1280],
+    ["a phone", 390],
+  ] as const)("in %s", (_, width) => {
+    describe.each(["light", "dark"] as const)("in the %s theme", (scheme) => {
+      test.each(VIEWS)("%s is whole, and open to everybody", async (view, words) => {
+        const { page, errors, picture } = await stage.open(view, { width, scheme });
+        await page.getByText(words).first().waitFor();
+        await picture(`${view.replace("/", "-")}-${width}-${scheme}`);
+        expect(await seriousFindings(page)).toEqual([]);
+        const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        expect(overflow).toBeLessThanOrEqual(0);
+        expect(errors).toEqual([]);
+        await page.close();
+      });
+    });
+  });
+
+  test("the overview names what is broken, and leads to it", async () => {
+    const { page } = await stage.open("overview");
+    await page
+      .getByRole("list", { name: "Problems" })
+      .getByRole("link", { name: /broken is down/ })
+      .click();
+    const card = page.getByRole("article", { name: "broken" });
+    await card.getByText("no database here").first().waitFor();
+    expect(await card.getByText("backoff").isVisible()).toBe(true);
+    await page.close();
+  });
+
+  test("markup from a server is shown as text, in names, schemas and results", async () => {
+    const { page, errors, picture } = await stage.open("tools/markup__markup");
+    const detail = page.getByRole("region", { name: "markup__markup" });
+    await detail.getByText("<img src=x").first().waitFor();
+    await page.getByRole("link", { name: /^markup__<img src=x/ }).waitFor();
+    await picture("markup");
+    await detail.getByRole("tab", { name: "Schema" }).click();
+    await detail.getByText("<script>").first().waitFor();
+    await detail.getByRole("tab", { name: "Try it" }).click();
+    await detail.getByRole("button", { name: "Call" }).click();
+    await detail.getByRole("region", { name: "Text of the result" }).getByText("<img src=x").waitFor();
+    expect(await page.evaluate("globalThis.broken")).toBeUndefined();
+    expect(await page.locator("#console img, #console script").count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("without the token nothing is shown; a wrong one is said to be wrong, the right one opens", async () => {
+    const { page, picture } = await stage.open("overview", { token: null });
+    const field = page.getByLabel("Token of its admin listener");
+    await field.waitFor();
+    await picture("door");
+    expect(await page.getByText("broken").count()).toBe(0);
+    await field.fill("the-wrong-one");
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByText("That is not the token.").waitFor();
+    await field.fill(TOKEN);
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.close();
+  });
+
+  test("keys lead to the views and to the search", async () => {
+    const { page } = await stage.open("overview");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.keyboard.press("3");
+    const search = page.getByPlaceholder("Search name or description");
+    await search.waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("sum of two");
+    await page.getByRole("link", { name: "everything__get-sum" }).waitFor();
+    expect(await page.getByRole("link", { name: /everything__echo/ }).count()).toBe(0);
+    await page.close();
+  });
+
+  test("a call is explained, with the rule that decides", async () => {
+    const { page } = await stage.open("policy");
+    await page.getByLabel("Tool, prompt or resource").fill("asking__touch");
+    await page.getByRole("button", { name: "Explain" }).click();
+    const rules = page.getByRole("region", { name: "Rules" });
+    await rules.getByRole("row", { name: /no-touching deny yes, and decides/ }).waitFor();
+    await page.close();
+  });
+});
