@@ -20,7 +20,7 @@ export type ForwardToWorker = (request: IncomingMessage, response: ServerRespons
 /** Always the first worker that is ready, so that a question and its answer meet in one process. */
 export function forwardToAnyWorker(
   identity: Pick<WorkerIdentity, "folder" | "secret">,
-  workers: () => readonly WorkerStatus[],
+  workers: () => readonly Pick<WorkerStatus, "worker" | "ready">[],
 ): ForwardToWorker {
   return (request, response) =>
     new Promise((done) => {
