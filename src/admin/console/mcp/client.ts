@@ -110,8 +110,8 @@ function headersOf({ name, args, inputSchema }: ToolCall): Record<string, string
   const { headers: annotated, fault } = paramHeaders(inputSchema);
   for (const { header, path } of fault === undefined ? annotated : []) {
     const value = argumentAt(args, path);
-    if (value !== undefined && value !== null && typeof value !== "object")
-      headers[header] = headerValue(String(value));
+    if (typeof value === "string") headers[header] = headerValue(value);
+    else if (typeof value === "number" || typeof value === "boolean") headers[header] = String(value);
   }
   return headers;
 }

@@ -164,7 +164,9 @@ function readOne(field: Field, typed: string | readonly string[]): { value: unkn
       } catch {
         return { fault: "must be JSON" };
       }
-    default:
+    case "text":
+    case "choices":
+    case "group":
       return { value: text };
   }
 }

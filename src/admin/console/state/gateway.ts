@@ -50,7 +50,7 @@ export function startPolling(): void {
   const look = (): void => {
     clearTimeout(timer);
     if (document.hidden || access.state.isLocked) return;
-    void refresh().finally(() => {
+    void refresh().then(() => {
       timer = setTimeout(look, REFRESH_MS);
     });
   };
