@@ -32,3 +32,13 @@ export const cut = (text: string, length: number): string =>
 
 /** `needs_sign_in` as `needs sign in`. */
 export const words = (name: string): string => name.replaceAll("_", " ");
+
+/** Whatever a server sent in the place of a text, as text. */
+export const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+
+/** What was typed into the field `name`. */
+export function typed(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === "string" ? value : "";
+}

@@ -50,9 +50,10 @@ export function startPolling(): void {
   const look = (): void => {
     clearTimeout(timer);
     if (document.hidden || access.state.isLocked) return;
-    void refresh().then(() => {
+    const again = (): void => {
       timer = setTimeout(look, REFRESH_MS);
-    });
+    };
+    refresh().then(again, again);
   };
   document.addEventListener("visibilitychange", look);
   let wasLocked = false;

@@ -1,4 +1,5 @@
 /** The dialog that asks for the admin token before an action. */
+import { typed } from "../format.js";
 import { enterToken } from "../state/api.js";
 import { openDialog } from "../state/dialogs.js";
 
@@ -8,7 +9,7 @@ export async function askToken(wasWrong = false): Promise<boolean> {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        close(String(new FormData(event.currentTarget).get("token")));
+        close(typed(event.currentTarget, "token"));
       }}
     >
       <h2>Actions need the admin token</h2>

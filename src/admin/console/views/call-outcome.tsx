@@ -1,4 +1,5 @@
 /** What a call came to: its content as text and pictures, or the error. */
+import { textOf } from "../format.js";
 import type { Outcome } from "../mcp/client.js";
 import type { Json } from "../mcp/json.js";
 import { Badge } from "../ui/badge.js";
@@ -53,7 +54,7 @@ function Block({ block }: { readonly block: Json }) {
   if (typeof block.data === "string") {
     const bytes = Math.round((block.data.length * 3) / 4);
     return (
-      <p class="quiet">{`${String(type)}, ${String(block.mimeType ?? "of no type")}, ${bytes} bytes`}</p>
+      <p class="quiet">{`${textOf(type)}, ${textOf(block.mimeType) || "of no type"}, ${bytes} bytes`}</p>
     );
   }
   return <JsonBlock value={block} label={`Content of type ${String(type)}`} />;

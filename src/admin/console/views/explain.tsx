@@ -33,7 +33,7 @@ export function ExplainPanel() {
   const [trouble, setTrouble] = useState<string>();
   const ask = async (form: FormData): Promise<void> => {
     const query = new URLSearchParams();
-    for (const [name, value] of form) if (String(value) !== "") query.set(name, String(value));
+    for (const [name, value] of form) if (typeof value === "string" && value !== "") query.set(name, value);
     try {
       setAnswer(await getPage<Explained>(`explain?${query}`));
       setTrouble(undefined);

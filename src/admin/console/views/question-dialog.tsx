@@ -1,5 +1,6 @@
 /** The dialogs in which an operator answers what a server, or the gateway itself, asks within a call. */
 import { useMemo, useState } from "preact/hooks";
+import { textOf } from "../format.js";
 import type { InputRequest } from "../mcp/client.js";
 import { emptyDraft, fieldsOf, fill } from "../mcp/form.js";
 import type { Json } from "../mcp/json.js";
@@ -44,7 +45,7 @@ function FormQuestion({ params, close }: QuestionProps) {
       }}
     >
       <h2>The tool asks</h2>
-      <p class="message">{String(params.message ?? "")}</p>
+      <p class="message">{textOf(params.message)}</p>
       {fields.length > 0 && <SchemaForm fields={fields} draft={draft} faults={faults} onChange={setDraft} />}
       <Answers close={close} accept="Accept" />
     </form>
@@ -52,7 +53,7 @@ function FormQuestion({ params, close }: QuestionProps) {
 }
 
 function UrlQuestion({ params, close }: QuestionProps) {
-  const url = String(params.url ?? "");
+  const url = textOf(params.url);
   const isWeb = /^https?:\/\//i.test(url);
   return (
     <form
@@ -62,7 +63,7 @@ function UrlQuestion({ params, close }: QuestionProps) {
       }}
     >
       <h2>The tool asks you to visit a page</h2>
-      <p class="message">{String(params.message ?? "")}</p>
+      <p class="message">{textOf(params.message)}</p>
       <p class="url">
         <code>{url}</code>
       </p>
@@ -102,7 +103,7 @@ function SamplingQuestion({ params, close }: QuestionProps) {
       {messages.map(({ role, content }, at) => (
         // Messages have no identity.
         <p key={at} class="message">
-          <strong>{String(role)}:</strong> {textOf(content)}
+          <strong>{String(role)}:</strong> {contentText(content)}
         </p>
       ))}
       <label class="field">
@@ -138,8 +139,8 @@ function Answers({ close, accept }: { readonly close: Close; readonly accept: st
   );
 }
 
-function textOf(content: unknown): string {
-  if (Array.isArray(content)) return content.map(textOf).join("\n");
+function contentText(content: unknown): string {
+  if (Array.isArray(content)) return content.map(contentText).join("\n");
   const { type, text } = (content ?? {}) as Json;
   return typeof text === "string" ? text : `(${String(type)})`;
 }

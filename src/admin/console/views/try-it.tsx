@@ -65,7 +65,7 @@ export function TryIt({ name, inputSchema }: TryItProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void run();
+        run().catch((error: Error) => setTrouble(error.message));
       }}
     >
       {json === undefined ? (

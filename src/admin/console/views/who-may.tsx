@@ -1,5 +1,6 @@
 /** Which principals may use a tool: asks the gateway to explain a call of each. */
 import { useState } from "preact/hooks";
+import { typed } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";
 import { useStore } from "../state/store.js";
@@ -24,7 +25,7 @@ export function WhoMay({ name }: { readonly name: string }) {
         class="inline"
         onSubmit={(event) => {
           event.preventDefault();
-          setAsked(String(new FormData(event.currentTarget).get("principal")));
+          setAsked(typed(event.currentTarget, "principal"));
         }}
       >
         <label>
