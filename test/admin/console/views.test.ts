@@ -53,7 +53,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     const { page, errors, picture } = await stage.open("tools/markup__markup");
     const detail = page.getByRole("region", { name: "markup__markup" });
     await detail.getByText("<img src=x").first().waitFor();
-    await page.getByRole("link", { name: /^markup__<img src=x/ }).waitFor();
+    await page.getByRole("link", { name: /^markup___img_src_x/ }).waitFor();
     await picture("markup");
     await detail.getByRole("tab", { name: "Schema" }).click();
     await detail.getByText("<script>").first().waitFor();
@@ -63,6 +63,20 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     expect(await page.evaluate("globalThis.broken")).toBeUndefined();
     expect(await page.locator("#console img, #console script").count()).toBe(0);
     expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("a name with markup is shown as text, also where no gateway has cleaned it", async () => {
+    const name = '<img src=x onerror="globalThis.broken=1">';
+    const { page } = await stage.open(`tools/${encodeURIComponent(name)}`, {
+      prepare: (opened) =>
+        opened.route("**/api/v1/lists?*", (route) =>
+          route.fulfill({ json: { entries: [{ server: name, item: { name, inputSchema: {} } }] } }),
+        ),
+    });
+    await page.getByRole("heading", { name }).waitFor();
+    await page.getByRole("link", { name: `${name} ${name}` }).waitFor();
+    expect(await page.evaluate("globalThis.broken")).toBeUndefined();
     await page.close();
   });
 
@@ -78,6 +92,10 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await field.fill(TOKEN);
     await page.getByRole("button", { name: "Enter" }).click();
     await page.getByRole("heading", { name: "Overview" }).waitFor();
+    const kept = await page.evaluate(
+      "[sessionStorage.length, document.cookie, JSON.stringify(localStorage)]",
+    );
+    expect(kept).toEqual([1, "", "{}"]);
     await page.close();
   });
 
