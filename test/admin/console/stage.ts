@@ -26,7 +26,7 @@ interface OpenOptions {
   /** Default: the right one. `null` for none. */
   readonly token?: string | null;
   /** Prepares the page before it is loaded. */
-  readonly prepare?: (page: Page) => Promise<void>;
+  readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
 export interface Opened {
