@@ -35,6 +35,16 @@ interface ServerRow {
   readonly circuit?: "closed" | "half_open" | "open";
   readonly inFlight?: number;
   readonly waiting?: number;
+  /** Finished calls since the gateway started. */
+  readonly calls?: number;
+  /** How long it took to answer, over the last calls of the gateway; absent where none of them was its. */
+  readonly latencyMs?: { readonly p50: number; readonly p95: number };
+  /** How often its connection was opened again. */
+  readonly restarts?: number;
+  /** When its last connection was opened, ISO 8601. */
+  readonly startedAt?: string;
+  /** The last lines that its process wrote to stderr, oldest first, without secrets. */
+  readonly stderr?: readonly string[];
   /** An estimate of what the definitions of its tools take of a model's context, in tokens. */
   readonly tokens?: number;
   /** Entries that the server lists and that are left out, as hosts cannot read them. */

@@ -31,7 +31,8 @@ export interface RemoteGateway extends AskableGateway {
   status(signal: AbortSignal): Promise<RemoteStatus>;
 }
 
-interface Address {
+/** An admin listener. */
+export interface Address {
   readonly adminUrl: string;
   readonly token?: string | undefined;
 }
@@ -86,6 +87,12 @@ export function remoteGateway(address: Address): RemoteGateway {
       return missing as Awaited<ReturnType<Gateway["missing"]>>;
     },
   };
+}
+
+/** A page of the gateway by its path after `/api/v1/`. @throws GatewayError as the methods of `remoteGateway` */
+export async function pageOf(address: Address, path: string): Promise<unknown> {
+  const answer = await send(address, `/api/v1/${path}`, {});
+  return answer.status === 200 ? parseJson(answer.text) : answerOf(answer, address);
 }
 
 /** The sign-ins of the gateway at an admin listener. Its methods throw as those of `remoteGateway`. */

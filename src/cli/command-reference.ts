@@ -12,7 +12,9 @@ const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
 /** The page as Markdown. */
 export async function commandReference(): Promise<string> {
   const overview = await helpOf();
-  const names = [...new Set([...overview.matchAll(/^ {2}cardea ([a-z]+)/gm)].map(([, name = ""]) => name))];
+  const names = [
+    ...new Set([...overview.matchAll(/(?: {2}|, )cardea ([a-z]+)/g)].map(([, name = ""]) => name)),
+  ];
   const pages = await Promise.all(
     names
       .flatMap((name) => [[name], ...(SUBCOMMANDS[name] ?? []).map((inner) => [name, inner])])

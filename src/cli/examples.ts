@@ -43,6 +43,13 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "cardea check && systemctl reload cardea",
   ],
   doctor: ["cardea doctor", "cardea doctor --json | jq '.servers[] | select(.ok | not)'"],
+  status: ["cardea status --watch", "cardea status --json | jq '.servers[] | select(.state != \"ready\")'"],
+  tail: [
+    "cardea tail --outcome tool_error",
+    "cardea tail --server git --json",
+    "cardea tail --url https://gateway.example.com:8081 --token TOKEN",
+  ],
+  top: ["cardea top"],
   list: [
     "cardea list",
     "cardea list tools --json",

@@ -15,7 +15,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea call   NAME [k=v k:=JSON ...]    call a tool
   cardea explain NAME [k=v ...] [--as ID] who may call, and why
   cardea login SERVER [--as ID] [--no-browser] [--device]    cardea logout | logins
-  cardea tokens [--as ID]  what tools cost a model, and how to spend less
+  cardea tokens  what tools cost a model  cardea status, cardea tail, cardea top
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
   cardea audit  verify FILE | show [--as ID] [--since 1h]    who did what

@@ -26,6 +26,8 @@ import type { KeyFlags } from "./key.js";
 import type { ListFlags } from "./list.js";
 import type { LoginFlags } from "./login.js";
 import { addSetupCommands } from "./setup-commands.js";
+import type { WatchFlag } from "./status.js";
+import type { TailFlags } from "./tail.js";
 
 /** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
 export async function runCommandLine(argv: readonly string[], shell: CommandContext): Promise<number> {
@@ -188,6 +190,32 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .option("--all", "also the tools that hosts find with find_tools (tools.exposure)")
     .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & AskFlags & ListFlags) =>
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
+    );
+
+  withJsonFlag(withAskFlags(withConfigFlag(stateful("status"))))
+    .description("Show how the running gateway and each of its servers are.")
+    .option("--watch", "again every 2 s, until a signal")
+    .action((flags: ConfigFlags & JsonFlag & AskFlags & WatchFlag) =>
+      finish(import("./status.js").then(({ status }) => status(flags, shell))),
+    );
+
+  withJsonFlag(withAskFlags(withConfigFlag(stateful("tail"))))
+    .description("Show the calls of the running gateway, each as it ends, with where its time went.")
+    .option("--lines <n>", "how many of the last calls come first, up to 1000; default 10")
+    .option("--principal <id>", "only calls of this principal")
+    .option("--server <name>", "only calls to this server")
+    .option("--tool <name>", "only calls of this tool, by the name that hosts see")
+    .option("--outcome <word>", "only calls that ended so: ok, tool_error, input_required, or a refusal word")
+    .action((flags: ConfigFlags & JsonFlag & AskFlags & TailFlags) =>
+      finish(import("./tail.js").then(({ tail }) => tail(flags, shell))),
+    );
+
+  withJsonFlag(withAskFlags(withConfigFlag(stateful("top"))))
+    .description(
+      "Show which tools of the running gateway were called most in the last minute, how slow they are, and how many calls failed.",
+    )
+    .action((flags: ConfigFlags & JsonFlag & AskFlags) =>
+      finish(import("./top.js").then(({ top }) => top(flags, shell))),
     );
 
   withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("tokens")))))

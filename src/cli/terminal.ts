@@ -13,7 +13,7 @@ type Colour = keyof typeof COLOURS;
 export type Paint = (colour: Colour, text: string) => string;
 
 /** Whether the stream is a terminal that moves its cursor. */
-const isTerminal = (stream: Writable, env: Environment): boolean =>
+export const isTerminal = (stream: Writable, env: Environment): boolean =>
   "isTTY" in stream && stream.isTTY === true && env.TERM !== "dumb";
 
 /** Colours for a terminal, unless NO_COLOR (https://no-color.org) forbids them. */

@@ -15,6 +15,7 @@ import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import type { GatewayParts } from "./parts.js";
+import { ServerLife } from "./server-life.js";
 
 /** One running server. */
 export interface ServerRuntime {
@@ -26,6 +27,7 @@ export interface ServerRuntime {
   readonly cache: ResponseCache;
   /** What is known of it beyond this process. */
   readonly kept: KeptServer;
+  readonly life: ServerLife;
   /** Whether it can keep running under `next`: filters, prefix and timeouts may differ, the transport may not. */
   runsAs(next: ServerConfig): boolean;
   close(): Promise<void>;
@@ -51,6 +53,7 @@ export function startServer(
   const { directory } = sessions;
   const { name } = config;
   const kept = processes.listFiles.open(config);
+  const life = new ServerLife();
   const upstream = createUpstream(config, {
     memory: kept.known?.memory,
     credentials: signIn?.credentials,
@@ -75,7 +78,11 @@ export function startServer(
       hasOpenTask: (affinity) => tasks.hasOpen(name, affinity),
     },
     observers: {
-      onRestart: (reason) => metrics.restarted(name, reason),
+      onRestart(reason) {
+        metrics.restarted(name, reason);
+        life.restarted();
+      },
+      onOutput: (line) => life.wrote(telemetry.redact(line)),
       onTaskStatus: (notice) => forwardTaskNotification(name, notice, directory, tasks),
       onUnmatchedMessage: () => metrics.unmatchedMessage(name),
     },
@@ -96,6 +103,7 @@ export function startServer(
     upstream.watch(resetBreakerOnRestart(breaker)),
     upstream.watch(clearCacheOnChange(cache)),
     upstream.watch({ ready: () => kept.changed() }),
+    upstream.watch(life.observer),
   ];
   upstream.start(kept.known?.scopes.has(SHARED_SCOPE.capabilityClass));
   return {
@@ -106,6 +114,7 @@ export function startServer(
     retryBudget: new RetryBudget(),
     cache,
     kept,
+    life,
     runsAs: (next) => config.name === next.name && !needsRestart(config, next),
     async close() {
       for (const stop of [...readings, ...unwatch]) stop();

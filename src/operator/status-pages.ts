@@ -13,6 +13,7 @@ import type { LiveCalls } from "../telemetry/live-calls.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
 import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
+import { maskedConfig } from "./config-page.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
 import { type CallCounts, tokenReport } from "./token-report.js";
 
@@ -20,7 +21,7 @@ import { type CallCounts, tokenReport } from "./token-report.js";
 export interface StatusPagesOptions {
   readonly pipeline: () => Pipeline;
   readonly pendingQuestions: Pick<PendingQuestions, "list">;
-  readonly liveCalls: Pick<LiveCalls, "recent" | "running" | "history">;
+  readonly liveCalls: Pick<LiveCalls, "recent" | "running" | "history" | "callsOf">;
   readonly legacy: Pick<LegacyEdge, "sessions">;
   readonly modern: Pick<ModernEdge, "clients">;
   readonly status: GatewayStatus;
@@ -84,7 +85,9 @@ export function createStatusPages({
       const { servers, catalog } = pipeline();
       const lists = new Map(catalog.status().map((status) => [status.name, status]));
       const tools = costs.byServer(catalog.view(OPERATOR_CLIENT).list("tools"));
-      return [...servers.values()].map(({ config, upstream, breaker, semaphore }) => {
+      const latencies = liveCalls.recent.upstreamLatencies();
+      return [...servers.values()].map(({ config, upstream, breaker, semaphore, life }) => {
+        const latency = latencies.get(config.name);
         const { lastError, malformed = [] } = lists.get(config.name) ?? {};
         return {
           name: config.name,
@@ -97,6 +100,11 @@ export function createStatusPages({
           circuit: breaker.state,
           inFlight: semaphore.running,
           waiting: semaphore.queued,
+          calls: liveCalls.callsOf(config.name),
+          ...(latency !== undefined && { latencyMs: latency }),
+          restarts: life.restarts,
+          ...(life.startedAt !== undefined && { startedAt: new Date(life.startedAt).toISOString() }),
+          ...(config.transport.kind === "stdio" && { stderr: life.stderr }),
           malformed,
           tokens: tools.get(config.name)?.tokens ?? 0,
         };
@@ -109,6 +117,7 @@ export function createStatusPages({
     "calls/running": () => liveCalls.running.list(),
     history: () => liveCalls.history.page(),
     questions: () => pendingQuestions.list(),
+    config: () => maskedConfig(pipeline().config),
     approvals: () => pipeline().policy.approvals(),
     decisions: () => pipeline().policy.decisions(),
     explain: (query, signal) =>

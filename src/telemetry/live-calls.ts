@@ -16,6 +16,8 @@ export class LiveCalls {
   readonly recent = new RecentCalls();
   readonly history = new CallHistory();
   readonly #content: ReadContent | undefined;
+  /** By the keys of servers in all configs so far. */
+  readonly #counts = new Map<string, number>();
   /** Nearly always none. */
   #followers: readonly ((row: CallRow) => void)[] = [];
 
@@ -28,8 +30,14 @@ export class LiveCalls {
     const content = this.#content?.(call, reply) ?? NOTHING;
     this.recent.add(record, content);
     this.history.add(record);
+    if (record.server !== "") this.#counts.set(record.server, this.callsOf(record.server) + 1);
     for (const follow of this.#followers) follow({ ...record, ...content });
   };
+
+  /** How many calls to a server have finished. */
+  callsOf(server: string): number {
+    return this.#counts.get(server) ?? 0;
+  }
 
   /** Calls `listener`, which must not throw, with each call that ends, until the returned function is called. */
   follow(listener: (row: CallRow) => void): () => void {

@@ -63,6 +63,25 @@ export class RecentCalls {
     return rows;
   }
 
+  /** Percentiles (ms) of the time that each server took to answer, over the calls that are kept. */
+  upstreamLatencies(): ReadonlyMap<string, { readonly p50: number; readonly p95: number }> {
+    const times = new Map<string, number[]>();
+    for (const { server, ms } of this.latest()) {
+      if (server === "" || ms.upstream === 0) continue;
+      const known = times.get(server);
+      if (known === undefined) times.set(server, [ms.upstream]);
+      else known.push(ms.upstream);
+    }
+    return new Map(
+      [...times].map(([server, all]) => {
+        all.sort((a, b) => a - b);
+        const at = (share: number): number =>
+          Math.round((all[Math.ceil(share * all.length) - 1] ?? 0) * 1000) / 1000;
+        return [server, { p50: at(0.5), p95: at(0.95) }];
+      }),
+    );
+  }
+
   #row(slot: number): CallRow {
     const number = (name: (typeof TIMES)[number]): number =>
       this.#numbers[slot * TIMES.length + TIMES.indexOf(name)] ?? 0;

@@ -40,6 +40,7 @@ const PAGE_NAMES = [
   "sessions",
   "decisions",
   "approvals",
+  "config",
   "tools/disabled",
   "calls",
   "calls/running",
@@ -200,6 +201,7 @@ function worseOf(a: JsonObject, b: JsonObject): JsonObject {
     circuit: rank(CIRCUITS, b.circuit) > rank(CIRCUITS, a.circuit) ? b.circuit : a.circuit,
     inFlight: add("inFlight"),
     waiting: add("waiting"),
+    ...(a.calls !== undefined && { calls: add("calls"), restarts: add("restarts") }),
   };
 }
 

@@ -63,6 +63,8 @@ export interface UpstreamObservers {
   readonly onTaskStatus?: (notice: Notice) => void;
   /** Called for each message of the server that matches no request, such as a late response. */
   readonly onUnmatchedMessage?: () => void;
+  /** Called with each line that a process writes to stderr, secrets included. */
+  readonly onOutput?: (line: string) => void;
 }
 
 /** All that an upstream is given, in named parts. */
@@ -103,6 +105,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
     lifecycle.openChannel === undefined
       ? channelFactory(server, log, {
           onUnmatchedMessage: observers.onUnmatchedMessage,
+          onOutput: observers.onOutput,
           processes: lifecycle.processes,
           redact,
         })
@@ -147,6 +150,7 @@ interface ChannelFactory {
 
 /** What the channels of a server report, and where. */
 interface ChannelOptions {
+  readonly onOutput?: ((line: string) => void) | undefined;
   /** Called for each message that matches no request, such as a late response. */
   readonly onUnmatchedMessage?: (() => void) | undefined;
   /** Starts and records processes. */
@@ -159,7 +163,7 @@ interface ChannelOptions {
 export function channelFactory(
   server: ServerConfig,
   log: Logger,
-  { onUnmatchedMessage = () => {}, processes, redact }: ChannelOptions = {},
+  { onUnmatchedMessage = () => {}, onOutput, processes, redact }: ChannelOptions = {},
 ): ChannelFactory {
   const { name, transport } = server;
   const unmatched = {
@@ -178,7 +182,10 @@ export function channelFactory(
     },
   };
   if (transport.kind === "stdio") {
-    const onStderr = (line: string): void => log.debug({ server: name }, line);
+    const onStderr = (line: string): void => {
+      log.debug({ server: name }, line);
+      onOutput?.(line);
+    };
     return {
       open: (transportKind) => {
         if (transportKind === "stdio")

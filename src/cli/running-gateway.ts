@@ -1,0 +1,53 @@
+/** Which running gateway do `status`, `tail` and `top` watch? The one at --url, else the one that runs on this machine. */
+import { isAbsolute, join } from "node:path";
+import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { type Address, pageOf } from "./ask-gateway.js";
+import type { CommandContext, Log } from "./command-context.js";
+import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
+
+/** Undefined where there is none, or more than one and no way to choose; the log says what to do. @throws UsageError */
+export async function findGateway(
+  flags: ConfigFlags & AskFlags,
+  shell: CommandContext,
+  log: Log,
+): Promise<Address | undefined> {
+  const { url, token } = askOptions(flags, shell.env);
+  log.addSecrets(token === undefined ? [] : [token]);
+  const running = await runningGateways(shell.env);
+  if (url !== undefined) {
+    const adminUrl = url.replace(/\/+$/, "");
+    return { adminUrl, token: token ?? running.find((each) => each.adminUrl === adminUrl)?.token };
+  }
+  const found = await chosen(flags.config ?? shell.env.CARDEA_CONFIG, running, shell);
+  const [only, second] = found;
+  if (only?.adminUrl === undefined) {
+    const which =
+      flags.config === undefined ? "no gateway runs here" : `no gateway runs with ${flags.config}`;
+    log.error({}, `${which}; cardea serve starts one, and --url asks one elsewhere`);
+    return undefined;
+  }
+  if (second !== undefined) {
+    const urls = found.map(({ adminUrl, pid }) => `${adminUrl} (pid ${pid})`).join(", ");
+    log.error({}, `several gateways run here: ${urls}; choose one with --config or --url`);
+    return undefined;
+  }
+  return { adminUrl: only.adminUrl, token: only.token ?? token };
+}
+
+async function chosen(
+  config: string | undefined,
+  running: readonly RunningGateway[],
+  { env, cwd }: CommandContext,
+): Promise<readonly RunningGateway[]> {
+  const reachable = running.filter(({ adminUrl }) => adminUrl !== undefined);
+  if (config === undefined || config === "") return reachable;
+  const file = await gatewayOfConfig(env, isAbsolute(config) ? config : join(cwd, config));
+  return file === undefined ? [] : [file];
+}
+
+/** A page that is a list. @throws GatewayError */
+export async function rowsOf(address: Address, path: string): Promise<readonly JsonObject[]> {
+  const page = await pageOf(address, path);
+  return Array.isArray(page) ? page.filter(isObject) : [];
+}

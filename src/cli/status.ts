@@ -1,0 +1,123 @@
+/** `cardea status`: how the running gateway and each of its servers are. */
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
+import { type Address, pageOf } from "./ask-gateway.js";
+import type { CommandContext } from "./command-context.js";
+import { EXIT } from "./exit.js";
+import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { repeat } from "./repeat.js";
+import { findGateway, rowsOf } from "./running-gateway.js";
+import { type Cell, tableText, widthOf } from "./table.js";
+import { type Paint, painter } from "./terminal.js";
+import { terminalSafe } from "./terminal-safe.js";
+
+/** Whether it is shown again and again. */
+export interface WatchFlag {
+  readonly watch?: boolean;
+}
+
+interface StatusPages {
+  readonly status: JsonObject;
+  readonly servers: readonly JsonObject[];
+  readonly sessions: readonly JsonObject[];
+  readonly questions: readonly JsonObject[];
+}
+
+/** Prints it once, or every 2 s. @returns the exit code */
+export async function status(
+  flags: ConfigFlags & JsonFlag & AskFlags & WatchFlag,
+  shell: CommandContext,
+): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  const log = await shell.openLog({ quiet: true });
+  const address = await findGateway(flags, shell, log);
+  if (address === undefined) return EXIT.unavailable;
+  const again = flags.watch === true;
+  const paint = painter(shell.stdout, shell.env);
+  return repeat({
+    ...{ shell, log, again },
+    replaces: !json,
+    show: async () => {
+      const pages = await pagesOf(address);
+      if (json) return `${terminalSafe(writeJson(pages, again ? undefined : 2))}\n`;
+      return textOf(pages, paint, widthOf(shell.stdout));
+    },
+  });
+}
+
+async function pagesOf(address: Address): Promise<StatusPages> {
+  const [status, servers, sessions, questions] = await Promise.all([
+    pageOf(address, "status") as Promise<JsonObject>,
+    rowsOf(address, "servers"),
+    rowsOf(address, "sessions"),
+    rowsOf(address, "questions"),
+  ]);
+  // The rows of the servers say the same and more.
+  const { servers: _, ...own } = status;
+  return { status: own, servers, sessions, questions };
+}
+
+const HEADS = ["SERVER", "STATE", "ERA", "CALLS", "RUNNING", "P50", "P95", "RESTARTS", "NOTE"];
+const STATE_COLOURS: Readonly<Record<string, "green" | "yellow" | "red" | "dim">> = {
+  ready: "green",
+  idle: "dim",
+  starting: "yellow",
+  needs_sign_in: "yellow",
+  backoff: "red",
+  stopped: "red",
+};
+
+function textOf(pages: StatusPages, paint: Paint, width: number | undefined): string {
+  const { status, servers, sessions, questions } = pages;
+  const isReady = status.ready === true;
+  const reasons = Array.isArray(status.reasons) ? status.reasons.map(String) : [];
+  const facts = [
+    `cardea ${String(status.version)}`,
+    `pid ${String(status.pid)}`,
+    `up ${durationOf(Number(status.uptimeSeconds))}`,
+    countOf(sessions.length, "session"),
+    countOf(questions.length, "open question"),
+    stringAt(status, "url") ?? "",
+  ];
+  const head = facts.filter((fact) => fact !== "").join(", ");
+  const state = isReady ? paint("green", "ready") : paint("red", "not ready");
+  const why = reasons.map((reason) => `  ${paint("yellow", reason)}\n`).join("");
+  const rows = [
+    HEADS.map((text): Cell => ({ text, paint: (padded) => paint("bold", padded) })),
+    ...servers.map((server) => rowOf(server, paint)),
+  ];
+  return `${state}: ${terminalSafe(head)}\n${why}\n${tableText(rows, width)}`;
+}
+
+function rowOf(server: JsonObject, paint: Paint): readonly Cell[] {
+  const state = String(server.state);
+  const revisions = Array.isArray(server.revisions) ? server.revisions.map(String) : [];
+  const latency = objectAt(server, "latencyMs");
+  const circuit = server.circuit === "closed" ? "" : `circuit ${String(server.circuit)}; `;
+  return [
+    { text: String(server.name) },
+    { text: state, paint: (padded) => paint(STATE_COLOURS[state] ?? "yellow", padded) },
+    { text: revisions.join(" ") || "-" },
+    { text: `${Number(server.calls ?? 0)}` },
+    { text: `${Number(server.inFlight ?? 0)}` },
+    { text: latency === undefined ? "-" : msOf(latency.p50) },
+    { text: latency === undefined ? "-" : msOf(latency.p95) },
+    { text: `${Number(server.restarts ?? 0)}` },
+    { text: `${circuit}${stringAt(server, "lastError") ?? ""}` },
+  ];
+}
+
+/** `3.1 ms`, `240 ms`, `12.5 s`. */
+export function msOf(value: unknown): string {
+  const ms = Number(value);
+  if (ms >= 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  return ms >= 100 ? `${Math.round(ms)} ms` : `${ms.toFixed(1)} ms`;
+}
+
+const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+function durationOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}

@@ -1,0 +1,118 @@
+/** `cardea tail`: calls of the running gateway, each as it ends. */
+
+import { GatewayError } from "../core/errors.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
+import type { CommandContext } from "./command-context.js";
+import { EXIT, UsageError } from "./exit.js";
+import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { followEvents } from "./follow-events.js";
+import { findGateway, rowsOf } from "./running-gateway.js";
+import { msOf } from "./status.js";
+import { type Paint, painter, writePainted } from "./terminal.js";
+import { terminalSafe } from "./terminal-safe.js";
+
+/** Which calls are shown. */
+export interface TailFlags {
+  readonly principal?: string;
+  readonly server?: string;
+  readonly tool?: string;
+  readonly outcome?: string;
+  /** How many of the last calls come first. */
+  readonly lines?: string;
+}
+
+const MAX_LINES = 1000;
+const DEFAULT_LINES = 10;
+
+/** Prints the last calls, then each new one until a signal. @returns the exit code */
+export async function tail(
+  flags: ConfigFlags & JsonFlag & AskFlags & TailFlags,
+  shell: CommandContext,
+): Promise<number> {
+  const json = wantsJson(flags, shell.env);
+  const lines = linesOf(flags.lines);
+  const log = await shell.openLog();
+  const address = await findGateway(flags, shell, log);
+  if (address === undefined) return EXIT.unavailable;
+  const query = filterOf(flags);
+  const paint = painter(shell.stdout, shell.env);
+  let written = Promise.resolve();
+  const print = (row: JsonObject): void => {
+    const text = json ? `${terminalSafe(writeJson(row))}\n` : lineOf(row, paint);
+    written = written.then(() => writePainted(shell.stdout, text));
+  };
+  const stop = new AbortController();
+  const interrupted = shell.signals.next().then(() => stop.abort());
+  try {
+    // The stream is open before the last calls are asked for, so that none is missed between the two.
+    let early: JsonObject[] | undefined = [];
+    const following = followEvents(address, `calls/stream?${query}`, stop.signal, (name, data) => {
+      const value = parseJson(data);
+      if (!isObject(value)) return;
+      if (name === "call" && early !== undefined) early.push(value);
+      else if (name === "call") print(value);
+      else if (name === "lost")
+        log.warn(value, `${String(value.lost)} calls are not shown: the output is too slow`);
+    });
+    following.catch(() => {}); // it is awaited below
+    const last =
+      lines === 0 ? [] : await rowsOf(address, `calls?${query}${query === "" ? "" : "&"}limit=${lines}`);
+    for (const row of last.toReversed()) print(row);
+    const shown = new Set(last.map(keyOf));
+    for (const row of early) if (!shown.has(keyOf(row))) print(row);
+    early = undefined;
+    await Promise.race([following, interrupted]);
+    await written;
+    if (stop.signal.aborted) return EXIT.done;
+    log.error({}, "the gateway has ended the stream");
+    return EXIT.unavailable;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    log.error({ code: error.code }, error.message);
+    return error.code === "upstream_unavailable" ? EXIT.unavailable : EXIT.failed;
+  } finally {
+    stop.abort();
+  }
+}
+
+/** Workers number their calls each from 1. */
+const keyOf = ({ id, worker }: JsonObject): string => `${String(worker)} ${String(id)}`;
+
+function linesOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LINES;
+  const lines = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(lines <= MAX_LINES)) throw new UsageError(`--lines must be a whole number from 0 to ${MAX_LINES}`);
+  return lines;
+}
+
+/** The filters as a query. */
+export function filterOf({ principal, server, tool, outcome }: TailFlags): string {
+  const given = Object.entries({ principal, server, tool, outcome }).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as [string, string]],
+  );
+  return new URLSearchParams(given).toString();
+}
+
+const QUIET: ReadonlySet<string> = new Set(["ok", "input_required"]);
+
+function lineOf(row: JsonObject, paint: Paint): string {
+  const ms = objectAt(row, "ms") ?? {};
+  const outcome = String(row.outcome);
+  const time = new Date(Number(row.at)).toISOString().slice(11, 23);
+  const what = row.target === "" ? String(row.method) : String(row.target);
+  const parts = (["queue", "policy", "upstream", "input"] as const)
+    .filter((part) => Number(ms[part]) >= 0.1)
+    .map((part) => `${part} ${msOf(ms[part])}`);
+  const rule = stringAt(row, "rule");
+  const by = rule === undefined ? "" : ` (${rule})`;
+  const words = [
+    paint("dim", time),
+    msOf(ms.total).padStart(9),
+    paint(QUIET.has(outcome) ? "green" : "red", `${outcome}${by}`.padEnd(8)),
+    paint("bold", what),
+    paint("dim", [String(row.principal), String(row.host)].filter((word) => word !== "").join(" from ")),
+    paint("dim", parts.join(", ")),
+  ];
+  return `${words.join("  ").trimEnd()}\n`;
+}

@@ -1,0 +1,153 @@
+/** `cardea status`, `tail` and `top`, asked of a gateway with a scripted server. */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { runCommandLine } from "../../src/cli/program.js";
+import { tableText } from "../../src/cli/table.js";
+import { busiest } from "../../src/cli/top.js";
+import { gatewayOf } from "../support/gateway.js";
+import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
+import { until } from "../support/until.js";
+import { fakeShell } from "./fake-shell.js";
+
+async function started() {
+  const [kind] = UPSTREAMS;
+  if (kind === undefined) throw new Error("there is no scripted server");
+  const upstream = await startUpstream(kind);
+  onTestFinished(() => upstream.stop());
+  const listen = { http: { port: 0 }, admin: { port: 0 } };
+  const gateway = gatewayOf({ listen, mcpServers: { one: upstream.entry } });
+  const { adminUrl } = await gateway.start();
+  onTestFinished(() => gateway.stop({ immediate: true }));
+  await gateway.lists("tools");
+  return { gateway, adminUrl };
+}
+
+describe("status", () => {
+  test("is a table with a line for each server, without colours where the output is no terminal", async () => {
+    const { gateway, adminUrl } = await started();
+    await gateway.call("one__echo", { text: "here" });
+    const shell = fakeShell();
+    expect(await runCommandLine(["status", "--url", adminUrl], shell)).toBe(0);
+    const [head, , heads, row] = shell.out().split("\n");
+    expect(head).toMatch(/^ready: cardea 0\.0\.0-test, pid \d+, up \d+ s, 0 sessions, 0 open questions/);
+    expect(heads).toMatch(/^SERVER +STATE +ERA +CALLS/);
+    expect(row).toMatch(/^one +ready +\S+ +1 +0 +[\d.]+ ms +[\d.]+ ms +0$/);
+    expect(shell.out()).not.toContain("\u001b");
+  });
+
+  test("is JSON for programs", async () => {
+    const { adminUrl } = await started();
+    const shell = fakeShell();
+    expect(await runCommandLine(["status", "--json", "--url", adminUrl], shell)).toBe(0);
+    expect(JSON.parse(shell.out())).toMatchObject({
+      status: { ready: true },
+      servers: [{ name: "one", calls: 0, restarts: 0 }],
+    });
+  });
+
+  test("is shown again until a signal, with --watch", async () => {
+    const { adminUrl } = await started();
+    const shell = fakeShell();
+    const ended = runCommandLine(["status", "--watch", "--url", adminUrl], shell);
+    await until("a second table", () => shell.out().split("SERVER").length > 2);
+    shell.signal("SIGINT");
+    expect(await ended).toBe(0);
+  });
+
+  test("says how to start a gateway where none runs, and ends with 69", async () => {
+    const shell = fakeShell({ env: { XDG_STATE_HOME: "/nowhere" } });
+    expect(await runCommandLine(["status"], shell)).toBe(69);
+    expect(shell.said).toEqual([
+      "error: no gateway runs here; cardea serve starts one, and --url asks one elsewhere",
+    ]);
+  });
+});
+
+describe("tail", () => {
+  test("prints the last calls, then each new one that the filters choose, until a signal", async () => {
+    const { gateway, adminUrl } = await started();
+    await gateway.call("one__echo", { text: "before" });
+    const shell = fakeShell();
+    const ended = runCommandLine(["tail", "--tool", "one__echo", "--json", "--url", adminUrl], shell);
+    await until("a new call", async () => {
+      await gateway.call("one__nothing", {});
+      await gateway.call("one__echo", { text: "after" });
+      return shell.out().split("\n").length > 3;
+    });
+    shell.signal("SIGINT");
+    expect(await ended).toBe(0);
+    const rows = shell
+      .out()
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(new Set(rows.map(({ target }) => target))).toEqual(new Set(["one__echo"]));
+    const ids = rows.map(({ id }) => id);
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  });
+
+  test("has a line with the time, the outcome, the target and where the time went", async () => {
+    const { gateway, adminUrl } = await started();
+    await gateway.call("one__nothing", {});
+    const shell = fakeShell();
+    const ended = runCommandLine(["tail", "--url", adminUrl], shell);
+    await until("a line", () => shell.out() !== "");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(shell.out()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} +[\d.]+ ms +unknown_target +one__nothing +anonymous/);
+  });
+
+  test("ends with 69 when the gateway stops", async () => {
+    const { gateway, adminUrl } = await started();
+    await gateway.call("one__echo", { text: "here" });
+    const shell = fakeShell();
+    const ended = runCommandLine(["tail", "--url", adminUrl], shell);
+    await until("a line", () => shell.out() !== "");
+    await gateway.stop({ immediate: true });
+    expect(await ended).toBe(69);
+  });
+
+  test("refuses a number of lines that is none", async () => {
+    const shell = fakeShell();
+    expect(await runCommandLine(["tail", "--lines", "many"], shell)).toBe(2);
+  });
+});
+
+describe("top", () => {
+  test("has the busiest targets of the last minute, the busiest first", async () => {
+    const { gateway, adminUrl } = await started();
+    await gateway.call("one__nothing", {});
+    for (const text of ["a", "b"]) await gateway.call("one__echo", { text });
+    const shell = fakeShell();
+    expect(await runCommandLine(["top", "--json", "--url", adminUrl], shell)).toBe(0);
+    expect(JSON.parse(shell.out())).toMatchObject({
+      targets: [
+        { target: "one__echo", server: "one", calls: 2, errors: 0 },
+        { target: "one__nothing", server: "", calls: 1, errors: 1 },
+      ],
+    });
+  });
+
+  test("leaves out what is older, and has percentiles of the rest", () => {
+    const call = (at: number, total: number) => ({
+      at,
+      target: "t",
+      server: "s",
+      outcome: "ok",
+      ms: { total },
+    });
+    const calls = [call(9, 1000), ...Array.from({ length: 100 }, (_, ms) => call(10, ms + 1))];
+    expect(busiest(calls, 10)).toEqual([
+      { target: "t", server: "s", calls: 100, errors: 0, p50: 50, p95: 95 },
+    ]);
+  });
+});
+
+test("a table is never wider than the terminal, and nothing in it steers the terminal", () => {
+  const rows = [
+    [{ text: "SERVER" }, { text: "NOTE" }],
+    [{ text: "a\u001b[31m" }, { text: "x".repeat(300) }],
+  ];
+  const lines = tableText(rows, 40).trimEnd().split("\n");
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
+  expect(lines.join("")).not.toContain("\u001b");
+});
