@@ -1,6 +1,7 @@
 /** How is the record of a finished call made, and who receives it? */
 import type { Call, Handler, Observer, Reply } from "../core/call.js";
 import type { CallNotes, CallRecord } from "../core/call-record.js";
+import { retainedCopy } from "../runtime/cache-limits.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { outcomeOf, refusingRule, serverOf, targetName } from "./finished-calls.js";
 
@@ -10,7 +11,7 @@ export type RecordSink = (record: CallRecord, call: Call, reply: Reply) => void;
 /** Limit (characters) of a text that a host chooses. */
 const MAX_TEXT_LENGTH = 200;
 /** A W3C `traceparent`; the first group is the trace id. */
-const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
+const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.{0,100})?$/;
 
 /** Gives the record of each call to all `sinks`; must be outside `errorBoundary`, which turns refusals into replies. */
 export function callRecords(sinks: readonly RecordSink[]): Observer {
@@ -73,7 +74,8 @@ class HostNames {
     const known = this.#known.get(info);
     if (known !== undefined) return known;
     const name = [stringAt(info, "name"), stringAt(info, "version")].filter(Boolean).join(" ");
-    this.#known.set(info, name.slice(0, MAX_TEXT_LENGTH));
-    return name.slice(0, MAX_TEXT_LENGTH);
+    const cut = retainedCopy(name.slice(0, MAX_TEXT_LENGTH));
+    this.#known.set(info, cut);
+    return cut;
   }
 }

@@ -4,6 +4,7 @@ import { createSecretKey } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { LearnedUris } from "../../src/catalog/learned-routes.js";
+import { callNotes } from "../../src/core/call-record.js";
 import type { Client } from "../../src/core/client.js";
 import { MemoryBudget } from "../../src/core/fair-share.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -16,7 +17,9 @@ import { Limit } from "../../src/policy/limits/limit.js";
 import { ResponseCache } from "../../src/policy/response-cache.js";
 import { RetryBudget } from "../../src/policy/retry.js";
 import { Tasks } from "../../src/routing/tasks.js";
+import { callRecords } from "../../src/telemetry/call-records.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
+import { RecentCalls } from "../../src/telemetry/recent-calls.js";
 import { Payload } from "../../src/wire/payload.js";
 import { clientOf, limit, routeTo, rule, toolCall } from "../policy/support.js";
 import { inRepository } from "../support/cardea.js";
@@ -75,6 +78,30 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   "gateway/server-runtime.ts": {
     file: "reload.test.ts",
     title: "nothing of a config stays in memory when others have taken its place",
+  },
+  "telemetry/recent-calls.ts": {
+    mib: 2,
+    times: 15,
+    fill: () => {
+      const recent = new RecentCalls();
+      const { onEnd } = callRecords([(record) => recent.add(record)]);
+      return (at) => {
+        const client: Client = { ...clientOf({ affinity: `a${at}` }), info: { name: large(at) } };
+        const params = { name: large(at), _meta: { traceparent: large(at) } };
+        const { route: _, ...call } = toolCall("files", "read", {}, { params, client });
+        const error = { code: -32602, message: "unknown tool" };
+        for (const method of ["tools/call", large(at)])
+          onEnd({ ...call, method, record: callNotes() }, { kind: "error", error }, 1);
+      };
+    },
+  },
+  "telemetry/call-history.ts": {
+    file: "telemetry/call-records.test.ts",
+    title: "the history has the finished steps of an hour, with percentiles, and forgets older ones",
+  },
+  "admin/call-stream.ts": {
+    file: "admin/call-stream.test.ts",
+    title: "a slow reader loses the oldest rows, is told how many, and receives the newest",
   },
   "upstream/legacy/parked-calls.ts": {
     file: "upstream/legacy/parked-bodies.test.ts",
