@@ -1,5 +1,8 @@
 /** Servers behind a login, for a team: nothing of one principal's reaches another. */
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { FakeStore } from "../support/fake-credentials.js";
 import { guardedServer } from "../support/guarded-server.js";
 import { refusalOf, textOf } from "../support/host/host.mjs";
@@ -114,6 +117,33 @@ describe("a server that lets strangers list, and asks for a sign-in at the first
       expect(textOf(await whoami(alice))).toBe("you are alice");
       expect(refusalOf(await whoami(bob))).toMatchObject({ code: "sign_in_required" });
       expect(server.ran).toEqual(["alice whoami"]);
+    },
+  );
+});
+
+describe("lists that are kept between two runs of the gateway", () => {
+  test.each(pairs)(
+    "show a $host host nothing of another principal at a $server server",
+    async ({ host: era, server: serverEra }) => {
+      const lists = mkdtempSync(join(tmpdir(), "cardea-lists-apart-"));
+      onTestFinished(() => rmSync(lists, { recursive: true, force: true }));
+      const server = await guardedServer({ era: serverEra });
+      const first = await team({ url: server.url }, { lists, hasPages: false });
+      first.store.signIn("quiz", "alice");
+      await knows(await first.enter("alice", era), "quiz__only_alice");
+      await first.gateway.stop();
+
+      const { store, enter } = await team({ url: server.url }, { lists, hasPages: false });
+      const bob = await enter("bob", era);
+      expect(await toolsOf(bob)).not.toContain("quiz__only_alice");
+      expect(refusalOf(await whoami(bob))).toMatchObject({ code: "sign_in_required", server: "quiz" });
+      store.signIn("quiz", "bob");
+      await knows(bob, "quiz__only_bob");
+      expect(await toolsOf(bob)).toEqual(["quiz__whoami", "quiz__only_bob"]);
+      store.signIn("quiz", "alice");
+      const alice = await enter("alice", era);
+      await knows(alice, "quiz__only_alice");
+      expect(await toolsOf(bob)).toEqual(["quiz__whoami", "quiz__only_bob"]);
     },
   );
 });

@@ -4,6 +4,7 @@ import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
+import { ListFiles } from "../../src/state/list-files.js";
 import { FakeStore } from "../support/fake-credentials.js";
 import { configOf } from "../support/gateway.js";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
@@ -40,7 +41,14 @@ export async function team(
     config = {},
     hasPages = true,
     store = new FakeStore(),
-  }: { config?: object; hasPages?: boolean; store?: FakeStore } = {},
+    lists,
+  }: {
+    config?: object;
+    hasPages?: boolean;
+    store?: FakeStore;
+    /** The folder in which lists are kept between runs. Default: they are not. */
+    lists?: string;
+  } = {},
 ): Promise<Team> {
   const warnings: string[] = [];
   const keys = ["alice", "bob"].map((id) => ({
@@ -53,6 +61,9 @@ export async function team(
     {
       logger,
       version: "0.0.0-test",
+      ...(lists !== undefined && {
+        listFiles: new ListFiles({ folder: lists, version: "0.0.0-test", log: SILENT }),
+      }),
       signIn: {
         credentials: store,
         connectUrl: async (_, { principal }) => (hasPages ? pageOf(principal.id) : undefined),
