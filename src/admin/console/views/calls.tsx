@@ -65,7 +65,14 @@ export function CallsView({ item }: { readonly item: string | undefined }) {
           ) : (
             <Table
               label="Calls"
-              columns={["Time", "Target", "Server", "Host", "Principal", "Outcome", "#Took"]}
+              columns={[
+                "Time",
+                "Target",
+                ...(chosen === undefined ? ["Server", "Principal"] : []),
+                "Host",
+                "Outcome",
+                "#Took",
+              ]}
             >
               {found.slice(0, MOST_SHOWN).map((row) => (
                 <tr key={keyOf(row)} class={row === chosen ? "chosen" : ""}>
@@ -75,9 +82,13 @@ export function CallsView({ item }: { readonly item: string | undefined }) {
                       <code>{row.target || row.method}</code>
                     </a>
                   </td>
-                  <td>{row.server || "–"}</td>
+                  {chosen === undefined && (
+                    <>
+                      <td>{row.server || "–"}</td>
+                      <td>{row.principal}</td>
+                    </>
+                  )}
                   <td>{row.host || "–"}</td>
-                  <td>{row.principal}</td>
                   <td>
                     <StateBadge state={row.outcome} />
                   </td>

@@ -135,7 +135,10 @@ function hostsOf(
 ): readonly (Node & { readonly sessions: number })[] {
   const counts = new Map<string, number>();
   for (const { client = "unnamed host" } of sessions) counts.set(client, (counts.get(client) ?? 0) + 1);
-  const active = new Set(recent.map(({ host }) => host).filter((host) => host !== ""));
+  // Calls name a host with its version; sessions may name it without.
+  const known = (host: string): string =>
+    [...counts.keys()].find((name) => host.startsWith(`${name} `)) ?? host;
+  const active = new Set(recent.map(({ host }) => known(host)).filter((host) => host !== ""));
   for (const host of active) if (!counts.has(host)) counts.set(host, 0);
   return [...counts]
     .map(([key, count]) => ({ key, sessions: count, tone: "quiet" as const, isActive: active.has(key) }))
