@@ -155,6 +155,11 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
       return RESPONSE_ALREADY_SENT;
     });
   }
+  app.get("/api/v1/openapi.json", async (c) => {
+    // The schema library is loaded with the first request for it.
+    const { openApiDocument } = await import("./openapi.js");
+    return c.json(openApiDocument(settings.version ?? "0"));
+  });
   const showPage = async (c: Context<{ Bindings: HttpBindings }>, page: Pages[string]) => {
     const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
     return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });

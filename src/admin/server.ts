@@ -25,6 +25,8 @@ export interface AdminListenerOptions {
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly pages: Pages;
+  /** Of this program, for the OpenAPI document. Default: 0. */
+  readonly version?: string;
   /** Lets commands of the user whose gateway this is use the listener, beside `token`. Default: none. */
   readonly ownerToken?: string;
   /**

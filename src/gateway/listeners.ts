@@ -77,6 +77,7 @@ export function createListeners(
         : { host: "localhost", port: 0, socket: workerSocket(worker, worker.number, "admin") }),
       allowedHosts: listen.allowedHosts,
       ...{ logger, redact, metrics, readiness, pages },
+      version: parts.identity.info.version,
       callFeed: localCallFeed(liveCalls),
       mcp: operatorEndpoint({ gateway, modern, bodyBudget, logger }),
       // The primary process knows no tools, and only it reads the pages of a worker.

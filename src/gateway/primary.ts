@@ -91,6 +91,7 @@ export function createPrimary(
     logger,
     metrics: { contentType: "text/plain; version=0.0.4; charset=utf-8", text: () => overview.metrics() },
     readiness: () => overview.readiness(),
+    version,
     actions: workerActions(identity, () => workers.status()),
     callFeed: workerCallFeed(identity, () => workers.status()),
     pages: { ...overview.pages, logins: () => signIns.logins() },

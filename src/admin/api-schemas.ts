@@ -1,0 +1,198 @@
+/** What do the answers of the admin API look like? Schemas of its data, for the OpenAPI document. */
+import { z } from "zod";
+
+const text = z.string();
+const count = z.int().min(0);
+const ms = z.number().min(0);
+/** ISO 8601. */
+const time = z.iso.datetime();
+/** With several workers: the number of the process. */
+const worker = count.optional();
+/** JSON that a server or a host has chosen. */
+const anything = z.looseObject({});
+
+/** What a probe of readiness answers. */
+export const readiness = z.object({
+  ready: z.boolean(),
+  reasons: z.array(text),
+  starting: z.array(text).optional(),
+});
+
+/** `GET /api/v1/status`. */
+export const status = readiness.extend({
+  version: text,
+  node: text,
+  pid: count,
+  uptimeSeconds: count,
+  config: text.optional(),
+  configDigest: text.optional(),
+  url: text.optional(),
+  sessions: count,
+  openQuestions: count,
+  servers: z.array(anything),
+  workers: z.array(anything).optional(),
+});
+
+/** `GET /api/v1/servers`. */
+export const servers = z.array(
+  z.object({
+    name: text,
+    transport: z.enum(["stdio", "http", "openapi"]),
+    state: z.enum(["starting", "ready", "idle", "needs_sign_in", "backoff", "stopped"]),
+    revisions: z.array(text),
+    required: z.boolean(),
+    lastError: text.optional(),
+    serverInfo: anything.optional(),
+    circuit: z.enum(["closed", "half_open", "open"]),
+    inFlight: count,
+    waiting: count,
+    calls: count,
+    latencyMs: z.object({ p50: ms, p95: ms }).optional(),
+    restarts: count,
+    startedAt: time.optional(),
+    stderr: z.array(text).optional(),
+    malformed: z.array(anything),
+    tokens: count,
+  }),
+);
+
+const entries = z.array(z.object({ name: text, server: text, title: text.optional() }));
+/** `GET /api/v1/catalog`. */
+export const catalog = z.object({
+  tools: entries,
+  prompts: entries,
+  resources: entries,
+  resourceTemplates: entries,
+});
+
+const outcomeOfServer = z.looseObject({ server: text, ok: z.boolean() });
+/** `GET /api/v1/lists`. */
+export const lists = z.object({
+  entries: z.array(z.object({ server: text, item: anything })),
+  missing: z.array(outcomeOfServer),
+});
+
+/** `GET /api/v1/sessions`. */
+export const sessions = z.array(
+  z.object({
+    handle: text.optional(),
+    principal: text,
+    era: z.enum(["legacy", "modern"]),
+    client: text.optional(),
+    scope: text,
+    revision: text.optional(),
+    transport: z.enum(["http", "pipe"]).optional(),
+    openedAt: time.optional(),
+    ageSeconds: count,
+    idleSeconds: count,
+    inFlight: count.optional(),
+    openQuestions: count.optional(),
+    worker,
+  }),
+);
+
+/** `GET /api/v1/questions`. */
+export const questions = z.array(
+  z.object({
+    server: text,
+    kind: z.enum(["sampling", "elicitation", "roots", "approval"]),
+    principal: text,
+    since: time,
+    worker,
+  }),
+);
+
+/** `GET /api/v1/decisions`. */
+export const decisions = z.array(
+  z.object({
+    time,
+    call: count,
+    on: text,
+    method: text,
+    target: text,
+    server: text,
+    principal: text,
+    effect: text,
+    answer: z.enum(["accepted", "declined", "remembered"]).optional(),
+    rule: text,
+    failed: text.optional(),
+    worker,
+  }),
+);
+
+/** A row of `GET /api/v1/calls`, and an event of its stream; `at` and the members of `ms` are in ms. */
+export const call = z.object({
+  id: count,
+  at: count,
+  principal: text,
+  host: text,
+  method: text,
+  target: text,
+  server: text,
+  outcome: text,
+  rule: text.optional(),
+  decision: text.optional(),
+  traceId: text.optional(),
+  ms: z.object({ total: ms, queue: ms, policy: ms, upstream: ms, input: ms }),
+  arguments: text.optional(),
+  result: text.optional(),
+  worker,
+});
+
+/** `GET /api/v1/calls/running`. */
+export const runningCalls = z.array(
+  z.object({
+    id: count,
+    startedAt: time,
+    principal: text,
+    method: text,
+    target: text,
+    server: text,
+    worker,
+  }),
+);
+
+const column = z.array(z.number());
+/** `GET /api/v1/history`: columns of equal length. */
+export const history = z.object({
+  step: count,
+  at: column,
+  calls: column,
+  errors: column,
+  p50: column,
+  p95: column,
+  waits: column,
+});
+
+/** `GET /api/v1/approvals`. */
+export const approvals = z.array(
+  z.object({ id: text, rule: text, principal: text, target: text, server: text, until: time, worker }),
+);
+
+/** `GET /api/v1/tools/disabled`. */
+export const disabledTools = z.object({ tools: z.array(text) });
+/** `GET /api/v1/config`. */
+export const config = z.looseObject({ listen: anything, servers: z.array(anything) });
+/** `GET /api/v1/explain`. */
+export const explanation = anything;
+/** `GET /api/v1/tokens`. */
+export const tokens = z.looseObject({
+  endpoints: z.array(anything),
+  tools: z.array(anything),
+  savings: z.array(anything),
+});
+/** `GET /api/v1/logins`. */
+export const logins = z.array(z.looseObject({ server: text, principal: text, state: text }));
+/** `GET /api/v1/workers`. */
+export const workers = z.array(
+  z.object({ worker: count, pid: count.optional(), ready: z.boolean(), restarts: count }),
+);
+/** `GET /api/v1`. */
+export const pages = z.object({ pages: z.array(text), actions: z.array(text) });
+/** What a tool answered. */
+export const reply = anything;
+
+/** What every error is. */
+export const problem = z.object({ error: text });
+/** What an action answers that was done. */
+export const done = z.object({ done: z.literal(true) });
