@@ -13,7 +13,7 @@ import type { Now, Person } from "./types.js";
 interface IssuerLoginOptions {
   readonly signIn: Pick<SignInConfig, "issuer" | "clientId" | "clientSecret" | "scopes" | "groupsClaim">;
   readonly fetch: GuardedFetch;
-  /** The ids that no person may have: those of API keys, and `anonymous`. */
+  /** The ids that no person may have: those of API keys, `anonymous`, and `OWNER_IDS`. */
   readonly reservedIds: ReadonlySet<string>;
   readonly now: Now;
   readonly logger: Logger;
@@ -168,7 +168,7 @@ export class IssuerLogin {
     if (this.#options.reservedIds.has(sub))
       throw new OAuthError(
         "access_denied",
-        "the subject (sub) that the issuer names is the id of an API key",
+        "the subject (sub) that the issuer names is a reserved id, or that of an API key",
       );
     return sub;
   }

@@ -1,5 +1,8 @@
 /** `auth` of the config, complete: which hosts come in over HTTP, by key, by token, or by signing a person in. */
 
+/** The ids of credentials that are no principal's (`mcpServers.NAME.auth.as`), so that no key and no token may claim them. */
+export const OWNER_IDS: ReadonlySet<string> = new Set(["shared", "service"]);
+
 /** Authentication of hosts. */
 export interface AuthConfig {
   readonly keys: readonly KeyConfig[];

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import type { AuditShape } from "./audit-schema.js";
-import type { AuthConfig, SignInConfig } from "./auth-config.js";
+import { type AuthConfig, OWNER_IDS, type SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
 import type { AuditConfig, CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
@@ -32,6 +32,10 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
     const what = "the https URL under which browsers reach the gateway";
     findings.add(["auth"], `auth.signIn needs "publicUrl" in listen.http: ${what}`, "signIn");
   }
+  if (jwt !== undefined && signIn !== undefined && jwt.issuer !== signIn.issuer) {
+    const what = "a person is known by its sub alone, and equal ones of two issuers may be two persons";
+    findings.add(["auth", "signIn"], `auth.signIn.issuer must be that of auth.jwt: ${what}`, "issuer");
+  }
   const hashes = new Set<string>();
   const complete = keys.map(({ id, hash, groups, expires }, index) => {
     const digest = hash.replace(/^sha256:/i, "").toLowerCase();
@@ -39,6 +43,10 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
       findings.add(["auth", "keys", index, "hash"], `auth.keys[${index}].hash is that of an earlier key`);
     }
     hashes.add(digest);
+    if (OWNER_IDS.has(id)) {
+      const sentence = `auth.keys[${index}].id must not be ${id}: credentials that are no principal's are kept under it`;
+      findings.add(["auth", "keys", index, "id"], sentence);
+    }
     return { id, digest, groups, ...(expires !== undefined && { expiresAt: Date.parse(expires) }) };
   });
   return {

@@ -2,8 +2,6 @@
 import type { AuthConfig } from "./auth-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
 
-export type { AuthConfig } from "./auth-config.js";
-
 /** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
   /** The file it came from, for messages; absent when it was made from a command line. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { AuthorizationServer } from "../authorization-server/authorization-server.js";
 import type { GrantStore } from "../authorization-server/types.js";
-import type { AuthConfig } from "../config/auth-config.js";
+import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
 import type { Config } from "../config/config.js";
 import { ANONYMOUS } from "../core/client.js";
 import type { Logger } from "../core/logger.js";
@@ -83,8 +83,12 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
     return createAuthorizationServer({
       ...{ signIn, resource, requiredScopes, store, logger },
       issuer: this.issuer(),
-      reservedIds: new Set([ANONYMOUS.id, ...keys.map(({ id }) => id)]),
-      fetch: guardedFetch({ serverUrl: signIn.issuer, allowHosts: signIn.allowHosts }),
+      reservedIds: new Set([ANONYMOUS.id, ...OWNER_IDS, ...keys.map(({ id }) => id)]),
+      fetch: guardedFetch({
+        serverUrl: signIn.issuer,
+        allowHosts: signIn.allowHosts,
+        allowKey: "auth.signIn.allowHosts",
+      }),
       fetchDocument: (url) => fetchJson(url, AbortSignal.timeout(DOCUMENT_MS), "public"),
     });
   }

@@ -10,6 +10,8 @@ export interface GuardedFetchOptions {
   readonly serverUrl: string;
   /** Hosts that may be private too, such as `login.corp.example` or `10.0.0.7:8443`. */
   readonly allowHosts?: readonly string[];
+  /** The key of the config that has `allowHosts`, for errors. Default: `auth.allowHosts`, of a server. */
+  readonly allowKey?: string;
   /** For the whole exchange with its redirects. Default: 10 s. */
   readonly timeoutMs?: number;
   /** Default: the resolver of the system. */
@@ -47,7 +49,8 @@ export class FetchError extends Error {
   }
 }
 
-const ALLOW = "; where that is intended, add the host to auth.allowHosts";
+const allowAdvice = ({ allowKey = "auth.allowHosts" }: GuardedFetchOptions): string =>
+  `; where that is intended, add the host to ${allowKey}`;
 const TIMEOUT_MS = 10_000;
 /** Metadata, registrations and tokens are a few kB. */
 const MAX_BYTES = 262_144;
@@ -88,10 +91,8 @@ export function named(url: string): string {
  * Whether a URL may be fetched at all, before any DNS lookup; the reason where it may not.
  * Rules: 2026-07-28, security best practices, "Server-Side Request Forgery".
  */
-export function whyNotFetched(
-  url: string,
-  { serverUrl, allowHosts = [] }: GuardedFetchOptions,
-): string | undefined {
+export function whyNotFetched(url: string, options: GuardedFetchOptions): string | undefined {
+  const { serverUrl, allowHosts = [] } = options;
   if (!URL.canParse(url)) return "is no URL";
   const { protocol, hostname, origin, username } = new URL(url);
   const server = new URL(serverUrl);
@@ -100,7 +101,7 @@ export function whyNotFetched(
   const isLocal = isLoopback(hostname) && isLoopback(server.hostname);
   if (protocol !== "https:" && !(protocol === "http:" && isLocal)) return "is not https:";
   if (isLocal || isAllowed(new URL(url), allowHosts) || isPublicHost(hostname)) return undefined;
-  return `${notPublic(hostname).message}${ALLOW}`;
+  return `${notPublic(hostname).message}${allowAdvice(options)}`;
 }
 
 function isAllowed({ hostname, host }: URL, allowHosts: readonly string[]): boolean {
@@ -155,7 +156,7 @@ async function exchange(
     return new Response(content, { status: answer.statusCode, headers: headersOf(answer.headers) });
   } catch (cause) {
     const kind = isConnected ? "lost" : cause instanceof NotPublicError ? "blocked" : "unreachable";
-    throw new FetchError(`${named(url)}: ${reasonOf(cause, timeoutMs)}`, kind, { cause });
+    throw new FetchError(`${named(url)}: ${reasonOf(cause, timeoutMs, options)}`, kind, { cause });
   } finally {
     await dispatcher.destroy();
   }
@@ -170,9 +171,9 @@ function headersOf(incoming: Readonly<Record<string, string | string[] | undefin
 }
 
 /** Standard terms for the common failures of undici. */
-function reasonOf(cause: unknown, timeoutMs: number): string {
+function reasonOf(cause: unknown, timeoutMs: number, options: GuardedFetchOptions): string {
   if (!(cause instanceof Error)) return "the request failed";
-  if (cause instanceof NotPublicError) return `${cause.message}${ALLOW}`;
+  if (cause instanceof NotPublicError) return `${cause.message}${allowAdvice(options)}`;
   if (cause.name === "TimeoutError" || /Timeout/.test(cause.name)) return `no answer within ${timeoutMs} ms`;
   if (cause.name === "ResponseExceededMaxSizeError") return `the answer is larger than ${MAX_BYTES} bytes`;
   if (cause.name === "AbortError") return "the request was cancelled";

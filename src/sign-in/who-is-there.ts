@@ -1,6 +1,6 @@
 /** Is the person at the browser the principal for whom the page was made? */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { AuthConfig } from "../config/config.js";
+import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
 import { ANONYMOUS } from "../core/client.js";
 import { isLoopback } from "../http/loopback.js";
 import { identityServerOf } from "./login-server.js";
@@ -38,7 +38,8 @@ export function identityQuestion(
   }
   if (keysOf(principal, auth, now).length > 0) return "key";
   // No token may claim these ids, and neither may a login.
-  const isReserved = principal === ANONYMOUS.id || auth.keys.some(({ id }) => id === principal);
+  const isReserved =
+    principal === ANONYMOUS.id || OWNER_IDS.has(principal) || auth.keys.some(({ id }) => id === principal);
   if (isReserved) throw noQuestion(principal);
   const from = auth.jwt?.issuer ?? auth.signIn?.issuer;
   const isOfOne = auth.signIn === undefined || auth.signIn.issuer === from;

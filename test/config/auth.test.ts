@@ -53,6 +53,14 @@ describe("auth", () => {
     [{}, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
     [{ keys: [] }, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
     [
+      { keys: [key("shared")] },
+      "auth.keys[0].id must not be shared: credentials that are no principal's are kept under it",
+    ],
+    [
+      { jwt, signIn: { issuer: "https://other.example.com", clientId: "gateway" } },
+      "auth.signIn.issuer must be that of auth.jwt: a person is known by its sub alone, and equal ones of two issuers may be two persons",
+    ],
+    [
       { keys: [key("a")], requiredScopes: ["x"] },
       'auth.requiredScopes are scopes of tokens, and need "jwt" or "signIn"',
     ],

@@ -67,6 +67,8 @@ describe("a URL may be fetched", () => {
       expect(whyNotFetched(`https://${host}/token`, options)).toBeUndefined();
       expect(whyNotFetched(`http://${host}/token`, options)).toContain("is not https:");
       expect(whyNotFetched("https://10.0.0.9/token", options)).toContain("add the host to auth.allowHosts");
+      const ofHosts = { ...options, allowKey: "auth.signIn.allowHosts" };
+      expect(whyNotFetched("https://10.0.0.9/token", ofHosts)).toContain("to auth.signIn.allowHosts");
     },
   );
 });

@@ -1,6 +1,6 @@
 /** Whether a token (JWT) of the authorization server is valid for this gateway, and which principal it names. */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import type { JwtConfig } from "../../config/auth-config.js";
+import { type JwtConfig, OWNER_IDS } from "../../config/auth-config.js";
 import { groupsIn, subjectFault } from "../../core/claims.js";
 import { ANONYMOUS, type Principal, tokenScopes } from "../../core/client.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -48,7 +48,7 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
   });
   const { exp = 0 } = payload;
   const id = subjectOf(payload);
-  if (id === ANONYMOUS.id || reservedIds.has(id)) {
+  if (id === ANONYMOUS.id || OWNER_IDS.has(id) || reservedIds.has(id)) {
     throw new AuthError("invalid", "the token's subject (sub) is a reserved id");
   }
   const claims: JsonObject = payload;

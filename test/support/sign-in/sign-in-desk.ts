@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { AuthConfig } from "../../../src/config/config.js";
+import type { AuthConfig } from "../../../src/config/auth-config.js";
 import type { ServerAuthConfig } from "../../../src/config/server-auth.js";
 import type { Logger } from "../../../src/core/logger.js";
 import { identityServerOf, loginServerOf } from "../../../src/sign-in/login-server.js";
