@@ -5,7 +5,7 @@ import { isObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
 /** `prev` of the first line. */
-export const GENESIS = "0".repeat(64);
+const GENESIS = "0".repeat(64);
 
 /** A place in the chain: the line that comes next continues it. */
 export interface ChainPosition {

@@ -87,7 +87,7 @@ function linesOf(text: string | undefined): number {
 }
 
 /** The filters as a query. */
-export function filterOf({ principal, server, tool, outcome }: TailFlags): string {
+function filterOf({ principal, server, tool, outcome }: TailFlags): string {
   const given = Object.entries({ principal, server, tool, outcome }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as [string, string]],
   );

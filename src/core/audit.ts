@@ -3,7 +3,7 @@ import type { Call, Reply } from "./call.js";
 import type { CallRecord, CallTimes } from "./call-record.js";
 
 /** What a line of the audit log is about. */
-export type AuditKind = "call" | "question" | "approval" | "reload" | "admin" | "sign_in" | "start" | "stop";
+type AuditKind = "call" | "question" | "approval" | "reload" | "admin" | "sign_in" | "start" | "stop";
 
 /** One event, before it has its place in the chain. */
 export interface AuditEvent {
@@ -32,7 +32,7 @@ export interface AuditEvent {
 }
 
 /** What an operator did over the admin listener. */
-export interface AdminAction {
+interface AdminAction {
   /** `restart_server`, `disable_tool`, `enable_tool`, `end_session`, `cancel_call`, `revoke_approval`, `sign_out`. */
   readonly action: string;
   /** What it was done to: a name, a handle or an id. */

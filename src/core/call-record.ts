@@ -2,7 +2,7 @@
 import type { GatewayError } from "./errors.js";
 
 /** W3C trace context of a call: of its server span where tracing is on, else what the host sent. */
-export interface TraceContext {
+interface TraceContext {
   readonly traceparent: string;
   readonly tracestate?: string;
 }

@@ -15,7 +15,7 @@ export interface SignInCounter {
 }
 
 /** A quirk as the config writes it: a value of the label `quirk`. */
-export type QuirkName = (typeof QUIRK_NAMES)[keyof Quirks];
+type QuirkName = (typeof QUIRK_NAMES)[keyof Quirks];
 
 const QUIRK_NAMES = {
   issuerSlash: "issuer-slash",

@@ -35,7 +35,7 @@ describe("a config file", () => {
           legacySse: false,
           insecure: false,
         },
-        admin: { host: "127.0.0.1", port: 8081 },
+        admin: { host: "127.0.0.1", port: 8081, showArguments: false },
       },
       servers: [],
       startupWaitMs: 10_000,

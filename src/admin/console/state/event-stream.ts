@@ -31,7 +31,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
 }
 
 /** The event of a block of lines; undefined for comments alone. */
-export function eventOf(block: string): ServerEvent | undefined {
+function eventOf(block: string): ServerEvent | undefined {
   let name = "message";
   const data: string[] = [];
   for (const line of block.split(/\r?\n/)) {

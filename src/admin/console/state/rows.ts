@@ -35,7 +35,7 @@ export interface ServerRow {
 }
 
 /** One entry of a list of `catalog` */
-export interface CatalogRow {
+interface CatalogRow {
   readonly name: string;
   readonly server: string;
   readonly title?: string;

@@ -6,7 +6,7 @@ import { theme } from "../state/theme.js";
 import { Empty } from "../ui/panel.js";
 
 /** One line. `colour`: a custom property of the style sheet. */
-export interface Series {
+interface Series {
   readonly label: string;
   readonly colour: string;
   readonly values: readonly (number | null)[];
