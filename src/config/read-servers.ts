@@ -1,5 +1,5 @@
 /** Reads the servers of a file, in its order, one by one: their names may be anything. */
-import { prefixCollisions } from "./collisions.js";
+import { loginCollisions, prefixCollisions } from "./collisions.js";
 import { completeServer, type FileContext, ServerConfigError } from "./complete-server.js";
 import type { ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
@@ -23,7 +23,7 @@ export function readServers(findings: Findings, context: FileContext): readonly 
     }
   }
   const servers = [...found.values()].flatMap(({ server }) => (server === undefined ? [] : [server]));
-  for (const { second, message } of prefixCollisions(servers)) {
+  for (const { second, message } of [...prefixCollisions(servers), ...loginCollisions(servers)]) {
     findings.add([found.get(second)?.key ?? ""], message, second);
   }
   return servers;

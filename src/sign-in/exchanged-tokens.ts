@@ -16,7 +16,7 @@ import { clientDocumentUrl, configuredClient, discoverFor, redirectUriOf } from 
 import { type Renewal, renew } from "./renew.js";
 import { endpointsOf, fetchFor, tokenContext } from "./sign-in-server.js";
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
-import type { ClientRegistration, Credential, Discovered, TokenOutcome, Vault } from "./types.js";
+import type { ClientRegistration, Credential, Discovered, TokenOutcome, TokenSet, Vault } from "./types.js";
 
 /** What an exchange works with. `principal` is the one under which login and token are kept. */
 interface Exchange extends ObtainRequest {
@@ -112,6 +112,10 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
       },
     );
     if (outcome.kind !== "tokens") return outcome;
+    if (isOfLogin(outcome.tokens, login)) {
+      const description = `${login.issuer} gave the token of the login again, which no server may get`;
+      return { kind: "refused", error: "not_exchanged", description };
+    }
     const { tokenEndpoint, client } = login;
     const about = { issuer: login.issuer, tokenEndpoint, client, resource: discovered.resource };
     const signIn = {
@@ -178,5 +182,9 @@ async function clientAt({ settings, vault }: Exchange, discovered: Discovered): 
   return client;
 }
 
+/** Whether the issuer has exchanged nothing. */
+const isOfLogin = ({ accessToken }: TokenSet, { tokens }: Credential): boolean =>
+  [tokens?.accessToken, tokens?.idToken, tokens?.refreshToken].includes(accessToken);
+
 /** The next token comes from the login, never from a refresh token of its own. */
-const withoutRefreshToken = ({ refreshToken: _, ...tokens }: NonNullable<Credential["tokens"]>) => tokens;
+const withoutRefreshToken = ({ refreshToken: _, ...tokens }: TokenSet) => tokens;

@@ -8,7 +8,7 @@ import { type SignInServer, signInServer } from "./sign-in-server.js";
 
 /**
  * The server whose sign-in gives the tokens for `server`: itself, or the company's issuer, which is treated as a server of its
- * own. Its name is the URL of the issuer, which no server of the config can have.
+ * own. Its name is the URL of the issuer, which no server of the config may have.
  */
 export function loginServerOf(server: SignInServer): SignInServer {
   const { as, hasPrincipals, idp, quirks, allowHosts } = server.auth;

@@ -22,6 +22,25 @@ const problems = (shape: object): string => {
 };
 
 describe("auth of a server", () => {
+  test.each([
+    ["two clients at one issuer", { b: "other" }, 'and two "clientId"'],
+    ["a server named like the issuer", { "https://idp.example.com": "gateway" }, "is named like the"],
+  ])("refuses %s, as a person has one login there", (_what, others, message) => {
+    const idp = (clientId: string) => ({
+      issuer: "https://idp.example.com",
+      clientId,
+      clientSecret: "9dk2-jf8s0a",
+    });
+    const servers = Object.entries({ a: "gateway", ...others }).map(([name, clientId]) => [
+      name,
+      { url, auth: { type: "enterprise", idp: idp(clientId) } },
+    ]);
+    const outcome = read({ mcpServers: Object.fromEntries(servers) });
+    expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.message)).toEqual([
+      expect.stringContaining(message),
+    ]);
+  });
+
   test("is OAuth as each principal where nothing is said", () => {
     const byDefault = { type: "oauth", as: "principal", hasPrincipals: false, quirks: {}, allowHosts: [] };
     expect(authOf({})).toEqual(byDefault);
