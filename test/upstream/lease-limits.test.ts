@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { ANONYMOUS, type Client } from "../../src/core/client.js";
 import type { GatewayError } from "../../src/core/errors.js";
-import { legacyServer, SILENCE } from "../support/fake-channel.js";
+import { HTTP, legacyServer, SILENCE } from "../support/fake-channel.js";
 import { fakeTime } from "../support/fake-time.js";
 import { calling, client, failure, meet, settled } from "../support/met-upstream.js";
 import { channelOf, echoing, session } from "./lease-support.js";
@@ -36,6 +36,20 @@ describe("connections to a legacy server are shared between principals", () => {
     await settled();
     expect(server.channels.filter(({ isClosed }) => isClosed)).toEqual([]);
     for (const id of ["cid", "dan"]) expect(await channelOf(upstream, of(id))).toEqual(expect.any(Number));
+  });
+
+  test.each([
+    ["an HTTP server", { transport: HTTP }, 300],
+    ["a stdio server", {}, 100],
+  ])("%s has one for each of many principals", async (_what, config, count) => {
+    const { upstream } = await meet(echoing(), config);
+    const served = Array.from({ length: 300 }, (_, at) =>
+      channelOf(upstream, of(`person-${at}`)).then(
+        () => 1,
+        () => 0,
+      ),
+    );
+    expect((await Promise.all(served)).reduce((sum: number, one) => sum + one, 0)).toBe(count);
   });
 
   test("what gives way to a principal's next one is its own oldest, however long others are idle", async () => {

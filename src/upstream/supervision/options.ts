@@ -44,7 +44,7 @@ export interface LifecycleOptions {
   readonly requestIds?: CallIds;
   /** What the first connection waits for: the end of the upstream that it replaces. Default: nothing. */
   readonly after?: Promise<void>;
-  /** The maximum number of connections for single clients. Default: 100. */
+  /** The maximum number of connections for single clients. Default: 100 of a stdio server, which are processes, else 1,000. */
   readonly maxLeases?: number;
   /**
    * Whether a task is open of the clients with this affinity (undefined: of any client); their connection is kept open
@@ -117,7 +117,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
       spawnLimiter: new SpawnLimiter(),
       requestIds: new CallIds(),
       after: Promise.resolve(),
-      maxLeases: 100,
+      maxLeases: server.transport.kind === "stdio" ? 100 : 1_000,
       hasOpenTask: () => false,
       random: Math.random,
       ...lifecycle,
