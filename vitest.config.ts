@@ -5,7 +5,7 @@ const order = process.env.CARDEA_ORDER;
 
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/fresh-state.ts"],
+    globalSetup: ["test/support/fresh-state.ts", "test/support/unpacked-browser.ts"],
     // These only end what hangs: the machine may be slow, or busy with something else.
     testTimeout: 600_000,
     hookTimeout: 600_000,
