@@ -1,5 +1,6 @@
 /** The config, complete: every default filled in, every variable expanded, durations in milliseconds. */
 import type { AuthConfig } from "./auth-config.js";
+import type { ClusterConfig } from "./cluster-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
@@ -28,6 +29,8 @@ export interface Config {
   readonly limits?: readonly LimitConfig[];
   /** Absent where no audit log is written. */
   readonly audit?: AuditConfig;
+  /** Absent where this gateway is the only one. */
+  readonly cluster?: ClusterConfig;
 }
 
 /** The audit log. */

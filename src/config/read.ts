@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
+import { completeCluster, secretsOfCluster } from "./cluster-config.js";
 import {
   completeAudit,
   completeAuth,
@@ -123,6 +124,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
   const credentials = shape?.credentials && completeCredentials(shape.credentials, folder, findings);
+  const cluster =
+    shape?.cluster && completeCluster(shape.cluster, folder, shape.keys !== undefined, findings);
   const reserved = disabledServers(findings.tree);
   const naming =
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
@@ -161,6 +164,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(shape.keys !== undefined && { keys: shape.keys }),
       ...(credentials !== undefined && { credentials }),
       ...(shape.audit !== undefined && { audit: completeAudit(shape.audit, folder) }),
+      ...(cluster !== undefined && { cluster }),
       ...found.rules,
     },
     text,
@@ -170,6 +174,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
         (each) => each !== undefined,
       ),
       ...(credentials?.keys ?? []),
+      ...secretsOfCluster(cluster),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
     serverPath: (name) => serverPath(findings.tree, name),

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { auditSchema } from "./audit-schema.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
+import { clusterSchema } from "./cluster-schema.js";
 import { duration, wait } from "./duration-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
@@ -222,6 +223,11 @@ export const fileSchema = z.strictObject({
     .exactOptional()
     .describe(
       "A log of who did what, hash-chained so that `cardea audit verify` finds each change (`docs/audit.md`). A change needs a restart.",
+    ),
+  cluster: clusterSchema
+    .exactOptional()
+    .describe(
+      "Several gateways as one, on several machines behind a load balancer (`docs/cluster.md`). A change needs a restart.",
     ),
   registry: z
     .string()

@@ -1,4 +1,4 @@
-/** Which worker process is this, and which worker issued an id that a client sends back? */
+/** Which worker process is this, and where is it reached? */
 import { basename, join } from "node:path";
 
 /** One worker of several behind one port. */
@@ -21,19 +21,3 @@ export function workerSocket(
   const name = `${number}.${what}`;
   return process.platform === "win32" ? `\\\\.\\pipe\\${basename(folder)}-${name}` : join(folder, name);
 }
-
-/** Session ids, task ids and round states begin with the number of the worker that issued them. It is neither secret nor proof. */
-const WORKER_PREFIX = /^(\d{1,3})-/;
-
-/** @param worker the number to prepend; undefined (one process): `text` is returned unchanged */
-export const withWorkerPrefix = (worker: number | undefined, text: string): string =>
-  worker === undefined ? text : `${worker}-${text}`;
-
-/** The number of the worker that issued `text`; undefined where it has no prefix. */
-export function workerOf(text: string): number | undefined {
-  const number = WORKER_PREFIX.exec(text)?.[1];
-  return number === undefined ? undefined : Number(number);
-}
-
-/** `text` without its worker prefix. */
-export const withoutWorkerPrefix = (text: string): string => text.replace(WORKER_PREFIX, "");

@@ -4,9 +4,10 @@
  */
 import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from "node:http";
 import { GatewayError, overloaded } from "../core/errors.js";
+import { issuerOf } from "../core/issuer.js";
 import type { Logger } from "../core/logger.js";
 import { TASK_METHODS } from "../core/methods.js";
-import { type WorkerIdentity, workerOf, workerSocket } from "../core/worker-identity.js";
+import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import type { Envelope, MessageId } from "../wire/envelope.js";
 import { stringAt } from "../wire/json.js";
 import { HEADER } from "../wire/names.js";
@@ -77,7 +78,8 @@ export function createWorkerForwarder(identity: WorkerIdentity, logger: Logger):
   }
 
   function otherWorkerOf(text: string | undefined): number | undefined {
-    const number = text === undefined ? undefined : workerOf(text);
+    const issuer = text === undefined ? undefined : issuerOf(text);
+    const number = issuer === undefined || !/^\d+$/.test(issuer) ? undefined : Number(issuer);
     const exists = number !== undefined && number >= 1 && number <= identity.count;
     return exists && number !== identity.number ? number : undefined;
   }

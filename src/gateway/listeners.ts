@@ -118,11 +118,11 @@ export function createEdges(
   streamQuota: SharedStreamQuota,
 ): Edges {
   const { logger, metrics } = parts.telemetry;
-  const { info, worker: identity } = parts.identity;
+  const { info, issuer: own } = parts.identity;
   const { directory, parkedCalls } = parts.sessions;
   const gateway = createGatewayApi(liveConfig, parts);
   const openStreams = new OpenStreams(metrics);
-  const worker = identity === undefined ? {} : { worker: identity.number };
+  const issuer = own === undefined ? {} : { issuer: own };
   const limits = { keepAliveMs: KEEP_ALIVE_MS, streamQuota, logger };
   const memoryBudget = new MemoryBudget();
   const legacy = createLegacyEdge({
@@ -131,7 +131,7 @@ export function createEdges(
     memoryBudget,
     answerMs: () => (parkedCalls.answerMs * 2) / 3, // the question expires before its parked call does
     ...limits,
-    ...worker,
+    ...issuer,
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
       streamClosed: (kind) => openStreams.closed(kind === "general" ? "session" : "response"),
@@ -150,7 +150,7 @@ export function createEdges(
   const sse = createHttpSse({
     edge: legacy,
     ...limits,
-    ...worker,
+    ...issuer,
     hooks: { opened: () => openStreams.opened("sse"), closed: () => openStreams.closed("sse") },
   });
   return { gateway, legacy, modern, sse };

@@ -4,6 +4,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import type { ClusterParts } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -33,6 +34,8 @@ export interface GatewayOptions {
   readonly ownerToken?: string;
   /** Records the processes of servers, so that the next start finds those that a killed gateway left. Default: records nothing. */
   readonly processRegistry?: ProcessRegistry;
+  /** What this gateway shares with other replicas; absent where there are none. */
+  readonly cluster?: ClusterParts;
   /** Which of several workers this is; absent where there is one process. */
   readonly workerIdentity?: WorkerIdentity;
   /** Keeps what is known of servers for the next run. Default: nothing is kept. */
@@ -59,9 +62,11 @@ export interface SignInParts {
 interface GatewayIdentity {
   /** Its name and version, as hosts and servers see them. */
   readonly info: { readonly name: string; readonly version: string };
-  /** Unique among all gateways, and the same for all workers of one; a chain of gateways detects loops by it. */
+  /** Unique among all gateways, and the same for all workers and replicas of one; a chain of gateways detects loops by it. */
   readonly instance: string;
   readonly worker?: WorkerIdentity;
+  /** What ids that only this process can use begin with; absent where there is one process. */
+  readonly issuer?: string;
 }
 
 /** Where the gateway writes what happens. */
@@ -136,9 +141,9 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
-  const keys = secretKeys(config.keys?.state ?? worker?.secret);
+  const keys = secretKeys(stateSecret(config) ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
-  const number = worker?.number;
+  const issuer = options.cluster?.id ?? (worker === undefined ? undefined : String(worker.number));
   const liveCalls = new LiveCalls(
     config.listen.admin.showArguments === true ? callContent(redact) : undefined,
   );
@@ -151,8 +156,9 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   return {
     identity: {
       info: { name: SERVER_NAME, version },
-      instance: instanceId(worker?.secret),
+      instance: instanceId(config.cluster === undefined ? worker?.secret : stateSecret(config)),
       ...(worker !== undefined && { worker }),
+      ...(issuer !== undefined && { issuer }),
     },
     callIds: new CallIds(),
     telemetry: {
@@ -170,11 +176,16 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     },
     sessions: { directory: new SessionDirectory(), parkedCalls },
     sealed: {
-      state: sealedState({ key: keys.states, ttlMs, ...(number !== undefined && { worker: number }) }),
-      tasks: new Tasks(keys.tasks, number),
+      state: sealedState({ key: keys.states, ttlMs, ...(issuer !== undefined && { issuer }) }),
+      tasks: new Tasks(keys.tasks, issuer),
     },
     signIn: options.signIn,
   };
+}
+
+/** The secret that all processes which serve the same hosts share; undefined where the config has none. */
+function stateSecret({ keys, cluster }: Config): string | undefined {
+  return keys?.state ?? (cluster?.peers.kind === "store" ? cluster.peers.key : undefined);
 }
 
 function instanceId(secret: string | undefined): string {

@@ -2,8 +2,8 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
 import type { Call, InputResponses, Middleware, Reply, RoundState } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
+import { issuerOf, withIssuer, withoutIssuer } from "../core/issuer.js";
 import { targetOf } from "../core/methods.js";
-import { withoutWorkerPrefix, withWorkerPrefix, workerOf } from "../core/worker-identity.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
@@ -17,10 +17,10 @@ export interface SealSettings {
   /** The time of day in ms; processes that share the key share it too. */
   readonly now?: () => number;
   /**
-   * The number of this worker, where there are several. A state opens only in the worker that sealed it: parked calls
+   * This process, where there are several. A state opens only in the process that sealed it: parked calls
    * and used approvals are in that process alone.
    */
-  readonly worker?: number;
+  readonly issuer?: string;
 }
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
@@ -46,7 +46,7 @@ export function sealedState({
   key,
   ttlMs = () => 3_600_000,
   now = () => Date.now(),
-  worker,
+  issuer,
 }: SealSettings): Middleware {
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
@@ -72,8 +72,8 @@ export function sealedState({
     state: RoundState,
     call: Call,
   ): Promise<Reply> {
-    const sealed = seal(key, writeState(state), await bindingOf(call, worker), now() + ttlMs());
-    return { ...reply, sealedState: withWorkerPrefix(worker, sealed) };
+    const sealed = seal(key, writeState(state), await bindingOf(call, issuer), now() + ttlMs());
+    return { ...reply, sealedState: withIssuer(issuer, sealed) };
   }
 
   async function resume(
@@ -81,8 +81,8 @@ export function sealedState({
     prefixed: string,
     call: Call,
   ): Promise<Call> {
-    if (workerOf(prefixed) !== worker) throw rejected("is not one of ours");
-    const text = open(key, withoutWorkerPrefix(prefixed), await bindingOf(call, worker), now());
+    if (issuerOf(prefixed) !== issuer) throw rejected("is not one of ours");
+    const text = open(key, withoutIssuer(prefixed), await bindingOf(call, issuer), now());
     return { ...call, inputResponses: { ...responses, state: readState(text) } };
   }
 }
@@ -134,12 +134,12 @@ function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
 }
 
 /** What a state is bound to. */
-async function bindingOf(call: Call, worker: number | undefined): Promise<Buffer> {
+async function bindingOf(call: Call, issuer: string | undefined): Promise<Buffer> {
   const { client, method, params, route, via } = call;
   const target = targetOf(method, params)?.name;
   // A question that came to a call of `call_tool` is answered there, and nowhere else.
   const wrapper = via === undefined ? [] : [`via ${via}`];
-  const others = [client.endpoint, ...(worker === undefined ? [] : [worker]), ...wrapper];
+  const others = [client.endpoint, ...(issuer === undefined ? [] : [issuer]), ...wrapper];
   return Buffer.from(
     await callIdentity(call, route?.upstream, target, params.arguments, ...others),
     "base64",

@@ -14,9 +14,9 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Handler, Reply } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
+import { withIssuer, withoutIssuer } from "../core/issuer.js";
 import { taskFlaw } from "../core/list-entries.js";
 import { supportsTaskList, supportsTasks } from "../core/methods.js";
-import { withoutWorkerPrefix, withWorkerPrefix } from "../core/worker-identity.js";
 import { entryAndKeyLimit } from "../runtime/cache-limits.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
@@ -105,9 +105,9 @@ export class Tasks {
   readonly #handles: TaskHandles;
   readonly #known = new LRUCache<string, KnownTask>(LIMITS);
 
-  /** @param key and `worker`: see `TaskHandles` */
-  constructor(key: KeyObject, worker?: number) {
-    this.#handles = new TaskHandles(key, worker);
+  /** @param key and `issuer`: see `TaskHandles` */
+  constructor(key: KeyObject, issuer?: string) {
+    this.#handles = new TaskHandles(key, issuer);
   }
 
   /** Assigns `task` to `client` and returns its handle. `state`: what the server says of it, where it says something. */
@@ -209,12 +209,12 @@ export class TaskHandles {
 
   /**
    * @param key a secret of 32 bytes, the same in every process that serves task methods
-   * @param worker the number of this worker, where there are others; the handle carries it
+   * @param issuer this process, where there are others; the handle carries it
    * @throws RangeError when the key is not 32 bytes long.
    */
   constructor(
     key: KeyObject,
-    private readonly worker?: number,
+    private readonly issuer?: string,
   ) {
     if (key.symmetricKeySize !== 32)
       throw new RangeError("the key that seals task handles must be 32 bytes long");
@@ -228,12 +228,12 @@ export class TaskHandles {
     const tag = this.#tagOf(clear, client);
     const cipher = createCipheriv(CIPHER, this.#encryption, tag);
     const sealed = Buffer.concat([tag, cipher.update(clear), cipher.final()]).toString("base64url");
-    return withWorkerPrefix(this.worker, PREFIX + sealed);
+    return withIssuer(this.issuer, PREFIX + sealed);
   }
 
   /** The task of a handle; undefined for a forged handle, and for one of another client. */
   open(issued: string, client: Client): Task | undefined {
-    const handle = this.worker === undefined ? issued : withoutWorkerPrefix(issued);
+    const handle = this.issuer === undefined ? issued : withoutIssuer(issued);
     const text =
       handle.startsWith(PREFIX) && handle.length <= MAX_HANDLE_LENGTH ? handle.slice(PREFIX.length) : "";
     const bytes = Buffer.from(text, "base64url");

@@ -201,14 +201,14 @@ test("where the server gives no state the client gets none, and answers pass wit
   expect(seen).toEqual([undefined, { responses: { q: {} } }]);
 });
 
-test("a state names its worker, and opens in no other", async () => {
-  const state = await sealed("abc", first, { worker: 2 });
+test("a state names its process, and opens in no other", async () => {
+  const state = await sealed("abc", first, { issuer: "2" });
   expect(state).toMatch(/^2-cardea3\./);
-  expect(await opened(state, first, { worker: 2 })).toBe("abc");
-  for (const settings of [{ worker: 1 }, {}]) await rejected(state, first, settings);
-  await rejected(state.replace("2-", "1-"), first, { worker: 1 });
+  expect(await opened(state, first, { issuer: "2" })).toBe("abc");
+  for (const settings of [{ issuer: "1" }, {}]) await rejected(state, first, settings);
+  await rejected(state.replace("2-", "1-"), first, { issuer: "1" });
   await rejected(state.replace("2-", ""));
-  await rejected(await sealed("abc"), first, { worker: 2 });
+  await rejected(await sealed("abc"), first, { issuer: "2" });
 });
 
 test("other replies pass as they are", async () => {

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
-import { workerOf } from "../../src/core/worker-identity.js";
+import { issuerOf } from "../../src/core/issuer.js";
 import { type Task, TaskHandles } from "../../src/routing/tasks.js";
 import { fakeClient } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";
@@ -34,17 +34,17 @@ describe("the handle of a task", () => {
     );
   });
 
-  test("names its worker, and opens in any other that shares the key", () => {
+  test("names its process, and opens in any other that shares the key", () => {
     fc.assert(
       fc.property(
         tasks.filter(isWellFormed),
         clients,
-        fc.integer({ min: 1, max: 128 }),
-        (task, client, worker) => {
-          const handle = new TaskHandles(keyOf("ours"), worker).seal(task, client);
-          expect(workerOf(handle)).toBe(worker);
-          expect(new TaskHandles(keyOf("ours"), 5).open(handle, client)).toEqual(task);
-          expect(new TaskHandles(keyOf("others"), worker).open(handle, client)).toBeUndefined();
+        fc.stringMatching(/^[0-9a-z]{1,8}$/),
+        (task, client, issuer) => {
+          const handle = new TaskHandles(keyOf("ours"), issuer).seal(task, client);
+          expect(issuerOf(handle)).toBe(issuer);
+          expect(new TaskHandles(keyOf("ours"), "5").open(handle, client)).toEqual(task);
+          expect(new TaskHandles(keyOf("others"), issuer).open(handle, client)).toBeUndefined();
         },
       ),
     );

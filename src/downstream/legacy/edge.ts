@@ -42,8 +42,8 @@ export interface LegacyEdgeOptions {
   readonly answerMs?: () => number;
   /** What may be kept for sessions between their calls. Default: a budget of its own. */
   readonly memoryBudget?: MemoryBudget;
-  /** The number of this worker, where there are others; sessions over HTTP bear it. */
-  readonly worker?: number;
+  /** This process, where there are others; the ids of sessions over HTTP begin with it. */
+  readonly issuer?: string;
 }
 
 /** One open session, as the status page shows it. */
@@ -95,7 +95,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     sessionOpener,
     backend,
     streamAfterMs: options.keepAliveMs,
-    ...(options.worker !== undefined && { worker: options.worker }),
+    ...(options.issuer !== undefined && { issuer: options.issuer }),
     streamQuota: options.streamQuota ?? UNLIMITED_STREAMS,
     streams: {
       keepAliveMs: options.keepAliveMs,

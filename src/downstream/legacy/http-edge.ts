@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
-import { withWorkerPrefix } from "../../core/worker-identity.js";
+import { withIssuer } from "../../core/issuer.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
   type Batch,
@@ -34,8 +34,8 @@ export interface HttpEdgeParts {
   readonly streamQuota: StreamQuota;
   /** A call that takes longer gets its event stream although there is nothing to say yet, in ms. */
   readonly streamAfterMs: number;
-  /** The number of this worker, where there are others. */
-  readonly worker?: number;
+  /** This process, where there are others. */
+  readonly issuer?: string;
 }
 
 const REVISIONS: ReadonlySet<string> = new Set(LEGACY_REVISIONS);
@@ -109,7 +109,7 @@ export class LegacyHttpEdge {
             revision.primes,
             this.parts.sessionOpener.memoryBudget.shareOf(post.principal),
           );
-          return { id: withWorkerPrefix(this.parts.worker, randomUUID()), sink: streams, streams };
+          return { id: withIssuer(this.parts.issuer, randomUUID()), sink: streams, streams };
         },
       );
       // The client is gone, so no request can name this session.

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { badRequest, overloaded, refusalError } from "../../core/errors.js";
+import { withIssuer } from "../../core/issuer.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { withTimeout } from "../../core/stop.js";
-import { withWorkerPrefix } from "../../core/worker-identity.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
 import {
@@ -31,8 +31,8 @@ export interface HttpSseOptions {
   readonly maxStreams?: number;
   /** Where they must find room, together with other streams. Default: room for all. */
   readonly streamQuota?: StreamQuota;
-  /** The number of this worker, where there are others. */
-  readonly worker?: number;
+  /** This process, where there are others. */
+  readonly issuer?: string;
   readonly logger?: Logger;
   readonly hooks?: { opened?(): void; closed?(): void };
 }
@@ -45,7 +45,7 @@ interface Stream {
 
 /** An edge whose `get` serves `GET /sse` and whose `post` serves `POST /messages`. */
 export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchange: HttpExchange): void } {
-  const { edge, logger = SILENT, hooks = {}, worker, maxStreams = 1000 } = options;
+  const { edge, logger = SILENT, hooks = {}, issuer, maxStreams = 1000 } = options;
   const { streamQuota = UNLIMITED_STREAMS } = options;
   const limits = { keepAliveMs: options.keepAliveMs, maxWaitingBytes: 1024 * 1024, stallMs: 30_000 };
   const streams = new Map<string, Stream>();
@@ -58,7 +58,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
       throw overloaded("too many open streams");
     }
     exchange.response.once("close", streamQuota.acquire(exchange.principal));
-    const id = withWorkerPrefix(worker, randomUUID());
+    const id = withIssuer(issuer, randomUUID());
     const connection = new SseConnection(exchange.response, limits, () => end(id));
     const pipe = edge.pipe({
       principal: exchange.principal,

@@ -1,0 +1,94 @@
+/** What do several replicas, each a whole gateway, have in common? The interfaces; `cluster/` implements them. */
+import type { JsonObject } from "../wire/json.js";
+import type { Principal } from "./client.js";
+
+/** The parts of a cluster, as a gateway uses them. */
+export interface ClusterParts {
+  /** The id of this replica: five of `0-9a-z`, at least one of them a letter, random at each start. */
+  readonly id: string;
+  /** Absent where the replicas share no store. */
+  readonly store?: SharedStore;
+  readonly directory?: ReplicaDirectory;
+  readonly sessions?: SessionRecords;
+}
+
+/** A script that the store runs as one step. */
+export interface StoreScript {
+  /** For messages. */
+  readonly name: string;
+  /** Lua. All its keys have one hash tag. */
+  readonly text: string;
+}
+
+/** What the store keeps for all replicas. Each use rejects with `StoreUnavailable` after its deadline, or at once while the store is known to be away. */
+export interface SharedStore {
+  /** Whether the last use succeeded and the connection stands. */
+  readonly isUp: boolean;
+  get(key: string): Promise<string | undefined>;
+  set(key: string, value: string, ttlMs: number): Promise<void>;
+  /** False where the key exists. */
+  setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>;
+  delete(key: string): Promise<void>;
+  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /** A hint, which may be lost. */
+  publish(channel: string, message: string): void;
+  /** Returns what ends it. */
+  subscribe(channel: string, listener: (message: string) => void): () => void;
+  /** Calls `listener` when the store goes away and when it comes back. Returns what ends it. */
+  onChange(listener: (isUp: boolean) => void): () => void;
+}
+
+/** The store did not answer in time, or is known to be away. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+/** Another replica. */
+export interface Replica {
+  readonly id: string;
+  /** Of its peer listener. */
+  readonly url: string;
+  readonly version: string;
+  /** Whether it is about to stop: it still answers for what is its own, and takes nothing new. */
+  readonly isLeaving: boolean;
+}
+
+/** Where the replicas are. */
+export interface ReplicaDirectory {
+  /** The id of this replica. */
+  readonly own: string;
+  /** How many replicas there are with this one, as far as is known; at least 1. */
+  readonly count: number;
+  /** The replica that issues ids with this prefix; undefined where none runs. */
+  find(issuer: string): Promise<Replica | undefined>;
+  /** All others. */
+  others(): readonly Replica[];
+}
+
+/** What of a legacy session outlives its replica. */
+export interface SessionRecord {
+  /** The format; a record of another one is no record. */
+  readonly schema: 1;
+  readonly id: string;
+  /** The replica that serves it. */
+  readonly owner: string;
+  /** A keyed digest of the principal's id. */
+  readonly principal: string;
+  readonly endpoint: string;
+  readonly revision: string;
+  readonly capabilities: JsonObject;
+  readonly info?: JsonObject;
+  readonly logLevel?: string;
+  /** Exposed URIs. */
+  readonly subscriptions: readonly string[];
+}
+
+/** Keeps the records of the sessions of this replica, and takes over those of others. */
+export interface SessionRecords {
+  /** Writes the record, now and at each change. */
+  write(record: SessionRecord): void;
+  /** The session has ended. */
+  remove(id: string): void;
+  /** Makes this replica the owner of a session whose replica is gone; undefined where there is none for this principal here. */
+  adopt(id: string, principal: Principal, endpoint: string): Promise<SessionRecord | undefined>;
+}
