@@ -25,7 +25,12 @@ export function routeByPath(table: readonly HttpRoute[], dispatch: Dispatch): Ro
   }
   const find = app.fetch;
   // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
-  return getRequestListener(answer, { overrideGlobalObjects: false, autoCleanupIncoming: false });
+  // `hostname`: of requests without a Host, which are checked by the handlers.
+  return getRequestListener(answer, {
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+    hostname: "localhost",
+  });
 
   /** To HEAD, Hono makes an answer of its own out of that to GET, which would be a second one here. */
   function answer(...asked: Parameters<typeof find>): Response | Promise<Response> {

@@ -21,13 +21,14 @@ export function checkRequestHead(request: IncomingMessage, protection: Rebinding
 
 /**
  * The same for the admin listener and probes. An IP address as `Host` is allowed as well, because it cannot be rebound;
- * so is the origin of the console itself.
+ * so is the origin of the console itself, and HTTP/1.0 without a `Host`, in which load balancers ask and browsers do not.
  * @throws GatewayError `bad_request` or `forbidden`
  */
 export function checkOperatorRequestHead(request: IncomingMessage, protection: RebindingProtection): void {
-  checkTargetAndHeaders(request);
   const { host = "", origin } = request.headers;
-  if (!protection.allowsHost(host) && !cannotBeRebound(host)) throw hostNotAllowed();
+  const isHostless = request.headers.host === undefined && request.httpVersion === "1.0";
+  checkTargetAndHeaders(request, isHostless ? 0 : 1);
+  if (!isHostless && !protection.allowsHost(host) && !cannotBeRebound(host)) throw hostNotAllowed();
   if (origin !== undefined && !protection.allowsOrigin(origin) && !isOwnOrigin(origin, host)) {
     throw originNotAllowed();
   }
@@ -48,8 +49,8 @@ export function checkPageRequestHead(request: IncomingMessage, protection: Rebin
   }
 }
 
-function checkTargetAndHeaders({ rawHeaders, url = "" }: IncomingMessage): void {
-  checkRepeatedHeaders(rawHeaders);
+function checkTargetAndHeaders({ rawHeaders, url = "" }: IncomingMessage, hosts = 1): void {
+  checkRepeatedHeaders(rawHeaders, hosts);
   // An absolute request target would name a second host.
   if (!url.startsWith("/")) throw badRequest("the request target must be a path");
 }
@@ -58,7 +59,7 @@ function checkTargetAndHeaders({ rawHeaders, url = "" }: IncomingMessage): void 
  * Host, Authorization and `Mcp-*` headers must not be repeated: Node keeps the first of some and joins others, while a
  * proxy in front may have checked another one.
  */
-function checkRepeatedHeaders(rawHeaders: readonly string[]): void {
+function checkRepeatedHeaders(rawHeaders: readonly string[], expectedHosts: number): void {
   let hosts = 0;
   let authorizations = 0;
   const own: string[] = [];
@@ -74,7 +75,7 @@ function checkRepeatedHeaders(rawHeaders: readonly string[]): void {
   const twice =
     own.length > MAX_COMPARED ? firstDuplicate(own) : own.find((name, at) => own.indexOf(name) < at);
   if (twice !== undefined) throw headerMismatch(`the ${twice} header is repeated`);
-  if (hosts !== 1) throw badRequest("there must be exactly one Host header");
+  if (hosts !== expectedHosts) throw badRequest("there must be exactly one Host header");
   if (authorizations > 1) throw badRequest("there are several Authorization headers");
 }
 

@@ -121,6 +121,16 @@ describe("headers that stand there more than once", () => {
     expect(legacy.seen).toEqual([]);
   });
 
+  test.each(["/healthz", "/readyz"])(
+    "no Host at all is no fault of a probe of %s over HTTP/1.0",
+    async (path) => {
+      const { port } = await listening();
+      expect(await raw(port, `GET ${path} HTTP/1.0\r\n\r\n`)).toMatch(/^HTTP\/1\.[01] 200 /);
+      const withOrigin = `GET ${path} HTTP/1.0\r\nOrigin: http://evil.example.com\r\n\r\n`;
+      expect(await raw(port, withOrigin)).toMatch(/^HTTP\/1\.[01] 403 /);
+    },
+  );
+
   test("a target that names another authority", async () => {
     const { port, legacy } = await listening();
     const heard = await raw(port, head(["Host: localhost"]).replace("/mcp", "http://evil.example.com/mcp"));
