@@ -1,0 +1,264 @@
+/** The examples of a cluster, as far as they can be checked where nothing runs containers: Compose, Kubernetes, and the Helm chart. */
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { advise } from "../../src/config/advice.js";
+import type { Config } from "../../src/config/config.js";
+import { readConfig } from "../../src/config/read.js";
+import { inRepository } from "../support/cardea.js";
+import { last, stagesOf } from "./dockerfile.js";
+
+const read = (path: string): string => readFileSync(inRepository(path), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "cardea-manifests-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly spec?: Record<string, unknown>;
+}
+
+const manifestsOf = (text: string): readonly Manifest[] =>
+  parseAllDocuments(text).flatMap((one) => {
+    expect(one.errors).toEqual([]);
+    return one.toJS() === null ? [] : [one.toJS() as Manifest];
+  });
+
+const FILES = ["config/kubernetes.yaml", "config/kubernetes-cluster.yaml", "config/kubernetes-redis.yaml"];
+const cluster = manifestsOf(read("config/kubernetes-cluster.yaml"));
+const compose = parse(read("config/compose.cluster.yaml"), { merge: true }) as {
+  readonly services: Readonly<Record<string, Record<string, unknown>>>;
+};
+const [deployment] = cluster.filter(({ kind }) => kind === "Deployment");
+const pod = (deployment as unknown as { readonly spec: { readonly template: { readonly spec: Pod } } }).spec
+  .template.spec;
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly [
+    {
+      readonly env: readonly { readonly name: string }[];
+      readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+      readonly volumeMounts: readonly { readonly mountPath: string }[];
+    },
+  ];
+}
+const DRAIN_SECONDS = 25;
+
+/** The config that a text is, where each secret is of the environment or of a file. */
+function configOf(text: string): Config {
+  const state = join(folder, "secret");
+  writeFileSync(state, "0123456789abcdef0123456789abcdef");
+  const env = {
+    CARDEA_ADMIN_TOKEN: "a-token-of-some-length",
+    CARDEA_KEY_HASH: `sha256:${"ab".repeat(32)}`,
+    CARDEA_STATE_KEY: "0123456789abcdef0123456789abcdef",
+    CARDEA_PEER_KEY: "0123456789abcdef0123456789abcdef",
+    CARDEA_STORE_PASSWORD: "a-password-of-some-length",
+    HOSTNAME: "cardea-1",
+    POD_IP: "10.1.2.3",
+  };
+  const outcome = readConfig(
+    text.replaceAll(/\$\{file:[^}]*\}/g, `\${file:${state}}`),
+    join(folder, "cardea.jsonc"),
+    { env },
+  );
+  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
+  return outcome.config;
+}
+const configMapText = cluster.find(({ kind }) => kind === "ConfigMap")?.data?.["cardea.jsonc"] ?? "";
+
+describe.each([
+  [
+    "config/container-cluster/cardea.jsonc",
+    read("config/container-cluster/cardea.jsonc"),
+    "http://cardea-1:9001",
+  ],
+  ["the ConfigMap", configMapText, "http://10.1.2.3:9001"],
+])("%s", (name, text, advertise) => {
+  test("is a replica of a cluster that others reach, without a warning", () => {
+    const config = configOf(text);
+    expect(config.cluster).toMatchObject({ peers: { kind: "store", advertise }, onOutage: "share" });
+    expect(config.keys?.state).toBeDefined();
+    expect(advise(config)).toEqual([]);
+  });
+
+  test("gets every variable and file that it names", () => {
+    const [container] = pod.containers;
+    const variables = [...text.matchAll(/\$\{(CARDEA_\w+|POD_IP)\}/g)].map(([, variable]) => variable);
+    const given =
+      name === "the ConfigMap"
+        ? container.env.map((one) => one.name)
+        : Object.keys(compose.services["cardea-1"]?.environment as object);
+    expect(given).toEqual(expect.arrayContaining(variables));
+    const files = [...text.matchAll(/\$\{file:([^}]*)\}/g)].map(([, path]) => path ?? "");
+    const mounts = container.volumeMounts.map(({ mountPath }) => mountPath);
+    expect(files.filter((path) => !mounts.some((mount) => path.startsWith(`${mount}/`)))).toEqual([]);
+  });
+});
+
+describe("the replicas of compose", () => {
+  const replicas = ["cardea-1", "cardea-2", "cardea-3"];
+
+  test("are the servers of HAProxy, each under its own name", () => {
+    const named = [...read("config/haproxy.cfg").matchAll(/^ {2}server \w+ ([\w-]+):8080$/gm)].map(
+      ([, at]) => at,
+    );
+    expect(named).toEqual(replicas);
+    for (const name of replicas)
+      expect(compose.services[name]).toMatchObject({ hostname: name, read_only: true });
+    expect(Object.keys(compose.services)).toEqual([...replicas, "haproxy", "redis"]);
+  });
+
+  test("have 10 s more than draining takes, and a store that evicts nothing", () => {
+    for (const name of replicas) {
+      const grace = Number.parseInt(String(compose.services[name]?.stop_grace_period), 10);
+      expect(grace).toBeGreaterThanOrEqual(DRAIN_SECONDS + 10);
+    }
+    expect(JSON.stringify(compose.services.redis?.command)).toContain("--maxmemory-policy noeviction");
+  });
+
+  test("have files to mount", () => {
+    const mounted = Object.values(compose.services).flatMap(({ volumes = [] }) => volumes as string[]);
+    const paths = mounted.map((volume) => volume.split(":")[0] ?? "").filter((path) => path.startsWith("."));
+    expect(paths.length).toBeGreaterThan(0);
+    expect(paths.filter((path) => !existsSync(inRepository(`config/${path}`)))).toEqual([]);
+  });
+});
+
+describe("the manifests for Kubernetes", () => {
+  test.each(FILES)("of %s have the types and the keys that Kubernetes knows, and no others", (file) => {
+    const manifests = manifestsOf(read(file));
+    expect(manifests.length).toBeGreaterThan(1);
+    expect(typeErrors(manifests)).toBe("");
+  });
+
+  test("are checked for unknown keys and wrong types", () => {
+    const [configMap, workload] = cluster as [Manifest, Manifest];
+    const misspelt = { ...workload, spec: { ...workload.spec, revisionHistoryLimits: 3 } };
+    expect(typeErrors([misspelt])).toContain("revisionHistoryLimits");
+    expect(typeErrors([{ ...configMap, data: { size: 3 } as never }])).toContain("number");
+  });
+
+  test("stop later than draining takes, and keep the ports of the config", () => {
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(DRAIN_SECONDS + 10);
+    const { listen, cluster: section } = configOf(configMapText);
+    const peers = section?.peers.kind === "store" ? section.peers.listen.port : undefined;
+    const ports = [listen.http.port, listen.admin.port, peers];
+    expect(pod.containers[0].ports.map(({ containerPort }) => containerPort)).toEqual(ports);
+    const exposed = last(stagesOf(read("Dockerfile")).at(-1) ?? [], "EXPOSE")
+      ?.split(" ")
+      .map(Number);
+    expect(ports).toEqual(expect.arrayContaining(exposed ?? []));
+  });
+
+  test("have no secret in them", () => {
+    for (const file of [...FILES, "config/compose.cluster.yaml", "config/helm/cardea/values.yaml"])
+      expect(read(file)).not.toMatch(/\b[0-9a-f]{32,}\b|kind: Secret/);
+  });
+});
+
+const hasGo =
+  spawnSync("go", ["version"]).status === 0 &&
+  existsSync("/usr/share/gocode/src/github.com/Masterminds/sprig");
+if (!hasGo)
+  console.warn("NOT RUN: the Helm chart; apt-get install golang-go golang-github-masterminds-sprig-dev");
+
+describe.runIf(hasGo)("the Helm chart", () => {
+  test("renders the manifests of config/kubernetes-cluster.yaml", () => {
+    const rendered = rendering("cardea");
+    const byName = (manifests: readonly Manifest[]) =>
+      Object.fromEntries(
+        manifests.map(({ kind, metadata, data, ...rest }) => [
+          `${kind} ${metadata.name}`,
+          { metadata, ...rest, ...(data !== undefined && { data: JSON.parse(data["cardea.jsonc"] ?? "") }) },
+        ]),
+      );
+    expect(byName(rendered)).toEqual(byName(cluster));
+  });
+
+  test("takes another name, other values, and leaves the autoscaler out", () => {
+    const rendered = rendering("edge", (values) => ({
+      ...values,
+      replicas: 5,
+      autoscaling: { enabled: false },
+      image: { repository: "registry.example.com/cardea", tag: "1.2.3", pullPolicy: "Always" },
+    }));
+    expect(rendered.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+      "ConfigMap edge",
+      "Deployment edge",
+      "NetworkPolicy edge",
+      "PodDisruptionBudget edge",
+      "Service edge",
+      "Service edge-peers",
+    ]);
+    expect(rendered.find(({ kind }) => kind === "Deployment")?.spec).toMatchObject({
+      replicas: 5,
+      template: {
+        spec: { containers: [{ image: "registry.example.com/cardea:1.2.3", imagePullPolicy: "Always" }] },
+      },
+    });
+    expect(typeErrors(rendered)).toBe("");
+  });
+});
+
+/** What the compiler says of these manifests as literals of the types of `kubernetes-models`, which refuse unknown keys. */
+function typeErrors(manifests: readonly Manifest[]): string {
+  const lines = manifests.flatMap(({ apiVersion, kind, ...rest }, at) => [
+    `import type { I${kind} as Kind${at} } from "kubernetes-models/${apiVersion}/${kind}";`,
+    `export const manifest${at}: Kind${at} = ${JSON.stringify({ apiVersion, kind, ...rest })};`,
+  ]);
+  const modules = join(folder, "node_modules");
+  if (!existsSync(modules)) symlinkSync(inRepository("node_modules"), modules);
+  const file = join(folder, "manifests.ts");
+  writeFileSync(file, lines.join("\n"));
+  const flags = [
+    "--ignoreConfig",
+    "--noEmit",
+    "--strict",
+    "--skipLibCheck",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+  ];
+  const { stdout } = spawnSync(inRepository("node_modules/.bin/tsc"), [...flags, file], { encoding: "utf8" });
+  return stdout;
+}
+
+/** What the chart makes of its values, as `change` makes them, under this release name. */
+function rendering(
+  release: string,
+  change: (values: Record<string, unknown>) => Record<string, unknown> = (values) => values,
+): readonly Manifest[] {
+  const chart = "config/helm/cardea";
+  const templates = Object.fromEntries(
+    readdirSync(inRepository(`${chart}/templates`)).map((name) => [name, read(`${chart}/templates/${name}`)]),
+  );
+  const values = change(parse(read(`${chart}/values.yaml`)) as Record<string, unknown>);
+  const { status, stdout, stderr } = spawnSync("go", ["run", inRepository("test/shipping/render-chart.go")], {
+    input: JSON.stringify({ release, values, templates }),
+    encoding: "utf8",
+    env: {
+      ...process.env,
+      GO111MODULE: "off",
+      GOPATH: "/usr/share/gocode",
+      GOFLAGS: "",
+      GOCACHE: join(folder, "go"),
+    },
+  });
+  expect([status, stderr]).toEqual([0, ""]);
+  return manifestsOf(stdout);
+}
