@@ -6,7 +6,7 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
-  ...["state", "workers", "audit"],
+  ...["state", "workers", "audit", "cluster"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   ...["vault", "sign-in", "sign-in/types.ts", "sign-in/oauth", "authorization-server", "state/own-file.ts"],
 ];
@@ -86,6 +86,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
+  // What replicas share, and how they reach each other; others see the interfaces of `core/cluster.ts`.
+  cluster: ["core", "wire", "runtime", "config", "telemetry"],
   // The audit log: events become lines of a chain.
   audit: ["core", "wire", "runtime", "config", "telemetry"],
   // What is kept on the disk; it reads the words of others, and knows no era.

@@ -1,0 +1,313 @@
+/** How do replicas reach the store that they share? One connection to Redis or Valkey, a deadline for each use, and outages that are noticed once. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { RedisClientOptions, RedisClientType } from "@redis/client";
+import type { CertificateFiles, StoreConfig } from "../config/cluster-config.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
+import { inBackground, type Logger } from "../core/logger.js";
+
+/** How the store is used. */
+export interface StoreOptions {
+  readonly config: StoreConfig;
+  readonly logger: Logger;
+  /** How long a use may take, in ms. Default 250. */
+  readonly deadlineMs?: number;
+  /** How often a store that is away is tried again, in ms. Default 500. */
+  readonly probeMs?: number;
+  /** Called with each use that has ended. */
+  readonly onUse?: (use: StoreUse) => void;
+}
+
+/** A use of the store. */
+export interface StoreUse {
+  /** The command, or the name of the script. */
+  readonly what: string;
+  readonly ms: number;
+  readonly outcome: "ok" | "failed";
+}
+
+/** The store of this process. */
+export interface OpenStore extends SharedStore {
+  /** A command with its arguments as they are, without the prefix: for checks. */
+  command(words: readonly string[]): Promise<unknown>;
+  /** Ends the connections. */
+  close(): Promise<void>;
+}
+
+const DEADLINE_MS = 250;
+const PROBE_MS = 500;
+const CONNECT_TIMEOUT_MS = 1_000;
+const MAX_BACKOFF_MS = 2_000;
+/** A connection over which nothing came for this time (ms), although it is asked every third of it, is dead. */
+const SILENCE_MS = 9_000;
+
+/**
+ * Connects in the background and for ever: a store that is not there is an outage, and never an error of the start. A use
+ * that misses its deadline makes the store count as away; uses reject at once then, until it has answered again.
+ *
+ * @throws Error where `@redis/client` is not installed, or a certificate cannot be read
+ */
+export async function openStore(options: StoreOptions): Promise<OpenStore> {
+  const { createClient } = await loadClient();
+  return new RedisStore(
+    options,
+    () => createClient(clientOptions(options.config)) as unknown as RedisClientType,
+  );
+}
+
+async function loadClient(): Promise<typeof import("@redis/client")> {
+  try {
+    return await import("@redis/client");
+  } catch (cause) {
+    throw new Error(
+      '"cluster.store" needs the package @redis/client: install Cardea with its optional packages',
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** The types of the client do not know that `undefined` is how its time-out is switched off. */
+const NO_TIMEOUT: object = { timeout: undefined };
+
+function clientOptions({ url, username, password, tls }: StoreConfig): RedisClientOptions {
+  const common = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SILENCE_MS,
+    reconnectStrategy: (retries: number) => Math.min(MAX_BACKOFF_MS, 50 * 2 ** Math.min(retries, 10)),
+  };
+  const path = url.startsWith("unix://") ? url.slice("unix://".length) : undefined;
+  return {
+    ...(path === undefined && { url }),
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    name: "cardea",
+    // Uses have a deadline of their own; that of the client costs ten times a command.
+    commandOptions: NO_TIMEOUT,
+    disableOfflineQueue: true,
+    pingInterval: SILENCE_MS / 3,
+    socket:
+      path !== undefined
+        ? { path, ...common }
+        : tls !== undefined
+          ? { tls: true, ...mapValues(tls, (file) => readFileSync(file)), ...common }
+          : common,
+  };
+}
+
+type Listener = (message: string) => void;
+
+class RedisStore implements OpenStore {
+  readonly #client: RedisClientType;
+  /** Made with the first subscription: a connection that subscribes does nothing else. */
+  #subscriber: RedisClientType | undefined;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #watchers = new Set<(isUp: boolean) => void>();
+  readonly #digests = new WeakMap<StoreScript, string>();
+  #isUp = false;
+  /** Whether an outage has been reported, or the first connection. */
+  #hasReported = false;
+  #probe: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(
+    private readonly options: StoreOptions,
+    private readonly makeClient: () => RedisClientType,
+  ) {
+    this.#client = this.#connected();
+    this.#client.on("ready", () => this.#setUp(true));
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    const value = await this.#use("GET", () => this.#client.get(this.#key(key)));
+    return value === null ? undefined : String(value);
+  }
+
+  async set(key: string, value: string, ttlMs: number): Promise<void> {
+    await this.#use("SET", () => this.#client.set(this.#key(key), value, { PX: wholeMs(ttlMs) }));
+  }
+
+  async setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean> {
+    const options = { condition: "NX", expiration: { type: "PX", value: wholeMs(ttlMs) } } as const;
+    return (await this.#use("SET", () => this.#client.set(this.#key(key), value, options))) !== null;
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#use("DEL", () => this.#client.del(this.#key(key)));
+  }
+
+  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const given = { keys: keys.map((key) => this.#key(key)), arguments: [...args] };
+    return this.#use(script.name, async () => {
+      try {
+        return await this.#client.evalSha(this.#digestOf(script), given);
+      } catch (error) {
+        // The store was restarted, or is another one since.
+        if (error instanceof Error && error.message.startsWith("NOSCRIPT"))
+          return this.#client.eval(script.text, given);
+        throw error;
+      }
+    });
+  }
+
+  command(words: readonly string[]): Promise<unknown> {
+    return this.#use(words[0] ?? "", () => this.#client.sendCommand([...words]));
+  }
+
+  publish(channel: string, message: string): void {
+    // A hint; a replica that misses it finds out in time.
+    this.#use("PUBLISH", () => this.#client.publish(this.#key(channel), message)).catch(() => {});
+  }
+
+  subscribe(channel: string, listener: Listener): () => void {
+    const name = this.#key(channel);
+    const listeners = this.#listeners.get(name) ?? new Set();
+    listeners.add(listener);
+    if (listeners.size === 1) {
+      this.#listeners.set(name, listeners);
+      this.#subscriber ??= this.#connected(() => this.#subscribeAll());
+      if (this.#subscriber.isReady) this.#subscribeTo(name);
+    }
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      this.#listeners.delete(name);
+      if (this.#subscriber?.isReady === true) this.#subscriber.unsubscribe(name).catch(() => {});
+    };
+  }
+
+  onChange(listener: (isUp: boolean) => void): () => void {
+    this.#watchers.add(listener);
+    return () => void this.#watchers.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#probe);
+    for (const client of [this.#client, this.#subscriber]) client?.destroy();
+    await Promise.resolve();
+  }
+
+  /** A client that connects in the background; errors are outages, and are reported as such. */
+  #connected(onReady?: () => void): RedisClientType {
+    const client = this.makeClient();
+    client.on("error", (error: Error) => {
+      if (client === this.#client) this.#setUp(false, error);
+    });
+    if (onReady !== undefined) client.on("ready", onReady);
+    // It rejects only when it is closed meanwhile.
+    client.connect().catch((error: unknown) => {
+      if (!this.#isClosed)
+        this.options.logger.error({ error }, "the connection to the cluster's store was given up");
+    });
+    return client;
+  }
+
+  #subscribeAll(): void {
+    for (const name of this.#listeners.keys()) this.#subscribeTo(name);
+  }
+
+  #subscribeTo(name: string): void {
+    const pass = (message: string): void => {
+      for (const listener of this.#listeners.get(name) ?? []) listener(message);
+    };
+    const subscriber = this.#subscriber;
+    if (subscriber === undefined) return;
+    // The client subscribes anew after a reconnection by itself; subscribed twice, a channel would deliver each message twice.
+    const anew = subscriber.unsubscribe(name).then(() => subscriber.subscribe(name, pass));
+    anew.catch((error: unknown) =>
+      this.options.logger.debug({ error }, "a subscription at the store was lost"),
+    );
+  }
+
+  async #use<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (!this.#isUp) throw new StoreUnavailable("the cluster's store cannot be reached");
+    const start = performance.now();
+    const { deadlineMs = DEADLINE_MS, onUse } = this.options;
+    try {
+      const result = await withDeadline(work(), deadlineMs);
+      onUse?.({ what, ms: performance.now() - start, outcome: "ok" });
+      return result;
+    } catch (error) {
+      onUse?.({ what, ms: performance.now() - start, outcome: "failed" });
+      // What the store itself refuses is an answer.
+      if (isAnswer(error)) throw error;
+      this.#setUp(false, error);
+      throw new StoreUnavailable(`the cluster's store did not answer ${what}`, { cause: error });
+    }
+  }
+
+  #setUp(isUp: boolean, error?: unknown): void {
+    if (this.#isClosed || (this.#isUp === isUp && this.#hasReported)) return;
+    const { logger, config } = this.options;
+    this.#isUp = isUp;
+    if (isUp) logger.info({}, "the cluster's store is connected");
+    else
+      logger.warn({ error, store: withoutCredentials(config.url) }, "the cluster's store cannot be reached");
+    this.#hasReported = true;
+    clearInterval(this.#probe);
+    if (!isUp) {
+      this.#probe = setInterval(() => this.#tryAgain(), this.options.probeMs ?? PROBE_MS);
+      this.#probe.unref();
+    }
+    for (const watcher of this.#watchers) watcher(isUp);
+  }
+
+  /** The connection may stand while the store is stopped, or be half open; `ready` tells of a new one. */
+  #tryAgain(): void {
+    if (!this.#client.isReady) return;
+    const answered = withDeadline(this.#client.ping(), this.options.deadlineMs ?? DEADLINE_MS).then(
+      () => this.#setUp(true),
+      () => {},
+    );
+    inBackground(answered, this.options.logger, "trying the cluster's store");
+  }
+
+  #key(key: string): string {
+    return `${this.options.config.prefix}:${key}`;
+  }
+
+  #digestOf(script: StoreScript): string {
+    let digest = this.#digests.get(script);
+    if (digest === undefined) {
+      digest = createHash("sha1").update(script.text).digest("hex");
+      this.#digests.set(script, digest);
+    }
+    return digest;
+  }
+}
+
+/** A reply of the store that says no, in place of no reply; it says LOADING or the like where it can serve no client. */
+function isAnswer(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /^[A-Z]+ /.test(error.message) &&
+    !/^(?:LOADING|MASTERDOWN|READONLY|BUSY|NOREPLICAS) /.test(error.message)
+  );
+}
+
+async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    // Its answer may still come, and is dropped.
+    work.catch(() => {});
+  }
+}
+
+const mapValues = <T>(files: CertificateFiles, read: (file: string) => T): Record<string, T> =>
+  Object.fromEntries(Object.entries(files).map(([name, file]) => [name, read(file)]));
+
+const wholeMs = (ms: number): number => Math.max(1, Math.round(ms));
+
+const withoutCredentials = (url: string): string => url.replace(/\/\/[^@/]*@/, "//");
