@@ -8,7 +8,16 @@ const bin = (name) => `${root}node_modules/.bin/${name}`;
 export function check() {
   run(bin("tsc"), ["-p", "tsconfig.test.json"]);
   run(bin("biome"), ["check", "--error-on-warnings", "."]);
-  run(bin("oxlint"), ["--type-aware", "--deny-warnings", "src", "test", "scripts", "bench", "faults"]);
+  run(bin("oxlint"), [
+    "--type-aware",
+    "--deny-warnings",
+    "src",
+    "test",
+    "scripts",
+    "bench",
+    "faults",
+    "cluster",
+  ]);
   run(bin("knip"), []);
 }
 

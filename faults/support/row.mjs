@@ -60,6 +60,11 @@ export async function row(id, title, work) {
       checks.push({ what, aim, figure: String(figure), pass: false, why });
       return console.log(`${id.padEnd(4)} MISS  ${what}: ${figure} (aim: ${aim}), because ${why}`);
     },
+    /** The whole row cannot run here: says so loudly, and judges nothing. */
+    skip(why) {
+      checks.push({ what: "the whole row", aim: "runs", figure: `SKIPPED: ${why}`, pass: undefined });
+      console.log(`${id.padEnd(4)} SKIPPED: ${why}`);
+    },
     /** What the reader must know of the figures, such as what could not be judged. */
     note(sentence) {
       notes.push(sentence);
