@@ -9,9 +9,11 @@ import { packageVersion } from "./cli/help.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
+import type { Config } from "./config/config.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import type { Logger } from "./core/logger.js";
 import { settle, withTimeout } from "./core/stop.js";
+import type { Tracing } from "./core/tracing.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
 import { joinWorkers } from "./workers/worker.js";
@@ -46,6 +48,7 @@ const shell: CommandContext = {
             ...{ logger: log, redact, version, configDigest: config.digest },
             worker: worker?.identity.number,
           });
+    const tracing = await openTraces(config, log);
     const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
@@ -55,11 +58,14 @@ const shell: CommandContext = {
       listFiles,
       credentialsFolder: join(stateFolder(process.env), "credentials"),
       ...(audit !== undefined && { audit }),
+      ...(tracing !== undefined && { tracing }),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
+    // What each worker would find is found once, before there are any.
+    await openTraces(config, logger);
     const [{ createPrimary }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
       import("./gateway/primary.js"),
       import("./operator/orphans.js"),
@@ -117,6 +123,25 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
     addSecrets: (secrets) => redactor.add(secrets),
     redact: (text) => redactor.text(text),
   };
+}
+
+/** @throws UsageError for settings of traces that cannot be used */
+async function openTraces(config: Config, logger: Logger & Partial<Log>): Promise<Tracing | undefined> {
+  const { env } = process;
+  const { telemetry } = config;
+  const isAskedFor =
+    telemetry?.otlp !== undefined || Object.keys(env).some((name) => /^OTEL_.*_ENDPOINT$/.test(name));
+  if (!isAskedFor) return undefined;
+  const { openTracing } = await import("./tracing/open-tracing.js");
+  const { redact = (text: string) => text } = logger;
+  const options = { env, logger, redact, version: packageVersion(), worker: worker?.identity.number };
+  try {
+    return await openTracing(telemetry?.otlp, options);
+  } catch (error) {
+    return asUsageError(() => {
+      throw error;
+    });
+  }
 }
 
 /** Adds the number of the worker to every line. */

@@ -23,6 +23,7 @@ const OTHERS = [
   "profiles",
   "parkedCalls",
   "audit",
+  "telemetry",
   "cluster",
   "startupWaitMs",
 ] as const satisfies readonly (keyof Config)[];

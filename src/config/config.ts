@@ -2,6 +2,7 @@
 import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
+import type { TelemetryConfig } from "./telemetry-config.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
@@ -29,6 +30,8 @@ export interface Config {
   readonly limits?: readonly LimitConfig[];
   /** Absent where no audit log is written. */
   readonly audit?: AuditConfig;
+  /** Absent where the file has none of it: see `forwardsBaggage`. */
+  readonly telemetry?: TelemetryConfig;
   /** Absent where this gateway is the only one. */
   readonly cluster?: ClusterConfig;
 }

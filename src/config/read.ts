@@ -31,6 +31,7 @@ import { disabledServers, isServerKey, readServers, serverPath } from "./read-se
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import { secretsOf } from "./server-auth.js";
+import { completeTelemetry } from "./telemetry-config.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
 import { describePath } from "./variables.js";
@@ -164,6 +165,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(shape.keys !== undefined && { keys: shape.keys }),
       ...(credentials !== undefined && { credentials }),
       ...(shape.audit !== undefined && { audit: completeAudit(shape.audit, folder) }),
+      ...(shape.telemetry !== undefined && { telemetry: completeTelemetry(shape.telemetry) }),
       ...(cluster !== undefined && { cluster }),
       ...found.rules,
     },
@@ -175,6 +177,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ),
       ...(credentials?.keys ?? []),
       ...secretsOfCluster(cluster),
+      ...Object.values(shape.telemetry?.otlp?.headers ?? {}),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
     serverPath: (name) => serverPath(findings.tree, name),

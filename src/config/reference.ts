@@ -114,6 +114,7 @@ function kind(schema: Schema): string {
   const words: Readonly<Record<string, string>> = {
     string: "text",
     integer: "whole number",
+    number: "number",
     boolean: "`true`, `false`",
     array: "list",
     object: "object",

@@ -8,6 +8,7 @@ import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { leaseSchema, nameFilter, serverSchema } from "./server-schema.js";
 import { credentialsSchema } from "./sign-in-schema.js";
+import { telemetrySchema } from "./telemetry-schema.js";
 import { shorteningSchemas } from "./tool-schema.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
@@ -224,6 +225,7 @@ export const fileSchema = z.strictObject({
     .describe(
       "A log of who did what, hash-chained so that `cardea audit verify` finds each change (`docs/audit.md`). A change needs a restart.",
     ),
+  telemetry: telemetrySchema.exactOptional().describe("Traces, and the trace context that hosts send."),
   cluster: clusterSchema
     .exactOptional()
     .describe(

@@ -1,10 +1,28 @@
 /** What is recorded of a finished call: who, what, how it ended, and where its time went. */
+import type { MessageId } from "../wire/envelope.js";
 import type { GatewayError } from "./errors.js";
+import type { InputKind } from "./methods.js";
 
 /** W3C trace context of a call: of its server span where tracing is on, else what the host sent. */
-interface TraceContext {
+export interface TraceContext {
   readonly traceparent: string;
-  readonly tracestate?: string;
+  readonly tracestate?: string | undefined;
+}
+
+/** The other end of a connection: a host, or a server. */
+export interface Peer {
+  /** The revision of the protocol that is spoken there. */
+  readonly revision: string;
+  readonly isHttp: boolean;
+  /** Absent where there is no session, or it has no id. */
+  readonly sessionId?: string | undefined;
+}
+
+/** The round of questions that a call answers. */
+export interface AnsweredRound {
+  /** That of the call that ended with the questions. */
+  readonly trace: TraceContext | undefined;
+  readonly kinds: readonly InputKind[];
 }
 
 /** One finished call, as live calls, the audit log and traces see it. Texts are not redacted. */
@@ -61,6 +79,18 @@ export interface CallNotes {
   rule: string | undefined;
   decision: string | undefined;
   trace: TraceContext | undefined;
+  /** What is kept of its span until the call ends (`tracing/`); undefined where the call has none. */
+  span: unknown;
+  /** The round whose questions it answers; undefined for any other call. */
+  answered: AnsweredRound | undefined;
+  /** The JSON-RPC id of the host; undefined for a call that is no request of a host. */
+  readonly requestId: MessageId | undefined;
+  readonly host: Peer | undefined;
+  /** The context of its HTTP request, unchecked; undefined where the request has none. */
+  readonly ambient: TraceContext | undefined;
+  /** The JSON-RPC id of the last request to its server, and that server; undefined before. */
+  sentId: number | undefined;
+  sentTo: Pick<Peer, "revision" | "sessionId"> | undefined;
   /** What became of the approval that the call came with. */
   approval: "accepted" | "declined" | undefined;
   /** The arguments without what rules redact; absent where no rule redacts any. */
@@ -73,8 +103,8 @@ export interface CallNotes {
   slot: number;
 }
 
-/** The notes of a call that begins. */
-export const callNotes = (): CallNotes => ({
+/** The notes of a call that begins, and how it came. */
+export const callNotes = (requestId?: MessageId, host?: Peer, ambient?: TraceContext): CallNotes => ({
   startedAt: 0,
   queueMs: 0,
   policyMs: 0,
@@ -84,9 +114,29 @@ export const callNotes = (): CallNotes => ({
   rule: undefined,
   decision: undefined,
   trace: undefined,
+  span: undefined,
+  answered: undefined,
+  requestId,
+  host,
+  ambient,
+  sentId: undefined,
+  sentTo: undefined,
   approval: undefined,
   forwardedArguments: undefined,
   audited: undefined,
   cancel: undefined,
   slot: -1,
 });
+
+/** The notes of the next round of a call that came once. */
+export const notesOfNextRound = (before: CallNotes | undefined): CallNotes =>
+  callNotes(before?.requestId, before?.host, before?.ambient);
+
+/** The trace context in the headers of an HTTP request. */
+export function ambientContext(headers: {
+  readonly [name: string]: string | readonly string[] | undefined;
+}): TraceContext | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== "string") return undefined;
+  return { traceparent, tracestate: typeof tracestate === "string" ? tracestate : undefined };
+}

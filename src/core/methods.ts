@@ -6,6 +6,9 @@ import type { ListKind } from "./lists.js";
 /** A kind of server-to-client request, by the client capability that allows it. */
 export type QuestionKind = "sampling" | "elicitation" | "roots";
 
+/** The kind of input a call waits for; `approval` is requested by the gateway itself. */
+export type InputKind = QuestionKind | "approval";
+
 const QUESTIONS: ReadonlyMap<unknown, QuestionKind> = new Map([
   ["sampling/createMessage", "sampling"],
   ["elicitation/create", "elicitation"],

@@ -66,6 +66,8 @@ export interface Pipe {
   readonly endpoint: string;
   /** True where the host spawned this process, and takes it for the server behind it. */
   readonly isSpawnedByHost?: boolean;
+  /** True where its messages come over HTTP. */
+  readonly isHttp?: boolean;
   /** Writes one message; the text must be a single JSON document without line breaks. */
   send(text: string | Buffer): void;
 }

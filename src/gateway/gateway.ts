@@ -82,11 +82,16 @@ export interface Gateway {
   starting(): readonly string[];
 }
 
+/** How long (ms) the collector may take for the last spans, within the 30 s that supervisors give to a stop. */
+const FLUSH_MS = 3_000;
+/** The same for a stop at once. */
+const FLUSH_AT_ONCE_MS = 500;
+
 /** Builds a gateway and starts its servers; it listens after `start`. */
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const withoutSignIn = createParts(config, options);
   const { telemetry, sessions, callIds } = withoutSignIn;
-  const { logger, metrics, pendingQuestions, liveCalls, audit } = telemetry;
+  const { logger, metrics, pendingQuestions, liveCalls, audit, tracing } = telemetry;
   const signIns = new LiveSignIns({
     config: () => liveConfig.pipeline.config,
     folder: options.credentialsFolder,
@@ -155,7 +160,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     async stop({ immediate = false } = {}) {
       signIns.close();
       await lifecycle.stop(immediate);
-      await audit?.close();
+      await Promise.all([audit?.close(), tracing?.close(immediate ? FLUSH_AT_ONCE_MS : FLUSH_MS)]);
     },
     async stdio(input, output, as) {
       const { auth } = liveConfig.pipeline.config;

@@ -11,6 +11,7 @@ import {
   NO_AUTHENTICATION,
   type TokenIssuer,
 } from "../downstream/authenticate/authentication.js";
+import { withoutBaggage } from "../routing/drop-baggage.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { PersistentChangeFeed } from "./change-feed.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
@@ -172,8 +173,14 @@ export function createGatewayApi(
     },
     hasEndpoint: (name, principal) => liveConfig.pipeline.catalog.hasEndpoint(name, principal),
     forwardNotification(client, notice) {
-      for (const server of liveConfig.pipeline.catalog.reachable(client, notice.method)) {
-        upstreamOf(server)?.forwardNotification?.(client, notice);
+      const { catalog, config } = liveConfig.pipeline;
+      const { params } = notice;
+      const sent =
+        params === undefined || config.telemetry?.forwardsBaggage === true
+          ? notice
+          : { ...notice, params: withoutBaggage(params) };
+      for (const server of catalog.reachable(client, notice.method)) {
+        upstreamOf(server)?.forwardNotification?.(client, sent);
       }
     },
     releaseClient(affinity) {

@@ -8,6 +8,7 @@ import type { ClusterParts } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
+import type { Tracing } from "../core/tracing.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
 import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
@@ -44,6 +45,8 @@ export interface GatewayOptions {
   readonly credentialsFolder?: string;
   /** Default: no audit log is written. */
   readonly audit?: AuditLog;
+  /** Default: calls are not traced. */
+  readonly tracing?: Tracing;
   /** Default: no credentials are kept. */
   readonly signIn?: SignInParts;
 }
@@ -83,6 +86,8 @@ export interface Telemetry {
   readonly recordSinks: readonly RecordSink[];
   /** Absent where none is configured. */
   readonly audit?: AuditLog;
+  /** Absent where calls are not traced. */
+  readonly tracing?: Tracing;
 }
 
 interface ServerProcesses {
@@ -138,6 +143,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     processRegistry,
     workerIdentity: worker,
     audit,
+    tracing,
   } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
@@ -153,6 +159,10 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     metrics.gauge("auditUp", {}, () => (audit.problem === undefined ? 1 : 0));
     metrics.gauge("auditLost", {}, () => audit.lost);
   }
+  if (tracing !== undefined) {
+    for (const reason of ["queue_full", "export_failed"] as const)
+      metrics.gauge("lostSpans", { reason }, () => tracing.lost[reason]);
+  }
   return {
     identity: {
       info: { name: SERVER_NAME, version },
@@ -164,6 +174,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     telemetry: {
       ...{ logger, metrics, redact, liveCalls },
       ...(audit !== undefined && { audit }),
+      ...(tracing !== undefined && { tracing }),
       pendingQuestions: new PendingQuestions(metrics, ttlMs),
       recordSinks: audit === undefined ? [liveCalls.sink] : [liveCalls.sink, audit.call],
     },

@@ -4,6 +4,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import { compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
+import type { Tracing } from "../core/tracing.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
 import { concurrency } from "../policy/concurrency.js";
 import { deadline } from "../policy/deadline.js";
@@ -13,6 +14,7 @@ import { responseCache } from "../policy/response-cache.js";
 import { retry } from "../policy/retry.js";
 import { checkedArguments, checkedResults, ToolSchemas } from "../policy/schema-checks.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
+import { dropBaggage } from "../routing/drop-baggage.js";
 import { findTools } from "../routing/find-tools.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
@@ -55,7 +57,8 @@ export function createPipeline(
   inEffect: ConfigInEffect,
   before?: Pipeline,
 ): Pipeline {
-  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks, audit } = parts.telemetry;
+  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks, audit, tracing } =
+    parts.telemetry;
   const { state: sealedState, tasks } = parts.sealed;
   const policy = createPolicy(config, { metrics, logger }, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
@@ -78,7 +81,10 @@ export function createPipeline(
   const handlers = new Map(
     [...servers].map(([name, running]): [string, Handler] => [
       name,
-      serverStack(running, { policy, metrics, schemas, signIn: parts.signIn }),
+      serverStack(running, {
+        ...{ policy, metrics, schemas, tracing, signIn: parts.signIn },
+        forwardsBaggage: config.telemetry?.forwardsBaggage === true,
+      }),
     ]),
   );
   const checks = new Map(
@@ -101,6 +107,7 @@ export function createPipeline(
     accessLog(logger),
     callMetrics(metrics.calls),
     pendingQuestions.observer,
+    ...(tracing === undefined ? [] : [tracing.calls]), // before the records, which carry the trace id
     callRecords(recordSinks), // last: it reads what the others have noted
     liveCalls.running.observer,
   ]);
@@ -169,16 +176,25 @@ function serverRuntimes(
 const hasConfiguredArguments = ({ overrides = {} }: ServerConfig): boolean =>
   Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
+/** Where a server is reached; undefined for a process. */
+const urlOf = (transport: ServerConfig["transport"]): string | undefined => {
+  if (transport.kind === "stdio") return undefined;
+  if (transport.kind === "http") return transport.url;
+  return transport.baseUrl ?? ("url" in transport.document ? transport.document.url : "");
+};
+
 interface ServerStackOptions {
   readonly policy: Policy;
   readonly metrics: Metrics;
   readonly schemas: ToolSchemas;
   readonly signIn: GatewayParts["signIn"];
+  readonly forwardsBaggage: boolean;
+  readonly tracing: Tracing | undefined;
 }
 
 function serverStack(
   runtime: ServerRuntime,
-  { policy, metrics, schemas, signIn }: ServerStackOptions,
+  { policy, metrics, schemas, signIn, forwardsBaggage, tracing }: ServerStackOptions,
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
   const { name: server, timeoutMs, checks, auth } = config;
@@ -195,6 +211,7 @@ function serverStack(
               credentialsOf: ({ principal }) => (auth.as === "principal" ? principal.id : auth.as),
             }),
           ]),
+      ...(forwardsBaggage ? [] : [dropBaggage]), // whatever follows leaves for the server
       ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has carried out a call whose result is withheld here
       responseCache(cache, {
         onHit: () => metrics.cacheHit(server),
@@ -205,6 +222,7 @@ function serverStack(
       concurrency({ semaphore, server }), // queue calls over the limit
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // the timeout starts when the call leaves the queue
       upstreamMetrics(metrics.calls), // innermost: the time in the queue is not the server's
+      ...(tracing === undefined ? [] : [tracing.servedBy({ name: server, url: urlOf(config.transport) })]), // a span for each attempt
     ],
     upstream.call,
   );

@@ -2,6 +2,7 @@
 import type { Call, Handler, Middleware, Reply } from "../core/call.js";
 import { GatewayError, refusalError, refusalReply } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import { traceIdOf } from "../core/trace-context.js";
 import { CODE } from "../wire/names.js";
 
 /**
@@ -22,7 +23,11 @@ export function errorBoundary(logger: Logger, redact: (text: string) => string =
   function replyTo(error: unknown, call: Call): Reply {
     if (error instanceof GatewayError) return refusalReply(redactedError(error), call);
     if (call.signal.aborted) return refusalReply(cancelledError(error), call);
-    logger.error({ call: call.id, method: call.method, error }, "a call failed inside the gateway");
+    const traceId = traceIdOf(call);
+    logger.error(
+      { call: call.id, method: call.method, ...(traceId !== undefined && { traceId }), error },
+      "a call failed inside the gateway",
+    );
     return internalError(call);
   }
 

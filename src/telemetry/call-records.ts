@@ -1,8 +1,9 @@
 /** How is the record of a finished call made, and who receives it? */
 import type { Call, Handler, Observer, Reply } from "../core/call.js";
-import type { CallNotes, CallRecord } from "../core/call-record.js";
+import type { CallRecord } from "../core/call-record.js";
+import { traceIdOf } from "../core/trace-context.js";
 import { retainedCopy } from "../runtime/cache-limits.js";
-import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
 import { outcomeOf, refusingRule, serverOf, targetName } from "./finished-calls.js";
 
 /** Receives the record of each finished call. It neither throws nor waits. */
@@ -10,8 +11,6 @@ export type RecordSink = (record: CallRecord, call: Call, reply: Reply) => void;
 
 /** Limit (characters) of a text that a host chooses. */
 const MAX_TEXT_LENGTH = 200;
-/** A W3C `traceparent`; the first group is the trace id. */
-const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.{0,100})?$/;
 
 /** Gives the record of each call to all `sinks`; must be outside `errorBoundary`, which turns refusals into replies. */
 export function callRecords(sinks: readonly RecordSink[]): Observer {
@@ -34,7 +33,7 @@ export function callRecords(sinks: readonly RecordSink[]): Observer {
         outcome: outcomeOf(call, reply),
         rule: notes.rule ?? refusingRule(reply),
         decision: notes.decision,
-        traceId: traceIdOf(call, notes),
+        traceId: traceIdOf(call),
         ms: {
           total,
           queue: notes.queueMs,
@@ -59,11 +58,6 @@ export const policyTimed =
     }
     return next(call);
   };
-
-function traceIdOf({ params }: Call, { trace }: CallNotes): string | undefined {
-  const parent = trace?.traceparent ?? stringAt(objectAt(params, "_meta"), "traceparent");
-  return parent === undefined ? undefined : TRACE_PARENT.exec(parent)?.[1];
-}
 
 /** Names of hosts by what they said of themselves, which a session or the cache of clients keeps. */
 class HostNames {

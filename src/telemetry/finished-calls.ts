@@ -4,6 +4,7 @@ import { ERRORS, type ErrorCode, REFUSAL_META } from "../core/errors.js";
 import { LIST_METHODS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { TARGETED_METHODS, targetOf } from "../core/methods.js";
+import { traceIdOf } from "../core/trace-context.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { LabeledMetric } from "./labeled-metrics.js";
@@ -30,6 +31,7 @@ export function accessLog(logger: Logger): Observer {
         principal: call.client.principal.id,
         outcome,
         ms: Math.round(ms * 100) / 100,
+        ...traceField(call),
         ...(call.via !== undefined && { via: call.via }),
       };
       if (isQuiet) {
@@ -40,6 +42,12 @@ export function accessLog(logger: Logger): Observer {
       logger.info(rule === undefined ? line : { ...line, rule }, "call");
     },
   };
+}
+
+/** The field of a log line with the trace of the call, where it has one. */
+function traceField(call: Call): { readonly traceId?: string } {
+  const traceId = traceIdOf(call);
+  return traceId === undefined ? {} : { traceId };
 }
 
 /** The exposed name or URI of the target, cut; undefined for a method without one. */
@@ -221,7 +229,7 @@ const METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /** A method that MCP knows, or `other`. */
-const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
+export const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
 
 /** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
 export const serverLabel = (call: Call, reply?: Reply): string => serverOf(call, reply) ?? "none";

@@ -1,4 +1,5 @@
 /** Which gauges are there? They are read from their owners at each scrape. */
+import type { LossReason } from "../core/tracing.js";
 import type { Metrics } from "./metrics.js";
 
 /** The labels of each gauge. */
@@ -27,6 +28,8 @@ export interface GaugeLabels {
   readonly auditUp: Readonly<Record<never, string>>;
   /** Events that the audit log lost while it could not be written. */
   readonly auditLost: Readonly<Record<never, string>>;
+  /** Spans that never reached the collector. */
+  readonly lostSpans: { readonly reason: LossReason };
   /** The limit of the heap, in bytes. */
   readonly heapLimit: Readonly<Record<never, string>>;
 }
@@ -56,6 +59,11 @@ export const GAUGES: {
   ],
   auditUp: ["cardea_audit_up", "Whether the audit log can be written (1) or not (0)."],
   auditLost: ["cardea_audit_lost_records", "Records lost while the audit log could not be written."],
+  lostSpans: [
+    "cardea_trace_lost_spans",
+    "Spans of traces that never reached the collector, by reason.",
+    "reason",
+  ],
   heapLimit: ["cardea_heap_limit_bytes", "Heap limit of the process."],
   parkedCalls: ["cardea_parked_calls", "Parked calls: they wait for an answer to their server's question."],
 };

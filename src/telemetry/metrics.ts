@@ -1,14 +1,11 @@
 /** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
 import type { ListKind } from "../core/lists.js";
-import type { QuestionKind } from "../core/methods.js";
+import type { InputKind } from "../core/methods.js";
 import type { LoadShedKind } from "../core/pressure.js";
 import type { RestartReason } from "../core/upstream.js";
 import { BUCKETS, CallMetrics } from "./finished-calls.js";
 import { GAUGES, type GaugeLabels } from "./gauges.js";
 import { Counter, collectProcessMetrics, Gauge, Histogram, Registry } from "./prometheus.js";
-
-/** The kind of input a call waits for; `approval` is requested by the gateway itself. */
-export type InputKind = QuestionKind | "approval";
 
 /** A value of the label `decision`. */
 export type Decision = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";

@@ -2,14 +2,15 @@
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Observer, type Reply } from "../core/call.js";
+import type { TraceContext } from "../core/call-record.js";
 import type { Client } from "../core/client.js";
-import { questionKind } from "../core/methods.js";
+import { type InputKind, questionKind } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
 import { entryLimit } from "../runtime/cache-limits.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { serverLabel } from "./finished-calls.js";
-import type { InputKind, Metrics } from "./metrics.js";
+import type { Metrics } from "./metrics.js";
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
@@ -30,6 +31,8 @@ interface PendingRound {
   readonly askedAt: number;
   /** By the keys of the round. */
   readonly questions: Map<string, InputKind>;
+  /** That of the call that asked. */
+  readonly trace: TraceContext | undefined;
   /** Unsubscribes from cancelled questions and from the abort of the call. */
   readonly stopWatching: () => void;
 }
@@ -87,6 +90,7 @@ export class PendingQuestions {
       since,
       askedAt: Date.now(),
       questions: new Map([["", kind]]),
+      trace: undefined,
       stopWatching: () => {},
     });
     return () => {
@@ -126,6 +130,7 @@ export class PendingQuestions {
       since: performance.now(),
       askedAt: Date.now(),
       questions,
+      trace: call.record?.trace,
       stopWatching,
     };
     this.#rounds.set(key, waiting, { ttl: this.#ttlMs() });
@@ -144,8 +149,12 @@ export class PendingQuestions {
     if (asked === undefined) return;
     this.#rounds.delete(key);
     const seconds = (performance.now() - asked.since) / 1000;
-    if (call.record !== undefined) call.record.inputMs = seconds * 1000;
-    for (const kind of new Set(asked.questions.values())) {
+    const kinds = [...new Set(asked.questions.values())];
+    if (call.record !== undefined) {
+      call.record.inputMs = seconds * 1000;
+      call.record.answered = { trace: asked.trace, kinds };
+    }
+    for (const kind of kinds) {
       this.#metrics.inputWaited({ server: serverLabel(call), kind, seconds });
     }
   }

@@ -6,7 +6,7 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
-  ...["state", "workers", "audit", "cluster"],
+  ...["state", "workers", "audit", "cluster", "tracing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   ...["vault", "sign-in", "sign-in/types.ts", "sign-in/oauth", "authorization-server", "state/own-file.ts"],
 ];
@@ -90,6 +90,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   cluster: ["core", "wire", "runtime", "config", "telemetry"],
   // The audit log: events become lines of a chain.
   audit: ["core", "wire", "runtime", "config", "telemetry"],
+  // Spans of calls, and their way to a collector.
+  tracing: ["core", "wire", "runtime", "config", "telemetry"],
   // What is kept on the disk; it reads the words of others, and knows no era.
   state: ["core", "wire", "runtime", "config", "catalog", "state/own-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
@@ -120,7 +122,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["audit", "cli", "config", "policy", "state", "telemetry", "runtime", "core", "workers"],
+    ...["audit", "tracing", "cli", "config", "policy", "state", "telemetry", "runtime", "core", "workers"],
   ],
 };
 

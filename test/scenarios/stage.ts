@@ -1,7 +1,7 @@
 /** The whole gateway in the process of the test, in front of scripted servers, with every door open to hosts. */
 import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
-import { gatewayOf } from "../support/gateway.js";
+import { tracedGatewayOf } from "../support/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
@@ -60,7 +60,7 @@ export async function openStage(
   for (const kind of kinds) {
     upstreams.set(kind.key, behind?.upstream(kind) ?? (await startUpstream(kind, revision)));
   }
-  const gateway = gatewayOf({
+  const gateway = await tracedGatewayOf({
     listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
     auth: { keys: [keyOf("ada"), keyOf("eve")] },
     parkedCalls: { answerTimeout },

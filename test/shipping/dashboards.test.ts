@@ -81,6 +81,7 @@ beforeAll(async () => {
     tokensExpiring: {},
     auditUp: {},
     auditLost: {},
+    lostSpans: { reason: "queue_full" },
   };
   for (const [what, labels] of Object.entries(readings))
     metrics.gauge(what as keyof GaugeLabels, labels, () => 1);

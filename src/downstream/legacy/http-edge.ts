@@ -55,7 +55,8 @@ export class LegacyHttpEdge {
     if (session === undefined) return;
     if (isRequest(message)) {
       const postResponse = this.#postResponse(1, session, post, false);
-      return serveRequest(session, message, postResponse.sinkFor(message.id), this.parts.backend);
+      const sink = postResponse.sinkFor(message.id);
+      return serveRequest(session, message, sink, this.parts.backend, post.request.headers);
     }
     handleNonRequest(session, message, this.parts.backend.gateway);
     const fault = faultOf(message);
@@ -141,7 +142,13 @@ export class LegacyHttpEdge {
     const postResponse = this.#postResponse(requests.length + bad.length, session, post, true);
     for (const fault of bad) postResponse.sinkFor(fault.id ?? null).respond(frameErrorText(fault));
     const served = requests.map((request) =>
-      serveRequest(session, request, postResponse.sinkFor(request.id), this.parts.backend),
+      serveRequest(
+        session,
+        request,
+        postResponse.sinkFor(request.id),
+        this.parts.backend,
+        post.request.headers,
+      ),
     );
     return Promise.all(served).then(() => {});
   }

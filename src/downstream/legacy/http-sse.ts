@@ -63,6 +63,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
     const pipe = edge.pipe({
       principal: exchange.principal,
       endpoint: exchange.endpoint,
+      isHttp: true,
       send: (text) => connection.write(formatEvent({ event: "message", data: text.toString() })),
     });
     hooks.opened?.();

@@ -1,7 +1,7 @@
 /** Asks a legacy client for what a call still needs, and makes the call again with the answers. */
 
 import type { Call, InputResponses, Reply } from "../../core/call.js";
-import { callNotes } from "../../core/call-record.js";
+import { notesOfNextRound } from "../../core/call-record.js";
 import { GatewayError, REFUSAL_META, refusalError, refusalOf, refusalText } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
@@ -55,7 +55,12 @@ export async function inputLoop(
     }
     refused = answers.refused;
     const id = gateway.nextCallId();
-    reply = await gateway.handle({ ...call, id, inputResponses: answers.answers, record: callNotes() });
+    reply = await gateway.handle({
+      ...call,
+      id,
+      inputResponses: answers.answers,
+      record: notesOfNextRound(call.record),
+    });
   }
   return reply;
 }

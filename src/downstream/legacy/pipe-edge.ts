@@ -107,6 +107,7 @@ export class LegacyPipeEdge implements PipeEdge {
       const opened = await openSession(this.sessionOpener, request.params, this.pipe, () => ({
         id: randomUUID(),
         sink: new PipeSessionSink((text) => this.#write(text)),
+        isHttp: this.pipe.isHttp === true,
       }));
       if (this.#closed) return this.sessionOpener.store.end(opened.session, "closed");
       this.#session = opened.session;

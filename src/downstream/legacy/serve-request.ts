@@ -1,5 +1,5 @@
 /** How is a message of a session served, over any transport: by the session itself, or by the servers behind the gateway? */
-
+import type { IncomingHttpHeaders } from "node:http";
 import {
   type Call,
   type Notice,
@@ -8,7 +8,7 @@ import {
   progressTokenOf,
   type Reply,
 } from "../../core/call.js";
-import { callNotes } from "../../core/call-record.js";
+import { ambientContext, type CallNotes, callNotes } from "../../core/call-record.js";
 import { checkLogLevel, invalidParams, paramsFault } from "../../core/check-params.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
@@ -37,12 +37,13 @@ export interface BackendDependencies {
   readonly logger: Logger;
 }
 
-/** Resolves when the response was written, or none will be. Never rejects. */
+/** Resolves when the response was written, or none will be. Never rejects. `headers`: of its HTTP request, where it has one. */
 export function serveRequest(
   session: Session,
   request: Request,
   sink: ResponseSink,
   backend: BackendDependencies,
+  headers?: IncomingHttpHeaders,
 ): Promise<void> {
   const { id, method, params } = request;
   if (session.isInFlight(id)) {
@@ -57,7 +58,7 @@ export function serveRequest(
   session.wasUsed = true;
   const own = sessionMethod(method);
   return own === undefined
-    ? serveCall(session, request, sink, backend)
+    ? serveCall(session, request, sink, backend, headers)
     : serveLocally(request, sink, backend.logger, () => own(session, params ?? {}));
 }
 
@@ -66,6 +67,7 @@ async function serveCall(
   request: Request,
   sink: ResponseSink,
   { gateway, logger }: BackendDependencies,
+  headers: IncomingHttpHeaders | undefined,
 ): Promise<void> {
   const { id, method } = request;
   // A request that is cancelled gets no response. When the session ends, every request gets an error.
@@ -76,7 +78,8 @@ async function serveCall(
     sink.respond(errorText(id, refusalError(tooManyInFlight("session"))));
     return;
   }
-  const call = readCall(gateway.nextCallId(), session, request, controller.signal, (notice) => {
+  const notes = callNotes(id, session.peer, headers === undefined ? undefined : ambientContext(headers));
+  const call = readCall(gateway.nextCallId(), session, request, notes, controller.signal, (notice) => {
     sink.send(noticeText(notice.method, notice.params));
   });
   const questionContext = { session, sink, abandon: () => controller.abort() };
@@ -182,6 +185,7 @@ function readCall(
   id: number,
   session: Session,
   request: Request,
+  record: CallNotes,
   signal: StopSignal,
   sendNotice: (notice: Notice) => void,
 ): Call {
@@ -209,7 +213,7 @@ function readCall(
     },
     onActivity: undefined,
     via: undefined,
-    record: callNotes(),
+    record,
   };
 }
 

@@ -1,5 +1,6 @@
 /** What does a session of one client hold: its calls in flight, open questions, subscriptions, and which notifications it receives? */
 import { type LogLevel, type Notice, PROGRESS_METHOD, ProgressFilter, severityOf } from "../../core/call.js";
+import type { Peer } from "../../core/call-record.js";
 import { type Client, clientInfoLength, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { BudgetShare } from "../../core/fair-share.js";
@@ -24,6 +25,8 @@ export interface SessionParts {
   readonly sink: SessionSink;
   /** The event streams, where it came over HTTP; they are `sink` then. */
   readonly streams?: SessionStreams;
+  /** Whether it came over HTTP without them (HTTP+SSE). */
+  readonly isHttp?: boolean;
   readonly changes: ChangeFeed;
   readonly questions: QuestionLimits;
   readonly memoryShare: BudgetShare;
@@ -41,6 +44,8 @@ export class Session {
   readonly revision: Revision;
   readonly sink: SessionSink;
   readonly streams: SessionStreams | undefined;
+  /** As records of its calls name its host. */
+  readonly peer: Peer;
   readonly questions: Questions;
   readonly subscriptions: Subscriptions;
   readonly openedAt = Date.now();
@@ -65,6 +70,11 @@ export class Session {
     this.revision = parts.revision;
     this.sink = parts.sink;
     this.streams = parts.streams;
+    this.peer = {
+      revision: parts.revision.name,
+      isHttp: parts.streams !== undefined || parts.isHttp === true,
+      sessionId: parts.streams === undefined ? undefined : parts.id,
+    };
     this.questions = new Questions(parts.questions);
     this.subscriptions = new Subscriptions(parts.changes, parts.client, parts.sink, parts.memoryShare);
   }

@@ -10,13 +10,14 @@ import {
   progressTokenOf,
   severityOf,
 } from "../../core/call.js";
-import { callNotes } from "../../core/call-record.js";
+import { ambientContext, callNotes, type Peer } from "../../core/call-record.js";
 import { checkParams } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { MessageId, Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
+import { MODERN_REVISION } from "../../wire/names.js";
 import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./check-headers.js";
 import { RESUMABLE_METHODS } from "./methods.js";
 import {
@@ -90,9 +91,15 @@ export function readCall(
     },
     onActivity: undefined,
     via: undefined,
-    record: callNotes(),
+    record:
+      context.headers === undefined
+        ? callNotes(request.id, ON_PIPE)
+        : callNotes(request.id, OVER_HTTP, ambientContext(context.headers)),
   };
 }
+
+const OVER_HTTP: Peer = { revision: MODERN_REVISION, isHttp: true };
+const ON_PIPE: Peer = { revision: MODERN_REVISION, isHttp: false };
 
 const INPUT_RESPONSE_KEYS = ["inputResponses", "requestState"];
 /** In the legacy era `task` runs a tool as a task; in this era it must have no effect (SEP-2663). */

@@ -1,5 +1,6 @@
 /** How does a call run on a legacy connection? Until the server responds, over as many rounds of questions as it asks. */
 import type { Call, InputResponses, Reply } from "../../core/call.js";
+import type { Peer } from "../../core/call-record.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
@@ -21,6 +22,8 @@ export interface LegacyCallsSettings {
   readonly parked: ParkedCalls;
   readonly presentation: () => Presentation;
   readonly exchange: Exchange;
+  /** The session as it is now. */
+  readonly peer: () => Pick<Peer, "revision" | "sessionId">;
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;
   readonly taskProgress: TaskProgress;
@@ -53,6 +56,10 @@ export class LegacyCalls {
       awaitsTask,
     });
     this.open.add(running);
+    if (call.record !== undefined) {
+      call.record.sentId = running.id;
+      call.record.sentTo = this.#settings.peer();
+    }
     // No closure here may keep the call itself: it may be parked for minutes, and its arguments are large.
     const { affinity } = call.client;
     const target = progressTargetOf(call);

@@ -104,6 +104,7 @@ export class LegacyConnection implements Connection {
       presentation,
       post,
       capabilities: () => this.facts.capabilities,
+      peer: () => this.#openSession.negotiated,
       exchange: (request, running, signal) => {
         running.recordSent(request);
         const onMessage = (message: Envelope): void => this.#receive(message, running);

@@ -206,6 +206,10 @@ export class ModernConnection implements Connection {
     if (inputResponses?.refusals !== undefined) requireAnswers(this.#settings.server, inputResponses);
     const open = new OpenCall(this.#settings.ids.next(), call);
     this.#calls.add(open);
+    if (call.record !== undefined) {
+      call.record.sentId = open.id;
+      call.record.sentTo = this;
+    }
     // Over HTTP the end of the response stream is the cancellation (basic/patterns/cancellation); a pipe has none.
     const mustNotify = this.#channel.association === "pipe" && !signal.aborted;
     if (mustNotify) open.attach(call, () => this.#sendCancelled(open.id, signal));

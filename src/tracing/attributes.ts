@@ -1,0 +1,118 @@
+/** Under which names do spans say what a call was (OpenTelemetry, semantic conventions of MCP)? */
+import type { Attributes } from "@opentelemetry/api";
+import type { Call, Reply } from "../core/call.js";
+import type { Peer } from "../core/call-record.js";
+import { GatewayError } from "../core/errors.js";
+import { type Target, targetOf } from "../core/methods.js";
+import { methodLabel, outcomeOf } from "../telemetry/finished-calls.js";
+import { codeOf, idKeyOf, type MessageId } from "../wire/envelope.js";
+
+/** Limit (characters) of a text that a peer chooses. */
+const MAX_TEXT = 1_000;
+/** Codes of faults of the client, which are no errors of a server. */
+const CLIENT_FAULTS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
+const TOOL_ERROR = "tool_error";
+const OTHER_ERROR = "_OTHER";
+
+/** Takes secrets out of a text. */
+export type Redact = (text: string) => string;
+
+/** What failed; `type` is `error.type`. */
+export interface Failure {
+  readonly type: string;
+  readonly message: string | undefined;
+}
+
+/** How a call ended, for its span. */
+export interface Ending {
+  readonly outcome: string;
+  /** The JSON-RPC code of an error. */
+  readonly code: number | undefined;
+  readonly failure: Failure | undefined;
+}
+
+/** The end of a call as the server of the host sees it: what the host did wrong is no error. */
+export function endedForHost(call: Call, reply: Reply, redact: Redact): Ending {
+  const ending = endedForServer(call, reply, redact);
+  const isClientFault = ending.code !== undefined && CLIENT_FAULTS.has(ending.code);
+  return isClientFault ? { ...ending, failure: undefined } : ending;
+}
+
+/** The end of a call as the client of the server sees it. */
+export function endedForServer(call: Call, reply: Reply, redact: Redact): Ending {
+  const outcome = outcomeOf(call, reply);
+  if (reply.kind === "error") {
+    const code = codeOf(reply.error);
+    const message = redact(reply.error.message.slice(0, MAX_TEXT));
+    return { outcome, code, failure: { type: String(code), message } };
+  }
+  // A refusal in the form of a tool's result is one that `isError`.
+  const isError = outcome === TOOL_ERROR || (reply.kind === "result" && reply.refusal !== undefined);
+  return { outcome, code: undefined, failure: isError ? TOOL_FAILURE : undefined };
+}
+
+const TOOL_FAILURE: Failure = { type: TOOL_ERROR, message: undefined };
+
+/** The end of a call to a server that gave no answer. */
+export function endedWithout(error: unknown, redact: Redact): Ending {
+  const known = error instanceof GatewayError ? error : undefined;
+  const message = known === undefined ? undefined : redact(known.message.slice(0, MAX_TEXT));
+  return { outcome: known?.code ?? "error", code: undefined, failure: { type: OTHER_ERROR, message } };
+}
+
+/** What a span says of one call, at one of its ends. */
+export interface Operation {
+  readonly method: string;
+  readonly target: Target | undefined;
+  readonly requestId: MessageId | undefined;
+  readonly peer: Pick<Peer, "revision" | "sessionId"> | undefined;
+  /** Undefined where nothing was sent. */
+  readonly isHttp: boolean | undefined;
+  readonly ending: Ending;
+  /** The server, by its key in the config; "" where none owns the target. */
+  readonly server: string;
+}
+
+/** The target as the host named it. */
+export const exposedTarget = ({ method, params, route }: Call): Target | undefined => {
+  const sent = targetOf(method, params);
+  return sent === undefined || route === undefined ? sent : { kind: sent.kind, name: route.exposed };
+};
+
+/** The target under the server's own name. */
+export const ownTarget = ({ method, params }: Call): Target | undefined => targetOf(method, params);
+
+/** The name of a span: of few kinds, so a URI, and what no server has, are not in it. */
+export function spanName({ method, route }: Call, target: Target | undefined): string {
+  if (route === undefined) return methodLabel(method) === "other" ? "unknown method" : method;
+  return target?.kind === "tools" || target?.kind === "prompts" ? `${method} ${target.name}` : method;
+}
+
+/** The attributes of a span; what is absent is left out. */
+export function operationAttributes(operation: Operation, redact: Redact): Attributes {
+  const { method, target, requestId, peer, isHttp, ending, server } = operation;
+  const attributes: Attributes = { "mcp.method.name": method.slice(0, MAX_TEXT) };
+  if (method === "tools/call") attributes["gen_ai.operation.name"] = "execute_tool";
+  if (target !== undefined) {
+    const name = target.name.slice(0, MAX_TEXT);
+    if (target.kind === "tools") attributes["gen_ai.tool.name"] = name;
+    else if (target.kind === "prompts") attributes["gen_ai.prompt.name"] = name;
+    else attributes["mcp.resource.uri"] = redact(name);
+  }
+  if (requestId !== undefined)
+    attributes["jsonrpc.request.id"] = String(idKeyOf(requestId)).slice(0, MAX_TEXT);
+  if (peer !== undefined) {
+    attributes["mcp.protocol.version"] = peer.revision;
+    if (peer.sessionId !== undefined) attributes["mcp.session.id"] = peer.sessionId;
+  }
+  if (isHttp === true) {
+    attributes["network.transport"] = "tcp";
+    attributes["network.protocol.name"] = "http";
+    attributes["network.protocol.version"] = "1.1";
+  } else if (isHttp === false) attributes["network.transport"] = "pipe";
+  if (server !== "") attributes["cardea.server"] = server;
+  attributes["cardea.outcome"] = ending.outcome;
+  if (ending.code !== undefined) attributes["rpc.response.status_code"] = String(ending.code);
+  if (ending.failure !== undefined) attributes["error.type"] = ending.failure.type;
+  return attributes;
+}

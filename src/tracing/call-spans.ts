@@ -1,0 +1,252 @@
+/**
+ * Which spans does a call have, and whose children are they? One as the server of its host, for each call to a server one as its
+ * client below it, and one for the wait of a person (decision 51).
+ */
+import type { Attributes } from "@opentelemetry/api";
+import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
+import type { CallNotes, TraceContext } from "../core/call-record.js";
+import { contextOf, type NamedSpan, readContext } from "../core/trace-context.js";
+import type { TracedServer, Tracing } from "../core/tracing.js";
+import { serverOf } from "../telemetry/finished-calls.js";
+import { objectAt } from "../wire/json.js";
+import {
+  type Ending,
+  endedForHost,
+  endedForServer,
+  endedWithout,
+  exposedTarget,
+  operationAttributes,
+  ownTarget,
+  type Redact,
+  spanName,
+} from "./attributes.js";
+import type { SpanIds } from "./ids.js";
+import { KIND, type SpanFacts } from "./span.js";
+import type { WallClock } from "./wall-clock.js";
+
+/** What spans of calls are made with. */
+export interface CallSpansOptions {
+  /** Whether a call is traced: the trace it would belong to, and what its parent has decided. */
+  readonly isSampled: (traceId: string, parent: NamedSpan | undefined) => boolean;
+  readonly ids: SpanIds;
+  readonly clock: WallClock;
+  readonly redact: Redact;
+  /** Receives each span when it has ended. */
+  readonly ended: (span: SpanFacts) => void;
+}
+
+/** The span of a call that runs; `call.record.span`. */
+class OpenSpan {
+  constructor(
+    readonly span: NamedSpan,
+    readonly parent: NamedSpan | undefined,
+    readonly isParentRemote: boolean,
+    readonly links: readonly NamedSpan[] | undefined,
+    /** By `performance.now()`. */
+    readonly since: number,
+    /** In ms since 1970. */
+    readonly startedAt: number,
+  ) {}
+}
+
+/** Makes the spans of calls. */
+export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
+  readonly #options: CallSpansOptions;
+
+  constructor(options: CallSpansOptions) {
+    this.#options = options;
+  }
+
+  /** Must be inside the observer of open questions, which says what a call answers. */
+  readonly calls: Observer = {
+    onStart: (call) => {
+      if (call.record !== undefined) this.#begin(call, call.record);
+    },
+    onEnd: (call, reply) => {
+      const open = call.record?.span;
+      if (call.record !== undefined && open instanceof OpenSpan) this.#end(call, call.record, open, reply);
+    },
+  };
+
+  #begin(call: Call, notes: CallNotes): void {
+    const meta = objectAt(call.params, "_meta");
+    const sent = meta === undefined ? undefined : readContext(meta.traceparent, meta.tracestate);
+    const ambient = read(notes.ambient);
+    const before = read(notes.answered?.trace);
+    const parent = sent ?? ambient ?? before;
+    const { ids, isSampled, clock } = this.#options;
+    const traceId = parent?.traceId ?? ids.trace();
+    if (!isSampled(traceId, parent)) {
+      notes.trace = unsampledContext(sent, parent, { traceId, ids });
+      return;
+    }
+    const span = { traceId, spanId: ids.span(), isSampled: true, tracestate: parent?.tracestate };
+    const since = performance.now();
+    const startedAt = clock.at(since);
+    const links = [ambient, before].filter((each) => each !== undefined && each.spanId !== parent?.spanId);
+    notes.trace = contextOf(span);
+    const isParentRemote = parent !== undefined && parent !== before;
+    notes.span = new OpenSpan(
+      span,
+      parent,
+      isParentRemote,
+      links.length === 0 ? undefined : (links as NamedSpan[]),
+      since,
+      startedAt,
+    );
+    if (parent !== undefined && notes.answered !== undefined && notes.inputMs > 0)
+      this.#waited(call, notes, { parent, isParentRemote, until: startedAt });
+  }
+
+  /** The time from the questions to this call, in which a person or a model answered: beside the spans of the two rounds. */
+  #waited(
+    call: Call,
+    { answered, inputMs }: CallNotes,
+    {
+      parent,
+      isParentRemote,
+      until,
+    }: { readonly parent: NamedSpan; readonly isParentRemote: boolean; readonly until: number },
+  ): void {
+    const { ids, ended } = this.#options;
+    const { traceId, tracestate } = parent;
+    ended({
+      name: "wait for input",
+      kind: KIND.internal,
+      span: { traceId, spanId: ids.span(), isSampled: true, tracestate },
+      parent,
+      isParentRemote,
+      startedAt: until - inputMs,
+      duration: inputMs,
+      attributes: {
+        "mcp.method.name": call.method,
+        "cardea.input.kinds": [...(answered?.kinds ?? [])],
+        ...(call.route !== undefined && { "cardea.server": call.route.upstream }),
+      },
+    });
+  }
+
+  #end(call: Call, notes: CallNotes, open: OpenSpan, reply: Reply): void {
+    const { redact, ended } = this.#options;
+    const ending = endedForHost(call, reply, redact);
+    const target = exposedTarget(call);
+    const attributes = operationAttributes(
+      {
+        method: call.method,
+        target,
+        requestId: notes.requestId,
+        peer: notes.host,
+        isHttp: notes.host?.isHttp,
+        ending,
+        server: serverOf(call, reply) ?? "",
+      },
+      redact,
+    );
+    if (notes.rule !== undefined) attributes["cardea.rule"] = notes.rule;
+    ended(finished(open, KIND.server, spanName(call, target), attributes, ending));
+  }
+
+  servedBy(server: TracedServer): Middleware {
+    const address = addressOf(server.url);
+    return (next: Handler): Handler =>
+      (call) => {
+        const { record: notes } = call;
+        if (notes?.trace === undefined) return next(call);
+        const parent = notes.span;
+        if (!(parent instanceof OpenSpan)) return next(withContext(call, notes.trace));
+        const open = this.#child(parent);
+        notes.sentId = undefined;
+        notes.sentTo = undefined;
+        const end = (ending: Ending): void => this.#sent(call, notes, { open, ending, address, server });
+        const { redact } = this.#options;
+        return next(withContext(call, contextOf(open.span))).then(
+          (reply) => {
+            end(endedForServer(call, reply, redact));
+            return reply;
+          },
+          (error: unknown) => {
+            end(endedWithout(error, redact));
+            throw error;
+          },
+        );
+      };
+  }
+
+  #child({ span, since, startedAt }: OpenSpan): OpenSpan {
+    const now = performance.now();
+    const own = { ...span, spanId: this.#options.ids.span() };
+    return new OpenSpan(own, span, false, undefined, now, startedAt + now - since);
+  }
+
+  #sent(call: Call, notes: CallNotes, { open, ending, address, server }: Sent): void {
+    const { redact, ended } = this.#options;
+    const target = ownTarget(call);
+    const attributes = operationAttributes(
+      {
+        method: call.method,
+        target,
+        requestId: notes.sentId,
+        peer: notes.sentTo,
+        isHttp: server.url !== undefined,
+        ending,
+        server: server.name,
+      },
+      redact,
+    );
+    Object.assign(attributes, address);
+    ended(finished(open, KIND.client, spanName(call, target), attributes, ending));
+  }
+}
+
+interface Sent {
+  readonly open: OpenSpan;
+  readonly ending: Ending;
+  readonly address: Attributes;
+  readonly server: TracedServer;
+}
+
+function finished(
+  { span, parent, isParentRemote, links, since, startedAt }: OpenSpan,
+  kind: SpanFacts["kind"],
+  name: string,
+  attributes: Attributes,
+  { failure }: Ending,
+): SpanFacts {
+  const duration = performance.now() - since;
+  return { name, kind, span, parent, isParentRemote, startedAt, duration, attributes, links, failure };
+}
+
+const read = (context: TraceContext | undefined): NamedSpan | undefined =>
+  context === undefined ? undefined : readContext(context.traceparent, context.tracestate);
+
+/**
+ * What a server gets of a call that is not traced: that it is not, so that the parts of no trace are traced alone. Undefined where
+ * the host has said so in `_meta`, which goes on unchanged.
+ */
+function unsampledContext(
+  sent: NamedSpan | undefined,
+  parent: NamedSpan | undefined,
+  { traceId, ids }: { readonly traceId: string; readonly ids: SpanIds },
+): TraceContext | undefined {
+  if (sent?.isSampled === false) return undefined;
+  const spanId = parent?.spanId ?? ids.span();
+  return contextOf({ traceId, spanId, isSampled: false, tracestate: parent?.tracestate });
+}
+
+/** The call with this context in its `_meta`, in place of any other. */
+function withContext(call: Call, { traceparent, tracestate }: TraceContext): Call {
+  const { params } = call;
+  const meta = objectAt(params, "_meta");
+  const own = tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+  // A new member goes first: behind copied ones it costs 20 times as much.
+  if (meta === undefined) return { ...call, params: { _meta: own, ...params } };
+  const { tracestate: _, ...others } = meta;
+  return { ...call, params: { ...params, _meta: { ...others, ...own } } };
+}
+
+function addressOf(url: string | undefined): Attributes {
+  if (url === undefined || !URL.canParse(url)) return {};
+  const { hostname, port, protocol } = new URL(url);
+  const standard = protocol === "https:" ? 443 : 80;
+  return { "server.address": hostname, "server.port": port === "" ? standard : Number(port) };
+}

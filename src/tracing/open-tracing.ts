@@ -1,0 +1,101 @@
+/** How is tracing begun? The packages of OpenTelemetry are loaded only here, and only where calls are traced. */
+import { randomUUID } from "node:crypto";
+import type { OtlpConfig } from "../config/telemetry-config.js";
+import type { Logger } from "../core/logger.js";
+import type { NamedSpan } from "../core/trace-context.js";
+import type { Tracing } from "../core/tracing.js";
+import { CallSpans } from "./call-spans.js";
+import { SpanIds } from "./ids.js";
+import { type Environment, type SamplingRule, traceSettings } from "./settings.js";
+import { FinishedSpan } from "./span.js";
+import { SpanQueue } from "./span-queue.js";
+import { WallClock } from "./wall-clock.js";
+
+interface TracingOptions {
+  readonly env: Environment;
+  readonly logger: Logger;
+  /** Takes secrets out of texts. */
+  readonly redact: (text: string) => string;
+  readonly version: string;
+  /** Which of several workers this is; each exports by itself. */
+  readonly worker?: number | undefined;
+}
+
+/** Undefined where calls are not traced. @throws RangeError for settings that cannot be used, and for missing packages */
+export async function openTracing(
+  otlp: OtlpConfig | undefined,
+  { env, logger, redact, version, worker }: TracingOptions,
+): Promise<Tracing | undefined> {
+  const settings = traceSettings(otlp, env);
+  if (settings === undefined) return undefined;
+  const { resources, exporter: exporters, sdk } = await loadPackages();
+  const { url, headers, delayMs } = settings;
+  const named = resources.resourceFromAttributes({
+    "service.name": "cardea",
+    "service.version": version,
+    "service.instance.id": randomUUID(),
+    ...(worker !== undefined && { "cardea.worker": worker }),
+  });
+  const { envDetector, detectResources } = resources;
+  // What the variables say replaces the defaults.
+  const resource = named.merge(detectResources({ detectors: [envDetector] }));
+  const exporter = new exporters.OTLPTraceExporter({ ...(url !== undefined && { url }), headers });
+  const destination = url ?? "the collector of OTEL_EXPORTER_OTLP_ENDPOINT";
+  const queue = new SpanQueue({ exporter, logger, destination, delayMs });
+  const source = { resource, scope: { name: "cardea", version } };
+  const spans = new CallSpans({
+    isSampled: sampler(settings.sampling, sdk),
+    ids: new SpanIds(),
+    clock: new WallClock(),
+    redact,
+    ended: (facts) => queue.add(new FinishedSpan(facts, source)),
+  });
+  return {
+    calls: spans.calls,
+    servedBy: (server) => spans.servedBy(server),
+    get lost() {
+      return queue.lost;
+    },
+    close: (withinMs) => queue.close(withinMs),
+  };
+}
+
+async function loadPackages() {
+  try {
+    const [resources, exporter, sdk] = await Promise.all([
+      import("@opentelemetry/resources"),
+      import("@opentelemetry/exporter-trace-otlp-http"),
+      import("@opentelemetry/sdk-trace-base"),
+    ]);
+    return { resources, exporter, sdk };
+  } catch (cause) {
+    const isMissing =
+      cause instanceof Error && "code" in cause && String(cause.code).endsWith("MODULE_NOT_FOUND");
+    if (!isMissing) throw cause;
+    throw new RangeError(
+      "traces are configured, and the packages @opentelemetry/* are not installed: install Cardea without --omit=optional, or take telemetry.otlp out of the config (and OTEL_EXPORTER_OTLP_ENDPOINT out of the environment)",
+      { cause },
+    );
+  }
+}
+
+type Sdk = Awaited<ReturnType<typeof loadPackages>>["sdk"];
+type IsSampled = (traceId: string, parent: NamedSpan | undefined) => boolean;
+
+function sampler({ ratio, followsParent }: SamplingRule, sdk: Sdk): IsSampled {
+  const byId = ratioSampler(ratio, sdk);
+  if (!followsParent) return byId;
+  return (traceId, parent) => parent?.isSampled ?? byId(traceId);
+}
+
+/** By the trace id, so that all services with this ratio sample the same traces. */
+function ratioSampler(
+  ratio: number,
+  { TraceIdRatioBasedSampler, SamplingDecision }: Sdk,
+): (traceId: string) => boolean {
+  if (ratio === 0 || ratio === 1) return () => ratio === 1;
+  const ofRatio = new TraceIdRatioBasedSampler(ratio);
+  // This sampler looks at the id alone.
+  const context = undefined as unknown as Parameters<typeof ofRatio.shouldSample>[0];
+  return (traceId) => ofRatio.shouldSample(context, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED;
+}
