@@ -6,6 +6,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
+import { negotiatedMetrics } from "../telemetry/open-metrics.js";
 import { writeJson } from "../wire/json-text.js";
 import { ACTION_PATHS, addActionRoutes, isActionPath } from "./actions.js";
 import { CallStreams } from "./call-stream.js";
@@ -89,9 +90,11 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     const readiness = await settings.readiness();
     return c.json(readiness, readiness.ready ? 200 : 503);
   });
-  app.get("/metrics", async (c) =>
-    c.body(await settings.metrics.text(), 200, { "content-type": settings.metrics.contentType }),
-  );
+  app.get("/metrics", async (c) => {
+    const all = await settings.metrics.text();
+    const { text, contentType } = negotiatedMetrics(all, c.req.header("accept"));
+    return c.body(text, 200, { "content-type": contentType, vary: "Accept" });
+  });
 
   /** The answer to a request that may not act; undefined for one that may. */
   const refusedAction = (c: Context<{ Bindings: HttpBindings }>, what: string): Response | undefined => {

@@ -22,7 +22,8 @@ export interface AdminListenerOptions {
   readonly logger: Logger;
   /** Takes secrets out of the pages. Default: the identity function. */
   readonly redact?: (text: string) => string;
-  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  /** In the text format of Prometheus, with exemplars. */
+  readonly metrics: { text(): Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly pages: Pages;
   /** Of this program, for the OpenAPI document. Default: 0. */

@@ -79,6 +79,8 @@ export interface CallNotes {
   rule: string | undefined;
   decision: string | undefined;
   trace: TraceContext | undefined;
+  /** That of `trace`; undefined as `trace` is. */
+  traceId: string | undefined;
   /** What is kept of its span until the call ends (`tracing/`); undefined where the call has none. */
   span: unknown;
   /** The round whose questions it answers; undefined for any other call. */
@@ -114,6 +116,7 @@ export const callNotes = (requestId?: MessageId, host?: Peer, ambient?: TraceCon
   rule: undefined,
   decision: undefined,
   trace: undefined,
+  traceId: undefined,
   span: undefined,
   answered: undefined,
   requestId,

@@ -43,6 +43,7 @@ export const contextOf = ({ traceId, spanId, isSampled, tracestate }: NamedSpan)
 
 /** The trace of the call: of its span, else the one that the host sent in `_meta`; undefined where there is none. */
 export function traceIdOf({ params, record }: Pick<Call, "params" | "record">): string | undefined {
-  const traceparent = record?.trace?.traceparent ?? stringAt(objectAt(params, "_meta"), "traceparent");
+  if (record?.traceId !== undefined) return record.traceId;
+  const traceparent = stringAt(objectAt(params, "_meta"), "traceparent");
   return traceparent === undefined ? undefined : readContext(traceparent, undefined)?.traceId;
 }

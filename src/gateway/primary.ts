@@ -89,7 +89,7 @@ export function createPrimary(
     ...config.listen.admin,
     allowedHosts: config.listen.http.allowedHosts,
     logger,
-    metrics: { contentType: "text/plain; version=0.0.4; charset=utf-8", text: () => overview.metrics() },
+    metrics: { text: () => overview.metrics() },
     readiness: () => overview.readiness(),
     version,
     actions: workerActions(identity, () => workers.status()),

@@ -100,6 +100,7 @@ function finishedCall(call: Call, ms: number, error: string | undefined, reply?:
     tool: call.method === "tools/call" ? (call.route?.target ?? "") : "",
     seconds: ms / 1000,
     ...(error !== undefined && { errorType: error }),
+    traceId: call.record?.span === undefined ? undefined : call.record.traceId,
   };
 }
 
@@ -137,6 +138,8 @@ export interface FinishedCall {
   readonly seconds: number;
   /** `error.type` of OpenTelemetry; absent for success. */
   readonly errorType?: string;
+  /** Of a call that is traced. */
+  readonly traceId?: string | undefined;
 }
 
 /** The metrics that every call updates. */
@@ -173,11 +176,11 @@ export class CallMetrics {
 
   /** A call of a host has its reply. */
   callFinished(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
-    const { method, server } = call;
+    const { method, server, seconds, traceId } = call;
     const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
     this.#requests.add(method, server, outcome);
-    this.#durations.add(method, server, tool, call.seconds);
-    this.#serverOperations.add(method, tool, call.errorType ?? "", call.seconds);
+    this.#durations.add(method, server, tool, seconds, traceId);
+    this.#serverOperations.add(method, tool, call.errorType ?? "", seconds, traceId);
   }
 
   /** A call through `call_tool` has its reply. */
@@ -188,7 +191,7 @@ export class CallMetrics {
   /** A server has answered a call, or failed to. */
   upstreamCallFinished(call: FinishedCall): void {
     const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
-    this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds);
+    this.#clientOperations.add(call.method, tool, call.errorType ?? "", call.seconds, call.traceId);
   }
 
   /**
@@ -200,7 +203,7 @@ export class CallMetrics {
     return counts.has(OTHER_TOOLS) ? undefined : counts;
   }
 
-  /** In the text format of Prometheus. */
+  /** In the text format of Prometheus, with exemplars. */
   get text(): string {
     const all = [
       this.#requests,

@@ -3,6 +3,8 @@
  * used for all others, hashes the labels at each observation (3 µs a call).
  */
 
+import { exemplarOf } from "./open-metrics.js";
+
 /** Name, help text and labels of a metric. */
 export interface LabeledMetricOptions {
   readonly name: string;
@@ -12,12 +14,34 @@ export interface LabeledMetricOptions {
   readonly buckets?: readonly number[];
 }
 
+/** The last traced observation of each bucket, in columns: an object for each call would be kept in the old generation. */
+class Exemplars {
+  readonly #traces: string[] = [];
+  readonly #values: number[] = [];
+  readonly #times: number[] = [];
+
+  set(bucket: number, traceId: string, value: number): void {
+    this.#traces[bucket] = traceId;
+    this.#values[bucket] = value;
+    this.#times[bucket] = Date.now();
+  }
+
+  /** As it follows the sample of the bucket; "" where there is none. */
+  text(bucket: number): string {
+    const traceId = this.#traces[bucket];
+    return traceId === undefined
+      ? ""
+      : exemplarOf(traceId, this.#values[bucket] ?? 0, (this.#times[bucket] ?? 0) / 1000);
+  }
+}
+
 /** One time series: a combination of label values. */
 class MetricSeries {
   #count = 0;
   #sum = 0;
   /** Observations per bucket; those above the last bound are in the count only. */
   readonly #bucketCounts: number[];
+  #exemplars: Exemplars | undefined;
 
   constructor(
     private readonly bounds: readonly number[],
@@ -26,15 +50,16 @@ class MetricSeries {
     this.#bucketCounts = bounds.map(() => 0);
   }
 
-  add(value: number): void {
+  add(value: number, traceId: string | undefined): void {
     this.#count += 1;
     this.#sum += value;
     const { bounds } = this;
-    for (let at = 0; at < bounds.length; at++) {
-      if (value > (bounds[at] as number)) continue;
-      this.#bucketCounts[at] = (this.#bucketCounts[at] as number) + 1;
-      return;
-    }
+    let at = 0;
+    while (at < bounds.length && value > (bounds[at] as number)) at += 1;
+    if (at < bounds.length) this.#bucketCounts[at] = (this.#bucketCounts[at] as number) + 1;
+    if (traceId === undefined) return;
+    this.#exemplars ??= new Exemplars();
+    this.#exemplars.set(at, traceId, value);
   }
 
   get count(): number {
@@ -46,15 +71,16 @@ class MetricSeries {
   }
 
   histogramLines(name: string): readonly string[] {
-    const bucket = (bound: string, upTo: number) => `${name}_bucket{le="${bound}",${this.labels}} ${upTo}`;
+    const bucket = (bound: string, upTo: number, at: number) =>
+      `${name}_bucket{le="${bound}",${this.labels}} ${upTo}${this.#exemplars?.text(at) ?? ""}`;
     let upTo = 0;
     const buckets = this.bounds.map((bound, at) => {
       upTo += this.#bucketCounts[at] as number;
-      return bucket(String(bound), upTo);
+      return bucket(String(bound), upTo, at);
     });
     return [
       ...buckets,
-      bucket("+Inf", this.#count),
+      bucket("+Inf", this.#count, this.bounds.length),
       `${name}_sum{${this.labels}} ${this.#sum}`,
       `${name}_count{${this.labels}} ${this.#count}`,
     ];
@@ -70,10 +96,10 @@ export class LabeledMetric {
     this.#settings = settings;
   }
 
-  /** Counts `value` in the series of these labels. */
-  add(first: string, second: string, third: string, value = 1): void {
+  /** Counts `value` in the series of these labels; `traceId`: of the trace that shows how it came about. */
+  add(first: string, second: string, third: string, value = 1, traceId?: string): void {
     const tally = this.#series.get(first)?.get(second)?.get(third);
-    (tally ?? this.#open(first, second, third)).add(value);
+    (tally ?? this.#open(first, second, third)).add(value, traceId);
   }
 
   /** The number of observations by the third label. */
@@ -82,7 +108,7 @@ export class LabeledMetric {
     return new Map([...series].map(([third, tally]) => [third, tally.count]));
   }
 
-  /** In the text format of Prometheus. */
+  /** In the text format of Prometheus, with exemplars. */
   get text(): string {
     const { name, help, buckets } = this.#settings;
     const lines = [

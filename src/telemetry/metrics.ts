@@ -229,15 +229,11 @@ export class Metrics {
     };
   }
 
-  /** The Prometheus text of all metrics. */
+  /** The Prometheus text of all metrics, with exemplars; see `negotiatedMetrics`. */
   async text(): Promise<string> {
     if (this.#processMetricsDue) collectProcessMetrics(this.#registry);
     this.#processMetricsDue = false;
     return [await this.#registry.metrics(), this.calls.text].join("\n");
-  }
-
-  get contentType(): string {
-    return this.#registry.contentType;
   }
 
   #registerGauge(what: keyof GaugeLabels): Map<string, GaugeSource> {

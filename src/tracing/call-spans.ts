@@ -76,6 +76,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
     const parent = sent ?? ambient ?? before;
     const { ids, isSampled, clock } = this.#options;
     const traceId = parent?.traceId ?? ids.trace();
+    notes.traceId = traceId;
     if (!isSampled(traceId, parent)) {
       notes.trace = unsampledContext(sent, parent, { traceId, ids });
       return;

@@ -2,33 +2,33 @@
 import { randomFillSync } from "node:crypto";
 
 const POOL_BYTES = 4096;
-const TRACE_DIGITS = 32;
-const SPAN_DIGITS = 16;
+const TRACE_BYTES = 16;
+const SPAN_BYTES = 8;
 
 /** Makes ids of hexadecimal digits, which are never all zero. */
 export class SpanIds {
-  readonly #bytes = Buffer.alloc(POOL_BYTES);
-  #digits = "";
-  #at = 0;
+  readonly #pool = Buffer.alloc(POOL_BYTES);
+  #at = POOL_BYTES;
 
   /** 32 digits. */
   trace(): string {
-    return this.#take(TRACE_DIGITS);
+    return this.#take(TRACE_BYTES);
   }
 
   /** 16 digits. */
   span(): string {
-    return this.#take(SPAN_DIGITS);
+    return this.#take(SPAN_BYTES);
   }
 
-  #take(digits: number): string {
+  /** Not sliced from a larger text, which would be kept with an id that is kept. */
+  #take(bytes: number): string {
     for (;;) {
-      if (this.#at + digits > this.#digits.length) {
-        this.#digits = randomFillSync(this.#bytes).toString("hex");
+      if (this.#at + bytes > POOL_BYTES) {
+        randomFillSync(this.#pool);
         this.#at = 0;
       }
-      const id = this.#digits.slice(this.#at, this.#at + digits);
-      this.#at += digits;
+      const id = this.#pool.toString("hex", this.#at, this.#at + bytes);
+      this.#at += bytes;
       if (/[1-9a-f]/.test(id)) return id;
     }
   }

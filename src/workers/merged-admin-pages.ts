@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { ACCEPT_OPEN_METRICS, fromOpenMetrics, splitExemplar } from "../telemetry/open-metrics.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { mergeCalls, mergeHistories } from "./merged-calls.js";
 import { mergeTokenReports } from "./merged-token-reports.js";
@@ -137,7 +138,7 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       const running = (await requestEach("/metrics")).map(({ worker, pid, page }) => ({
         worker,
         pid,
-        text: page?.status === 200 ? page.text : undefined,
+        text: page?.status === 200 ? fromOpenMetrics(page.text) : undefined,
       }));
       // The primary serves no calls; its memory and CPU time belong to the sum.
       return metrics.merged(running, [await ownMetrics.text()]);
@@ -226,7 +227,8 @@ interface PageLimit {
 /** Requests an admin page of a worker. @throws Error when the worker does not run or does not answer in time. */
 function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLimit): Promise<AdminPage> {
   return new Promise((resolve, reject) => {
-    const sent = request({ socketPath, path, headers: { host: "localhost" } }, (response) => {
+    const headers = { host: "localhost", accept: `${ACCEPT_OPEN_METRICS}, */*;q=0.5` };
+    const sent = request({ socketPath, path, headers }, (response) => {
       const chunks: string[] = [];
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => chunks.push(chunk));
@@ -262,9 +264,11 @@ interface Family {
   readonly comments: readonly string[];
   /** By name and labels. */
   readonly samples: Map<string, number>;
+  /** By the same; of several workers that of the first. */
+  readonly exemplars: Map<string, string>;
 }
 
-/** @param texts in the Prometheus text format */
+/** @param texts in the Prometheus text format, with exemplars */
 export function mergeMetrics(texts: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const text of texts) for (const family of read(text)) add(families, ...family);
@@ -281,17 +285,18 @@ function monotonicSeriesOf(text: string): string {
 
 const textOf = (families: readonly Family[]): string =>
   families
-    .flatMap(({ comments, samples }) => [
+    .flatMap(({ comments, samples, exemplars }) => [
       ...comments,
-      ...[...samples].map(([series, value]) => `${series} ${value}`),
+      ...[...samples].map(([series, value]) => `${series} ${value}${exemplars.get(series) ?? ""}`),
     ])
     .join("\n")
     .concat("\n");
 
-function add(families: Map<string, Family>, name: string, { comments, samples }: Family): void {
+function add(families: Map<string, Family>, name: string, family: Family): void {
+  const { samples } = family;
   const known = families.get(name);
   if (known === undefined) {
-    families.set(name, { comments, samples });
+    families.set(name, family);
     return;
   }
   const together = MERGE_FUNCTIONS[name] ?? (MAXIMA.test(name) ? Math.max : (a: number, b: number) => a + b);
@@ -299,28 +304,34 @@ function add(families: Map<string, Family>, name: string, { comments, samples }:
     const before = known.samples.get(series);
     known.samples.set(series, before === undefined ? value : together(before, value));
   }
+  for (const [series, exemplar] of family.exemplars)
+    if (!known.exemplars.has(series)) known.exemplars.set(series, exemplar);
 }
 
 /** The families of a text: name, comments (`# HELP`, `# TYPE`) and samples. */
 function* read(text: string): Generator<readonly [string, Family]> {
   let comments: string[] = [];
   let samples = new Map<string, number>();
+  let exemplars = new Map<string, string>();
   let name = "";
   for (const line of text.split("\n")) {
     if (line.startsWith("#")) {
       const of = line.split(" ", 3)[2] ?? "";
       if (of !== name) {
-        if (name !== "") yield [name, { comments, samples }];
-        [name, comments, samples] = [of, [], new Map()];
+        if (name !== "") yield [name, { comments, samples, exemplars }];
+        [name, comments, samples, exemplars] = [of, [], new Map(), new Map()];
       }
       comments.push(line);
     } else if (line !== "") {
+      const [sample, exemplar] = splitExemplar(line);
       // A label may hold a space; a value cannot.
-      const at = line.lastIndexOf(" ");
-      samples.set(line.slice(0, at), Number(line.slice(at + 1)));
+      const at = sample.lastIndexOf(" ");
+      const series = sample.slice(0, at);
+      samples.set(series, Number(sample.slice(at + 1)));
+      if (exemplar !== "") exemplars.set(series, exemplar);
     }
   }
-  if (name !== "") yield [name, { comments, samples }];
+  if (name !== "") yield [name, { comments, samples, exemplars }];
 }
 
 /** The metrics of a running worker; no text where it did not answer. */

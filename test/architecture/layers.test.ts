@@ -110,7 +110,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "state/own-file.ts": [],
   admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
-  workers: ["core", "wire", "config", "admin"],
+  workers: ["core", "wire", "config", "admin", "telemetry"],
   gateway: BELOW_GATEWAY,
   operator: [...BELOW_GATEWAY, "gateway", "patterns"],
   // The composition root, which also starts the operator's pages.
