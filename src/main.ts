@@ -9,7 +9,9 @@ import { packageVersion } from "./cli/help.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
+import { sharedSecret } from "./config/cluster-config.js";
 import type { Config } from "./config/config.js";
+import type { ClusterParts } from "./core/cluster.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import type { Logger } from "./core/logger.js";
 import { settle, withTimeout } from "./core/stop.js";
@@ -49,6 +51,9 @@ const shell: CommandContext = {
             worker: worker?.identity.number,
           });
     const tracing = await openTraces(config, log);
+    // Commands that serve no hosts are no replicas.
+    const isServing = ownerToken !== undefined || worker !== undefined;
+    const cluster = isServing ? await openReplica(config, log) : undefined;
     const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
@@ -59,6 +64,7 @@ const shell: CommandContext = {
       credentialsFolder: join(stateFolder(process.env), "credentials"),
       ...(audit !== undefined && { audit }),
       ...(tracing !== undefined && { tracing }),
+      ...(cluster !== undefined && { cluster }),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
@@ -123,6 +129,18 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
     addSecrets: (secrets) => redactor.add(secrets),
     redact: (text) => redactor.text(text),
   };
+}
+
+/** This process as a replica; undefined where the config has no cluster. */
+async function openReplica(config: Config, logger: Logger): Promise<ClusterParts | undefined> {
+  const secret = sharedSecret(config);
+  if (config.cluster === undefined || secret === undefined) return undefined;
+  const { openCluster } = await import("./cluster/open-cluster.js");
+  const number = worker?.identity.number;
+  return openCluster({
+    ...{ config: config.cluster, secret, logger, version: packageVersion() },
+    ...(number !== undefined && { worker: number }),
+  });
 }
 
 /** @throws UsageError for settings of traces that cannot be used */

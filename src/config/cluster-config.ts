@@ -1,6 +1,7 @@
 /** The section `cluster`, complete, and what contradicts itself in it. */
 import { resolve } from "node:path";
 import type { ClusterShape } from "./cluster-schema.js";
+import type { Config } from "./config.js";
 import type { Findings } from "./findings.js";
 
 /** How replicas share state and reach each other. */
@@ -135,3 +136,8 @@ export const secretsOfCluster = (cluster: ClusterConfig | undefined): readonly s
   const url = store?.url.includes("@") ? store.url : undefined;
   return [url, store?.password, key].filter((each) => each !== undefined);
 };
+
+/** The secret that all processes which serve the same hosts share; undefined where the config has none. */
+export function sharedSecret({ keys, cluster }: Pick<Config, "keys" | "cluster">): string | undefined {
+  return keys?.state ?? (cluster?.peers.kind === "store" ? cluster.peers.key : undefined);
+}

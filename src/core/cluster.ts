@@ -1,6 +1,8 @@
 /** What do several replicas, each a whole gateway, have in common? The interfaces; `cluster/` implements them. */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { Principal } from "./client.js";
+import type { Certificates, Owners } from "./owners.js";
 
 /** The parts of a cluster, as a gateway uses them. */
 export interface ClusterParts {
@@ -8,8 +10,26 @@ export interface ClusterParts {
   readonly id: string;
   /** Absent where the replicas share no store. */
   readonly store?: SharedStore;
-  readonly directory?: ReplicaDirectory;
+  readonly directory: ReplicaDirectory;
+  /** Where requests belong whose session or call another replica issued. */
+  readonly owners: Owners;
+  /** Where other replicas connect. */
+  readonly listener: PeerAddress;
   readonly sessions?: SessionRecords;
+  /** The listener for replicas is bound at this port: other replicas learn of this one from now on. */
+  start(port: number): void;
+  /** This replica is about to stop, and takes over nothing more. */
+  leave(): void;
+  /** Other replicas forget this one. */
+  close(): Promise<void>;
+}
+
+/** The listener for other replicas. */
+export interface PeerAddress {
+  readonly bind: { readonly host: string; readonly port: number };
+  readonly tls?: Certificates;
+  /** How often the request has been forwarded; undefined where it is no request of a replica, and has been answered. */
+  readonly admit: (request: IncomingMessage, response: ServerResponse) => number | undefined;
 }
 
 /** A script that the store runs as one step. */

@@ -1,10 +1,12 @@
 /** How does the HTTP listener for hosts bind, admit connections, time out and drain? */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
+import type { Certificates } from "../core/owners.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
@@ -12,7 +14,7 @@ import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentic
 import { BodyBudget } from "./body-budget.js";
 import { ConnectionTimeouts, connectionLimit } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
-import type { WorkerForwarder } from "./forward-to-worker.js";
+import type { Forwarder } from "./forward-to-owner.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import {
   type AuthorizationServerRoutes,
@@ -47,8 +49,22 @@ export interface HttpListenerOptions {
   readonly onShed?: (what: LoadShedKind) => void;
   /** How many bytes the bodies of requests under way may have together. Default 256 MiB. */
   readonly bodyBudgetBytes?: number;
-  /** Where there are other workers: how requests are handed over to them, and the socket on which they do the same. */
-  readonly workers?: { readonly forwarder: WorkerForwarder; readonly socket: string };
+  /** Where there are other processes of this gateway: how requests are forwarded to them, and where they do the same. */
+  readonly peers?: PeerListener;
+}
+
+/** The part of the listener that other workers or replicas use. */
+export interface PeerListener {
+  readonly forwarder: Forwarder;
+  /** A socket of this machine, or an address. */
+  readonly bind: ListenOptions;
+  /** Both sides show a certificate. */
+  readonly tls?: Certificates;
+  /**
+   * How often the request has been forwarded; undefined where it is no request of a replica, and has been answered.
+   * Default: requests are those of workers, and are for this one.
+   */
+  readonly admit?: (request: IncomingMessage, response: ServerResponse) => number | undefined;
 }
 
 /** In milliseconds. */
@@ -66,7 +82,7 @@ interface HttpTimeouts {
 /** A listener that can be started and drained. */
 export interface HttpListener {
   /** Binds. @throws GatewayError when that would let strangers in, or the error of the system. */
-  start(): Promise<{ readonly url: string; readonly port: number }>;
+  start(): Promise<{ readonly url: string; readonly port: number; readonly peerPort?: number }>;
   /**
    * Drains and stops: accepts no more connections, ends streams, lets requests finish for `graceMs`, then closes them.
    * Before that it serves for `lingerMs` (default 0) or until `isIdle`, and closes each connection after its response, so
@@ -78,7 +94,7 @@ export interface HttpListener {
 /** Makes the listener; it binds at `start`. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { listen, logger = SILENT, authentication = NO_AUTHENTICATION } = options;
-  const { pressure = NO_PRESSURE, onShed = () => {}, maxConnections = connectionLimit(), workers } = options;
+  const { pressure = NO_PRESSURE, onShed = () => {}, maxConnections = connectionLimit(), peers } = options;
   const connections = new Connections({ max: maxConnections, pressure, onShed, logger });
   const route = httpRoutes({
     ...options,
@@ -86,7 +102,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     rebindingProtection: rebindingProtection({ bind: listen.host, ...listen }),
     bodyBudget: new BodyBudget({ limit: options.bodyBudgetBytes ?? 256 * 1024 * 1024, pressure, onShed }),
     logger,
-    ...(workers !== undefined && { forwarder: workers.forwarder }),
+    ...(peers !== undefined && { forwarder: peers.forwarder }),
   });
   const connectionTimeouts = new ConnectionTimeouts({
     stallMs: options.timeouts?.stallMs ?? STALL_MS,
@@ -97,11 +113,16 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
     if (stopping || connections.areNearLimit) response.shouldKeepAlive = false;
     if (connections.isOverLimit(request.socket) && !PROBES.has(request.url ?? "")) refuseConnection(response);
-    else if (workers?.forwarder.forwardBySession(request, response) !== true) route(request, response);
+    else serve(request, response);
   });
-  /** Whatever comes from other workers is for this one. */
-  const workerServer = workers && nodeServer({ ...options.timeouts, keepAliveMs: 0 }, onWorkerRequest);
-  const servers = workerServer === undefined ? [server] : [server, workerServer];
+  const peerServer =
+    peers &&
+    nodeServer(
+      { ...options.timeouts, keepAliveMs: 0 },
+      (...each) => onPeerRequest(peers, ...each),
+      peers.tls,
+    );
+  const servers = peerServer === undefined ? [server] : [server, peerServer];
   for (const each of servers) each.on("connection", connectionTimeouts.watch);
   server.maxConnections = maxConnections;
   server.on("connection", (socket) => connections.admit(socket));
@@ -117,15 +138,21 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
           "insecure: every client that reaches this address may call every tool",
         );
       }
-      // A socket of this worker alone, where Node's cluster would otherwise share it among all.
-      if (workerServer !== undefined) await bind(workerServer, { path: workers?.socket, exclusive: true });
+      // Of this process alone, where Node's cluster would otherwise share it among all.
+      if (peerServer !== undefined) await bind(peerServer, { ...peers?.bind, exclusive: true });
       await bind(server, { host: listen.host, port: listen.port });
       // A connection that cannot be taken, for want of descriptors say, is no reason to lose all the others.
       for (const each of servers)
         each.on("error", (error) => logger.error({ error }, "a connection was lost"));
       const { port } = server.address() as AddressInfo;
       const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
-      return { url: `http://${host}:${port}${listen.path}`, port };
+      const peerAddress = peerServer?.address();
+      return {
+        url: `http://${host}:${port}${listen.path}`,
+        port,
+        // A socket of this machine has none.
+        ...(typeof peerAddress === "object" && peerAddress !== null && { peerPort: peerAddress.port }),
+      };
     },
     async stop(graceMs, lingerMs = 0, isIdle = () => false) {
       stopping = true;
@@ -148,14 +175,30 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       } finally {
         clearInterval(sweep);
         clearTimeout(cut);
-        workers?.forwarder.close();
+        peers?.forwarder.close();
       }
     },
   };
 
-  function onWorkerRequest(request: IncomingMessage, response: ServerResponse): void {
+  function serve(request: IncomingMessage, response: ServerResponse): void {
+    const serveHere = (): void => route(request, response);
+    if (peers?.forwarder.forwardBySession(request, response, serveHere) !== true) serveHere();
+  }
+
+  function onPeerRequest(
+    { admit, forwarder }: PeerListener,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
-    route(request, response);
+    if (admit === undefined) {
+      route(request, response);
+      return;
+    }
+    const hops = admit(request, response);
+    if (hops === undefined) return;
+    forwarder.receive(request, hops);
+    serve(request, response);
   }
 
   function refuseConnection(response: ServerResponse): void {
@@ -189,18 +232,18 @@ const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 function nodeServer(
   timeouts: Partial<HttpTimeouts> = {},
   listener: (request: IncomingMessage, response: ServerResponse) => void,
+  tls?: Certificates,
 ): Server {
   const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000 } = timeouts;
-  return createServer(
-    {
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      keepAliveTimeout: keepAliveMs,
-      // How late Node may notice the first two.
-      connectionsCheckingInterval: Math.min(1_000, headersMs, requestMs),
-    },
-    listener,
-  );
+  const settings = {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: keepAliveMs,
+    // How late Node may notice the first two.
+    connectionsCheckingInterval: Math.min(1_000, headersMs, requestMs),
+  };
+  if (tls === undefined) return createServer(settings, listener);
+  return createSecureServer({ ...settings, ...tls, requestCert: true, rejectUnauthorized: true }, listener);
 }
 
 function bind(server: Server, where: ListenOptions): Promise<void> {

@@ -17,7 +17,7 @@ import { checkHostLengths } from "../wire/length-limits.js";
 import { HEADER } from "../wire/names.js";
 import type { BodyBudget } from "./body-budget.js";
 import { eraOfHeader, eraOfMessage, type HttpEdge, type HttpExchange } from "./edge.js";
-import type { WorkerForwarder } from "./forward-to-worker.js";
+import type { Forwarder } from "./forward-to-owner.js";
 import { HttpRefusal } from "./http-errors.js";
 import { checkContent, readBody } from "./read-body.js";
 
@@ -30,8 +30,8 @@ export interface McpEndpointSettings {
   readonly bodyBudget: BodyBudget;
   /** The methods that are served, for those who ask by another one. Default: all that a session needs. */
   readonly allow?: string;
-  /** Where there are other workers: takes a message that belongs to one of them. */
-  readonly forwarder?: Pick<WorkerForwarder, "forwardByMessage">;
+  /** Where there are other processes of this gateway: takes a message that belongs to one of them. */
+  readonly forwarder?: Pick<Forwarder, "forwardByMessage">;
 }
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
@@ -84,7 +84,8 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     const era = eraOfMessage(message, versionOf(request));
     // Without a session, what is brought back says whose it is; with one, the listener has looked already.
     if (forwarder !== undefined && era === "modern" && !isBatch(message)) {
-      if (forwarder.forwardByMessage(request, response, message, text)) return;
+      const forwarding = forwarder.forwardByMessage(request, response, message, text);
+      if (forwarding !== undefined && (await forwarding) === "done") return;
     }
     // The call may wait for long, for a person or a server; until then this frame would keep the whole body.
     text = "";

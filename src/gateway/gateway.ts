@@ -152,7 +152,15 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       call,
     },
   });
-  const lifecycle = new Lifecycle({ edges, listeners, liveConfig, status, overload, logger });
+  const lifecycle = new Lifecycle({
+    edges,
+    listeners,
+    liveConfig,
+    status,
+    overload,
+    logger,
+    cluster: parts.cluster,
+  });
 
   return {
     failed: requiredServers(liveConfig.pipeline.servers),

@@ -1,6 +1,7 @@
 /** How the gateway starts, serves standard streams, drains and stops. */
 import type { Readable, Writable } from "node:stream";
 import type { Principal } from "../core/client.js";
+import type { ClusterParts } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import { eraOfMessage, type Pipe } from "../downstream/edge.js";
 import { createStdioListener, type StdioListener } from "../downstream/stdio-listener.js";
@@ -20,6 +21,7 @@ interface LifecycleParts {
   readonly liveConfig: LiveConfig;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
+  readonly cluster: ClusterParts | undefined;
   readonly logger: Logger;
 }
 
@@ -35,10 +37,11 @@ export class Lifecycle {
 
   /** Binds the admin listener, then the HTTP listener. @throws the error of the system, such as EADDRINUSE. */
   async start(): Promise<{ readonly url: string; readonly adminUrl: string }> {
-    const { listeners, overload, status } = this.#parts;
+    const { listeners, overload, status, cluster } = this.#parts;
     overload.start();
     const { url: adminUrl } = await listeners.admin.start();
-    const { url } = await listeners.http.start();
+    const { url, peerPort } = await listeners.http.start();
+    if (peerPort !== undefined) cluster?.start(peerPort);
     status.url = url;
     return { url, adminUrl };
   }
@@ -61,8 +64,9 @@ export class Lifecycle {
   }
 
   async #stop(graceMs: number): Promise<void> {
-    const { edges, listeners, liveConfig, status, overload } = this.#parts;
+    const { edges, listeners, liveConfig, status, overload, cluster } = this.#parts;
     status.isDraining = true;
+    cluster?.leave();
     liveConfig.stopWaiting();
     const pipes = [...this.#pipes].map((pipe) => pipe.stop(graceMs));
     const { isProbed } = status;
@@ -73,7 +77,7 @@ export class Lifecycle {
         ? Promise.all([edges.legacy.close(), edges.modern.close()])
         : listeners.http.stop(graceMs - lingerMs, lingerMs, isProbed ? undefined : isIdle);
     await Promise.all([...pipes, closing]);
-    await liveConfig.close();
+    await Promise.all([liveConfig.close(), cluster?.close()]);
     await listeners.admin.stop();
     overload.stop();
   }

@@ -10,13 +10,14 @@ import type { GatewayApi } from "../core/gateway-api.js";
 import { workerSocket } from "../core/worker-identity.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { BodyBudget } from "../downstream/body-budget.js";
-import { createWorkerForwarder } from "../downstream/forward-to-worker.js";
-import { createHttpListener, type HttpListener } from "../downstream/http-listener.js";
+import { createForwarder } from "../downstream/forward-to-owner.js";
+import { createHttpListener, type HttpListener, type PeerListener } from "../downstream/http-listener.js";
 import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
 import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { operatorEndpoint } from "../downstream/operator-endpoint.js";
+import { workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
@@ -64,12 +65,7 @@ export function createListeners(
       ...{ listen, gateway, modern, legacy, authentication, authorizationServer, signIns, readiness, logger },
       ...{ pressure, onShed, bodyBudgetBytes },
       ...(listen.legacySse && { sse }),
-      ...(worker !== undefined && {
-        workers: {
-          forwarder: createWorkerForwarder(worker, logger),
-          socket: workerSocket(worker, worker.number, "requests"),
-        },
-      }),
+      ...peerListener(parts),
     }),
     admin: createAdminListener({
       ...(worker === undefined
@@ -87,6 +83,17 @@ export function createListeners(
       ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),
     }),
   };
+}
+
+/** How this process and the others of the gateway reach each other: as replicas, or as workers of one machine. */
+function peerListener({ identity: { worker }, cluster, telemetry: { logger } }: GatewayParts): {
+  readonly peers?: PeerListener;
+} {
+  if (cluster !== undefined)
+    return { peers: { forwarder: createForwarder(cluster.owners, logger), ...cluster.listener } };
+  if (worker === undefined) return {};
+  const bind = { path: workerSocket(worker, worker.number, "requests") };
+  return { peers: { forwarder: createForwarder(workerOwners(worker), logger), bind } };
 }
 
 /** The calls of this process. */

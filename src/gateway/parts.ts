@@ -1,5 +1,6 @@
 /** Which parts of the gateway live as long as the process, and outlive every config. */
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
+import { sharedSecret } from "../config/cluster-config.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
@@ -127,6 +128,8 @@ export interface GatewayParts {
   readonly processes: ServerProcesses;
   readonly sessions: SessionParts;
   readonly sealed: SealedParts;
+  /** Absent where there are no other replicas. */
+  readonly cluster?: ClusterParts;
   /** Undefined where no credentials are kept. */
   readonly signIn: SignInParts | undefined;
 }
@@ -147,7 +150,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
-  const keys = secretKeys(stateSecret(config) ?? worker?.secret);
+  const keys = secretKeys(sharedSecret(config) ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
   const issuer = options.cluster?.id ?? (worker === undefined ? undefined : String(worker.number));
   const liveCalls = new LiveCalls(
@@ -166,7 +169,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   return {
     identity: {
       info: { name: SERVER_NAME, version },
-      instance: instanceId(config.cluster === undefined ? worker?.secret : stateSecret(config)),
+      instance: instanceId(config.cluster === undefined ? worker?.secret : sharedSecret(config)),
       ...(worker !== undefined && { worker }),
       ...(issuer !== undefined && { issuer }),
     },
@@ -187,16 +190,37 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     },
     sessions: { directory: new SessionDirectory(), parkedCalls },
     sealed: {
-      state: sealedState({ key: keys.states, ttlMs, ...(issuer !== undefined && { issuer }) }),
+      state: sealedState({
+        key: keys.states,
+        ttlMs,
+        ...(issuer !== undefined && { issuer }),
+        isShared: options.cluster !== undefined,
+      }),
       tasks: new Tasks(keys.tasks, issuer),
     },
+    ...(options.cluster !== undefined && { cluster: observed(options.cluster, metrics) }),
     signIn: options.signIn,
   };
 }
 
-/** The secret that all processes which serve the same hosts share; undefined where the config has none. */
-function stateSecret({ keys, cluster }: Config): string | undefined {
-  return keys?.state ?? (cluster?.peers.kind === "store" ? cluster.peers.key : undefined);
+/** The cluster, whose numbers the metrics show. */
+function observed(cluster: ClusterParts, metrics: Metrics): ClusterParts {
+  const { store, directory, owners } = cluster;
+  metrics.gauge("clusterReplicas", {}, () => directory.count);
+  if (store !== undefined) metrics.gauge("clusterStoreUp", {}, () => (store.isUp ? 1 : 0));
+  const onForwarded = metrics.clusterForwarded.bind(metrics);
+  return {
+    ...cluster,
+    start: (port) => cluster.start(port),
+    leave: () => cluster.leave(),
+    close: () => cluster.close(),
+    owners: {
+      isForeign: (id) => owners.isForeign(id),
+      locate: (id, kind, gone) => owners.locate(id, kind, gone),
+      close: () => owners.close(),
+      onForwarded,
+    },
+  };
 }
 
 function instanceId(secret: string | undefined): string {

@@ -21,6 +21,11 @@ export interface SealSettings {
    * and used approvals are in that process alone.
    */
   readonly issuer?: string;
+  /**
+   * Whether other processes can open what needs nothing of this one: then only states of parked calls, links and sign-ins are
+   * bound to it. Default: all are.
+   */
+  readonly isShared?: boolean;
 }
 
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
@@ -46,7 +51,8 @@ export function sealedState({
   key,
   ttlMs = () => 3_600_000,
   now = () => Date.now(),
-  issuer,
+  issuer: own,
+  isShared = false,
 }: SealSettings): Middleware {
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
@@ -72,6 +78,7 @@ export function sealedState({
     state: RoundState,
     call: Call,
   ): Promise<Reply> {
+    const issuer = isShared && !needsItsProcess(state) ? undefined : own;
     const sealed = seal(key, writeState(state), await bindingOf(call, issuer), now() + ttlMs());
     return { ...reply, sealedState: withIssuer(issuer, sealed) };
   }
@@ -81,11 +88,16 @@ export function sealedState({
     prefixed: string,
     call: Call,
   ): Promise<Call> {
-    if (issuerOf(prefixed) !== issuer) throw rejected("is not one of ours");
+    const issuer = issuerOf(prefixed);
+    if (issuer !== own && !(isShared && issuer === undefined)) throw rejected("is not one of ours");
     const text = open(key, withoutIssuer(prefixed), await bindingOf(call, issuer), now());
     return { ...call, inputResponses: { ...responses, state: readState(text) } };
   }
 }
+
+/** Whether the state refers to what one process keeps. */
+const needsItsProcess = ({ parked, links, signIn }: RoundState): boolean =>
+  parked !== undefined || links !== undefined || signIn !== undefined;
 
 /** The gateway's members as one line of JSON, then the server's own state unchanged: it may have any length and content. */
 function writeState({ server, ...own }: RoundState): string {

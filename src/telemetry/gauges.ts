@@ -30,6 +30,10 @@ export interface GaugeLabels {
   readonly auditLost: Readonly<Record<never, string>>;
   /** Spans that never reached the collector. */
   readonly lostSpans: { readonly reason: LossReason };
+  /** Replicas of the cluster that run, with this one. */
+  readonly clusterReplicas: Readonly<Record<never, string>>;
+  /** 1 while the store of the cluster answers, else 0. */
+  readonly clusterStoreUp: Readonly<Record<never, string>>;
   /** The limit of the heap, in bytes. */
   readonly heapLimit: Readonly<Record<never, string>>;
 }
@@ -59,6 +63,8 @@ export const GAUGES: {
   ],
   auditUp: ["cardea_audit_up", "Whether the audit log can be written (1) or not (0)."],
   auditLost: ["cardea_audit_lost_records", "Records lost while the audit log could not be written."],
+  clusterReplicas: ["cardea_cluster_replicas", "Replicas of the cluster that run, with this one."],
+  clusterStoreUp: ["cardea_cluster_store_up", "Whether the store of the cluster answers (1) or not (0)."],
   lostSpans: [
     "cardea_trace_lost_spans",
     "Spans of traces that never reached the collector, by reason.",

@@ -1,6 +1,7 @@
 /** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
 import type { ListKind } from "../core/lists.js";
 import type { InputKind } from "../core/methods.js";
+import type { ForwardOutcome } from "../core/owners.js";
 import type { LoadShedKind } from "../core/pressure.js";
 import type { RestartReason } from "../core/upstream.js";
 import { BUCKETS, CallMetrics } from "./finished-calls.js";
@@ -98,6 +99,26 @@ export class Metrics {
     "cardea_token_refreshes_total",
     "Attempts to renew the access token for a server, by outcome.",
     ["server", "outcome"],
+  );
+  readonly #clusterForwards = this.#counter(
+    "cardea_cluster_forwards_total",
+    "Requests forwarded to the replica that owns their session or call, by outcome.",
+    ["outcome"],
+  );
+  readonly #clusterForwardDuration = this.#histogram(
+    "cardea_cluster_forward_duration_seconds",
+    "Time until the response of a forwarded request began.",
+    [],
+  );
+  readonly #clusterAdoptions = this.#counter(
+    "cardea_cluster_adoptions_total",
+    "Sessions of replicas that were gone, by what became of them.",
+    ["outcome"],
+  );
+  readonly #clusterLeaseCalls = this.#counter(
+    "cardea_cluster_lease_calls_total",
+    "Uses of the store of the cluster for limits, by kind.",
+    ["kind"],
   );
   readonly #reload = new Gauge({
     name: "cardea_config_last_reload_successful",
@@ -205,6 +226,22 @@ export class Metrics {
   /** The number of calls queued at limits for `server`. */
   queued(server: string): number {
     return this.#queued.get(server) ?? 0;
+  }
+
+  /** A request was forwarded to another process; `ms` until its response began. */
+  clusterForwarded(outcome: ForwardOutcome, ms: number): void {
+    this.#clusterForwards.inc({ outcome });
+    if (outcome === "answered") this.#clusterForwardDuration.observe({}, ms / 1000);
+  }
+
+  /** This replica took over a session, or could not. */
+  clusterAdopted(outcome: "adopted" | "refused" | "failed"): void {
+    this.#clusterAdoptions.inc({ outcome });
+  }
+
+  /** The store was asked for a part of a limit. */
+  clusterLeaseCall(kind: "rate" | "concurrency"): void {
+    this.#clusterLeaseCalls.inc({ kind });
   }
 
   configReloaded(successful: boolean): void {

@@ -35,6 +35,8 @@ export const HEADER = {
   name: "mcp-name",
   paramPrefix: "mcp-param-",
   lastEventId: "last-event-id",
+  /** Between replicas of one gateway only: who forwards a request, with a proof. */
+  peer: "cardea-peer",
 } as const;
 
 /** JSON-RPC and MCP error codes (spec: basic/index, "Error Codes"). */

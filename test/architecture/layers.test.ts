@@ -122,7 +122,19 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
-    ...["audit", "tracing", "cli", "config", "policy", "state", "telemetry", "runtime", "core", "workers"],
+    ...[
+      "audit",
+      "cluster",
+      "tracing",
+      "cli",
+      "config",
+      "policy",
+      "state",
+      "telemetry",
+      "runtime",
+      "core",
+      "workers",
+    ],
   ],
 };
 

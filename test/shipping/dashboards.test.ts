@@ -68,6 +68,8 @@ beforeAll(async () => {
   metrics.tokenRefreshed("files", "refreshed");
   metrics.inputWaited({ server: "files", kind: "elicitation", seconds: 1 });
   const readings: { readonly [K in keyof GaugeLabels]: GaugeLabels[K] } = {
+    clusterReplicas: {},
+    clusterStoreUp: {},
     upstreamUp: { server: "files" },
     inflightRequests: { server: "files" },
     queueDepth: { server: "files" },

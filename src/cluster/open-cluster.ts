@@ -1,0 +1,96 @@
+/** How does this process become a replica of its cluster? */
+import { readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
+import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
+import type { ClusterParts, SharedStore } from "../core/cluster.js";
+import type { Logger } from "../core/logger.js";
+import type { Certificates } from "../core/owners.js";
+import { DnsDirectory } from "./dns-directory.js";
+import { PeerKey } from "./peer-key.js";
+import { admitPeers } from "./peer-listener.js";
+import { newReplicaId } from "./replica-id.js";
+import { ReplicaOwners } from "./replica-owners.js";
+import { openStore } from "./store.js";
+import { StoreDirectory } from "./store-directory.js";
+
+/** What the process gives to its replica. */
+export interface ClusterOptions {
+  readonly config: ClusterConfig;
+  /** Shared by all replicas: `keys.state`, or the key of the peers. */
+  readonly secret: string;
+  readonly version: string;
+  readonly logger: Logger;
+  /** From 1, where this process is one of several workers: each is a replica of its own, at a port of its own. */
+  readonly worker?: number;
+  /** In place of that of the config; the caller closes it. */
+  readonly store?: SharedStore;
+}
+
+/** The parts of a cluster for one gateway. @throws Error where a package or a certificate is missing */
+export async function openCluster(options: ClusterOptions): Promise<ClusterParts> {
+  const { config, secret, version, logger, worker = 1 } = options;
+  const { peers } = config;
+  const id = newReplicaId();
+  const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
+  const opened =
+    options.store === undefined && config.store !== undefined
+      ? await openStore({ config: config.store, logger })
+      : undefined;
+  const store = options.store ?? opened;
+  const directory =
+    peers.kind === "dns" || store === undefined
+      ? new DnsDirectory({ ...namesOf(peers), id, key, logger })
+      : new StoreDirectory({ id, version, store, logger });
+  const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
+  const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
+  const secure = tls === undefined ? {} : { tls };
+  let isLeaving = false;
+  return {
+    id,
+    ...(store !== undefined && { store }),
+    directory,
+    owners: new ReplicaOwners({ directory, key, ...secure }),
+    listener: {
+      bind: { host, port: port === 0 ? 0 : port + worker - 1 },
+      ...secure,
+      admit: admitPeers(key, () => ({ id, version, isLeaving, now: Date.now() }), logger),
+    },
+    start(bound) {
+      logger.info(
+        { replica: id, port: bound },
+        `replica ${id} of the cluster, for the others at port ${bound}`,
+      );
+      directory.start(peers.kind === "store" ? advertised(peers, bound) : "");
+    },
+    leave() {
+      isLeaving = true;
+      if (directory instanceof StoreDirectory) directory.leave();
+    },
+    async close() {
+      await directory.close();
+      await opened?.close();
+    },
+  };
+}
+
+function namesOf(peers: PeersConfig): { readonly name: string; readonly port: number } {
+  if (peers.kind !== "dns") throw new TypeError("replicas that register need a store");
+  return peers;
+}
+
+/** The URL under which other replicas reach this one; workers of one machine have ports of their own. */
+function advertised({ listen, advertise }: Extract<PeersConfig, { kind: "store" }>, bound: number): string {
+  if (advertise === undefined) {
+    const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
+    return `http://${host}:${bound}`;
+  }
+  const url = new URL(advertise);
+  const offset = listen.port === 0 ? 0 : bound - listen.port;
+  if (url.port !== "" && offset !== 0) url.port = String(Number(url.port) + offset);
+  return url.href.replace(/\/$/, "");
+}
+
+function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>): Certificates | undefined {
+  if (mtls === undefined) return undefined;
+  return { ca: readFileSync(mtls.ca), cert: readFileSync(mtls.cert), key: readFileSync(mtls.key) };
+}

@@ -1,0 +1,66 @@
+/** Which replica serves a session, parked call or task? Its issuer while that runs, else the one that has taken it over. */
+import type { Replica, ReplicaDirectory } from "../core/cluster.js";
+import { issuerOf } from "../core/issuer.js";
+import type { Certificates, IssuedKind, Located, Owner, Owners } from "../core/owners.js";
+import type { PeerKey } from "./peer-key.js";
+
+/** What the owners are found by. */
+export interface ReplicaOwnersOptions {
+  readonly directory: ReplicaDirectory;
+  readonly key: PeerKey;
+  readonly tls?: Certificates;
+  /** Absent where sessions end with their replica. */
+  readonly sessions?: SessionOwners;
+}
+
+/** The owners of sessions that have outlived their replica. */
+export interface SessionOwners {
+  /** Whether this replica must look in the record before it serves a session that it issued. */
+  mustVerify(id: string): boolean;
+  /** The replica that the record names; undefined where there is no record. */
+  ownerOf(id: string): Promise<string | undefined>;
+}
+
+/** The other replicas, by the id with which what they issue begins. */
+export class ReplicaOwners implements Owners {
+  constructor(private readonly options: ReplicaOwnersOptions) {}
+
+  isForeign(id: string): boolean {
+    const issuer = issuerOf(id);
+    if (issuer === undefined) return false;
+    return issuer !== this.options.directory.own || this.options.sessions?.mustVerify(id) === true;
+  }
+
+  async locate(id: string, kind: IssuedKind, gone?: Owner): Promise<Located> {
+    const { directory } = this.options;
+    const issuer = issuerOf(id) ?? "";
+    const replica = issuer === directory.own ? undefined : await this.#running(issuer, gone);
+    if (replica !== undefined) return replica;
+    // A handle of a task opens everywhere; the state of a parked call only where it is parked.
+    if (kind !== "session") return kind === "task" ? "here" : "nowhere";
+    const owner = await this.options.sessions?.ownerOf(id);
+    if (owner === undefined) return issuer === directory.own ? "here" : "nowhere";
+    if (owner === directory.own) return "here";
+    // Where its owner is gone too, the session is taken over here, with the first request whose principal it is.
+    return (await this.#running(owner, gone)) ?? "here";
+  }
+
+  close(): void {}
+
+  async #running(id: string, gone: Owner | undefined): Promise<Owner | undefined> {
+    const { directory } = this.options;
+    // An address that refuses connections is that of a process that has ended, however fresh its registration is.
+    if (gone?.name === id) return undefined;
+    const replica = await directory.find(id);
+    return replica === undefined ? undefined : this.#ownerAt(replica);
+  }
+
+  #ownerAt({ id, url }: Replica): Owner {
+    const { directory, key, tls } = this.options;
+    return {
+      name: id,
+      address: { url: new URL(url), ...(tls !== undefined && { tls }) },
+      admission: (method, path, hops) => key.header(directory.own, hops, method, path),
+    };
+  }
+}

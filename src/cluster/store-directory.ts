@@ -1,0 +1,188 @@
+/** Which replicas run, where each registers itself in the shared store? */
+import type { Replica, ReplicaDirectory, SharedStore, StoreScript } from "../core/cluster.js";
+import { inBackground, type Logger } from "../core/logger.js";
+import { isObject, stringAt } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+
+/** What this replica registers, and how often. */
+export interface StoreDirectoryOptions {
+  readonly id: string;
+  readonly version: string;
+  readonly store: SharedStore;
+  readonly logger: Logger;
+  /** After this time (ms) without a heartbeat a replica is gone. */
+  readonly ttlMs?: number;
+  readonly heartbeatMs?: number;
+  /**
+   * Called when the registration had run out, as after a stall of the process: other replicas may have taken over its
+   * sessions meanwhile.
+   */
+  readonly onLapsed?: () => void;
+}
+
+/** The format of what is registered; entries of another one are those of replicas to which nothing is forwarded. */
+const SCHEMA = 1;
+const TTL_MS = 10_000;
+const HEARTBEAT_MS = 3_000;
+/** An unknown id is looked for in the store this often (ms) at most. */
+const REFRESH_MS = 1_000;
+
+const KEYS = ["{replicas}:until", "{replicas}:info"] as const;
+
+/** Registers ARGV[1] (where ARGV[2] is not empty) for ARGV[3] ms, forgets those whose time is over, and returns all. */
+const BEAT: StoreScript = {
+  name: "replicas.beat",
+  text: `local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+if ARGV[2] ~= '' then
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
+  redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+end
+local all = {}
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  all[#all + 1] = id
+  all[#all + 1] = redis.call('HGET', KEYS[2], id) or ''
+end
+return all`,
+};
+
+const LEAVE: StoreScript = {
+  name: "replicas.leave",
+  text: `redis.call('ZREM', KEYS[1], ARGV[1])
+return redis.call('HDEL', KEYS[2], ARGV[1])`,
+};
+
+/** The directory of this replica; it knows what it last read while the store is away. */
+export class StoreDirectory implements ReplicaDirectory {
+  readonly own: string;
+  #others: ReadonlyMap<string, Replica> = new Map();
+  #url = "";
+  #isLeaving = false;
+  #timer: NodeJS.Timeout | undefined;
+  #beating: Promise<void> | undefined;
+  /** `performance.now()` of the last heartbeat, when it was sent; undefined before the first. */
+  #beatAt: number | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly options: StoreDirectoryOptions) {
+    this.own = options.id;
+  }
+
+  get count(): number {
+    return this.#others.size + 1;
+  }
+
+  others(): readonly Replica[] {
+    return [...this.#others.values()];
+  }
+
+  /** Whether other replicas certainly take this one to be alive, so that its sessions are its own. */
+  get isRegistered(): boolean {
+    return this.#beatAt !== undefined && performance.now() - this.#beatAt < this.#ttlMs;
+  }
+
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  async find(issuer: string): Promise<Replica | undefined> {
+    const known = this.#others.get(issuer);
+    if (known !== undefined || performance.now() - this.#readAt < REFRESH_MS) return known;
+    await this.beat();
+    return this.#others.get(issuer);
+  }
+
+  /** Registers this replica at `url`, again and again. */
+  start(url: string): void {
+    this.#url = url;
+    this.#timer = setInterval(() => this.#beatInBackground(), this.options.heartbeatMs ?? HEARTBEAT_MS);
+    this.#timer.unref();
+    this.options.store.onChange((isUp) => {
+      if (isUp) this.#beatInBackground();
+    });
+    this.#beatInBackground();
+  }
+
+  /** Tells the others that this replica is about to stop. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#beatInBackground();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    const url = this.#url;
+    this.#url = "";
+    await this.#beating?.catch(() => {});
+    if (url !== "") await this.options.store.run(LEAVE, KEYS, [this.own]).catch(() => {});
+  }
+
+  /** Registers and reads once; resolves also where the store is away. */
+  beat(): Promise<void> {
+    this.#beating ??= this.#beatOnce().finally(() => {
+      this.#beating = undefined;
+    });
+    return this.#beating;
+  }
+
+  async #beatOnce(): Promise<void> {
+    const sentAt = performance.now();
+    let entries: unknown;
+    try {
+      entries = await this.options.store.run(BEAT, KEYS, [this.own, this.#entry(), String(this.#ttlMs)]);
+    } catch {
+      // The store reports its outage itself; what was read before still holds.
+      return;
+    }
+    this.#readAt = performance.now();
+    this.#others = this.#read(entries);
+    const hasLapsed = this.#beatAt !== undefined && sentAt - this.#beatAt >= this.#ttlMs;
+    if (this.#url !== "") this.#beatAt = sentAt;
+    if (hasLapsed) this.options.onLapsed?.();
+  }
+
+  #beatInBackground(): void {
+    inBackground(this.beat(), this.options.logger, "registering this replica");
+  }
+
+  #entry(): string {
+    if (this.#url === "") return "";
+    const { version } = this.options;
+    return JSON.stringify({ schema: SCHEMA, url: this.#url, version, isLeaving: this.#isLeaving });
+  }
+
+  #read(entries: unknown): ReadonlyMap<string, Replica> {
+    const replicas = new Map<string, Replica>();
+    if (!Array.isArray(entries)) return replicas;
+    for (let at = 0; at + 1 < entries.length; at += 2) {
+      const replica = replicaOf(String(entries[at]), String(entries[at + 1]));
+      if (replica !== undefined && replica.id !== this.own) replicas.set(replica.id, replica);
+    }
+    return replicas;
+  }
+
+  get #ttlMs(): number {
+    return this.options.ttlMs ?? TTL_MS;
+  }
+}
+
+function replicaOf(id: string, text: string): Replica | undefined {
+  const entry = parsed(text);
+  if (entry === undefined || entry.schema !== SCHEMA) return undefined;
+  const url = stringAt(entry, "url");
+  if (url === undefined || !URL.canParse(url)) return undefined;
+  return { id, url, version: stringAt(entry, "version") ?? "", isLeaving: entry.isLeaving === true };
+}
+
+function parsed(text: string) {
+  try {
+    const value = parseJson(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

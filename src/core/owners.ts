@@ -1,0 +1,39 @@
+/** Where is a request served whose session, parked call or task another process of the same gateway issued? */
+
+/** Another process, and how it is reached. */
+export interface Owner {
+  /** For the log: the number of a worker, or the id of a replica. */
+  readonly name: string;
+  /** A socket of this machine, or the URL of a listener for the other replicas. */
+  readonly address: { readonly socketPath: string } | { readonly url: URL; readonly tls?: Certificates };
+  /** Headers, names and values by turns, that make it take a request which is forwarded for the `hops`th time. */
+  readonly admission?: (method: string, path: string, hops: number) => readonly string[];
+}
+
+/** PEM texts for TLS in both directions. */
+export interface Certificates {
+  readonly ca: Buffer;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** Where a request is served: by another process, by this one, or nowhere, because its process is gone for good. */
+export type Located = Owner | "here" | "nowhere";
+
+/** What an id belongs to. */
+export type IssuedKind = "session" | "state" | "task";
+
+/** Finds the process that an id belongs to. */
+export interface Owners {
+  /** Whether another process may have to serve `id`; false: it is this process, without any waiting. */
+  isForeign(id: string): boolean;
+  /** `gone` is the owner that was located before and could not be reached. */
+  locate(id: string, kind: IssuedKind, gone?: Owner): Located | Promise<Located>;
+  /** Called with what became of each forwarded request, and the ms until its response began. */
+  onForwarded?(outcome: ForwardOutcome, ms: number): void;
+  /** Ends what it keeps open. */
+  close(): void;
+}
+
+/** `absent`: the process did not take the connection; `lost`: it took the request and ended without a response. */
+export type ForwardOutcome = "answered" | "absent" | "lost";

@@ -1,0 +1,229 @@
+/**
+ * Forwards an HTTP request to the process that owns its session, parked call or task: a worker of this machine or another
+ * replica. That process runs all checks, as if the host had connected to it.
+ */
+import {
+  Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as openHttp,
+  type RequestOptions,
+  type ServerResponse,
+} from "node:http";
+import { request as openHttps, Agent as SecureAgent } from "node:https";
+import { GatewayError } from "../core/errors.js";
+import { inBackground, type Logger } from "../core/logger.js";
+import { TASK_METHODS } from "../core/methods.js";
+import type { ForwardOutcome, IssuedKind, Owner, Owners } from "../core/owners.js";
+import type { Envelope, MessageId } from "../wire/envelope.js";
+import { stringAt } from "../wire/json.js";
+import { HEADER } from "../wire/names.js";
+import { MESSAGES_PATH } from "./edge.js";
+import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
+
+/** Forwards requests to the process that owns their session, call or task. */
+export interface Forwarder {
+  /**
+   * Forwards a request by its session id; false where the session is this process's own, or there is none.
+   * `serveHere` is called where it turns out only later that this process serves it.
+   */
+  forwardBySession(request: IncomingMessage, response: ServerResponse, serveHere: () => void): boolean;
+  /**
+   * Forwards a message without a session by its task or request state; undefined where these are this process's own, or there
+   * are none. Resolves to `here` where it turns out only later that this process serves it. `body`: as it was read.
+   */
+  forwardByMessage(
+    request: IncomingMessage,
+    response: ServerResponse,
+    message: Envelope,
+    body: string,
+  ): Promise<"done" | "here"> | undefined;
+  /** Another process of this gateway has forwarded `request`, `hops` times in all. */
+  receive(request: IncomingMessage, hops: number): void;
+  /** Closes the connections to the other processes. */
+  close(): void;
+}
+
+/** Of a replica that has moved its sessions, to the one that moved them: the second hop is the last. */
+const MAX_HOPS = 2;
+/** An idle connection to another process is closed after this time (ms), by the side that opened it. */
+const IDLE_MS = 10_000;
+/** How often an owner that could not be reached is looked up anew. */
+const MAX_ATTEMPTS = 3;
+
+/** What is true of one connection and not of the next (RFC 9110, 7.6.1), and what only processes of one gateway say. */
+const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", HEADER.peer]);
+const FRAMING_HEADERS: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP_HEADERS,
+  "transfer-encoding",
+  "content-length",
+]);
+
+interface Forwarding {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly id: string;
+  readonly kind: IssuedKind;
+  /** As it was read; absent where it still has to be. */
+  readonly body?: Buffer;
+  readonly messageId?: MessageId | undefined;
+}
+
+/** Makes the forwarder of the process that sees `owners`. */
+export function createForwarder(owners: Owners, logger: Logger): Forwarder {
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
+  let secureAgent: SecureAgent | undefined;
+  const received = new WeakMap<IncomingMessage, number>();
+  const hopsOf = (request: IncomingMessage): number => received.get(request) ?? 0;
+
+  return {
+    receive: (request, hops) => void received.set(request, hops),
+    forwardBySession(request, response, serveHere) {
+      const id = sessionOf(request);
+      if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return false;
+      const served = serve({ request, response, id, kind: "session" });
+      inBackground(
+        served.then((outcome) => outcome === "here" && serveHere()),
+        logger,
+        "forwarding a request",
+      );
+      return true;
+    },
+    forwardByMessage(request, response, message, text) {
+      const issued = issuedIn(message);
+      if (issued === undefined || !owners.isForeign(issued.id) || hopsOf(request) >= MAX_HOPS)
+        return undefined;
+      return serve({ request, response, ...issued, body: Buffer.from(text), messageId: message.id });
+    },
+    close() {
+      agent.destroy();
+      secureAgent?.destroy();
+      owners.close();
+    },
+  };
+
+  async function serve(forwarding: Forwarding): Promise<"done" | "here"> {
+    const { response, messageId } = forwarding;
+    try {
+      return await forwardToOwner(forwarding);
+    } catch (error) {
+      // A refusal is an answer; anything else is a fault, which no request of a host should cause.
+      if (!(error instanceof GatewayError))
+        logger.error({ error }, "a request could not be forwarded to its owner");
+      sendFailure(response, httpFailure(error), messageId);
+      return "done";
+    }
+  }
+
+  async function forwardToOwner(forwarding: Forwarding): Promise<"done" | "here"> {
+    const { id, kind, response } = forwarding;
+    let gone: Owner | undefined;
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const located = owners.locate(id, kind, gone);
+      const owner = located instanceof Promise ? await located : located;
+      if (response.destroyed) return "done";
+      if (owner === "here") return "here";
+      if (owner === "nowhere") break;
+      const startedAt = performance.now();
+      const outcome = await forward(owner, forwarding);
+      owners.onForwarded?.(outcome, performance.now() - startedAt);
+      if (outcome === "answered") return "done";
+      if (outcome === "lost") throw lostError();
+      gone = owner;
+    }
+    throw goneError(kind);
+  }
+
+  function open({ address }: Owner, options: RequestOptions): ClientRequest {
+    if ("socketPath" in address) return openHttp({ ...options, socketPath: address.socketPath, agent });
+    const { hostname, port } = address.url;
+    const at = { ...options, host: hostname.replace(/^\[|\]$/g, ""), ...(port !== "" && { port }) };
+    if (address.tls === undefined) return openHttp({ ...at, agent });
+    secureAgent ??= new SecureAgent({ keepAlive: true, timeout: IDLE_MS, ...address.tls });
+    return openHttps({ ...at, agent: secureAgent });
+  }
+
+  function forward(owner: Owner, { request, response, body }: Forwarding): Promise<ForwardOutcome> {
+    return new Promise((resolve) => {
+      const { method = "GET", url: path = "/" } = request;
+      const forwarded = open(owner, {
+        method,
+        path,
+        // Unchanged: the owner checks duplicate and malformed headers.
+        headers: [
+          ...withoutHeaders(request.rawHeaders, body === undefined ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS),
+          ...(body === undefined ? [] : ["content-length", String(body.length)]),
+          ...(owner.admission?.(method, path, hopsOf(request) + 1) ?? []),
+        ],
+        setHost: false,
+      });
+      forwarded.once("response", (answer) => {
+        const framed = answer.headers["content-length"] !== undefined;
+        const headers = withoutHeaders(answer.rawHeaders, framed ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS);
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
+        // The first event of a stream may be long in coming.
+        if (!framed) response.flushHeaders();
+        // An owner that is lost in the middle of an answer leaves half of one, and the host must see that.
+        answer.once("error", () => response.destroy());
+        answer.pipe(response);
+        resolve("answered");
+      });
+      let isTaken = false;
+      forwarded.once("error", (error: NodeJS.ErrnoException) => {
+        if (response.destroyed || response.headersSent) response.destroy();
+        else logger.warn({ to: owner.name, error }, "a request could not be forwarded to its owner");
+        resolve(isTaken ? "lost" : "absent");
+      });
+      // The host has hung up, or has everything; a request that is over cannot be ended again.
+      response.once("close", () => forwarded.destroy());
+      // Nothing is sent before the owner has taken the connection: what it has not seen may be served by another one.
+      forwarded.once("socket", (socket) => {
+        const send = (): void => {
+          isTaken = true;
+          if (body === undefined) request.pipe(forwarded);
+          else forwarded.end(body);
+        };
+        if (socket.connecting) socket.once("connect", send);
+        else send();
+      });
+    });
+  }
+}
+
+/** The session that a request names. */
+function sessionOf({ headers, url = "" }: IncomingMessage): string | undefined {
+  const session = headers[HEADER.sessionId];
+  if (typeof session === "string") return session;
+  const [path, query = ""] = url.split("?", 2);
+  return path === MESSAGES_PATH ? (new URLSearchParams(query).get("sessionId") ?? undefined) : undefined;
+}
+
+/** What a message of a host without a session brings back that only its issuer can use. */
+function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind"> | undefined {
+  if (params === undefined || method === undefined) return undefined;
+  const state = stringAt(params, "requestState");
+  if (state !== undefined) return { id: state, kind: "state" };
+  const task = TASK_METHODS.has(method) ? stringAt(params, "taskId") : undefined;
+  return task === undefined ? undefined : { id: task, kind: "task" };
+}
+
+/** Names and values by turns, as Node has them. */
+const withoutHeaders = (raw: readonly string[], names: ReadonlySet<string>): string[] =>
+  raw.filter((_, at) => !names.has((raw[at - (at % 2)] ?? "").toLowerCase()));
+
+const lostError = (): GatewayError =>
+  new HttpRefusal(502, "outcome_unknown", "the process that served this exited; the outcome is unknown");
+
+/** Sessions end with their process where nothing takes them over; of a parked call the outcome is not known. */
+const goneError = (kind: IssuedKind): GatewayError =>
+  kind === "session"
+    ? new HttpRefusal(
+        404,
+        "bad_request",
+        "there is no such session (any more): send initialize without a session id",
+      )
+    : new GatewayError(
+        "outcome_unknown",
+        "gateway",
+        "the process that served this exited; the outcome is unknown",
+      );

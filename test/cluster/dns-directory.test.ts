@@ -1,0 +1,71 @@
+/** How replicas find each other by a DNS name, without a store. */
+import { expect, onTestFinished, test } from "vitest";
+import { DnsDirectory, type DnsDirectoryOptions } from "../../src/cluster/dns-directory.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
+import { SILENT } from "../../src/core/logger.js";
+import { fakeTime, pass, settle } from "../support/fake-time.js";
+
+fakeTime();
+
+const replica = (id: string, at: string) => ({
+  id,
+  url: `http://${at}:9001`,
+  version: "1",
+  isLeaving: false,
+});
+
+function started(options: Partial<DnsDirectoryOptions>) {
+  const key = new PeerKey("secret");
+  const directory = new DnsDirectory({
+    id: "own",
+    name: "replicas",
+    port: 9001,
+    key,
+    logger: SILENT,
+    ...options,
+  });
+  directory.start();
+  onTestFinished(() => directory.close());
+  return directory;
+}
+
+test("each address says which replica it is, and its own does not count", async () => {
+  const ids: Record<string, string> = { "http://10.0.0.1:9001": "own", "http://[fd00::2]:9001": "other" };
+  const directory = started({
+    resolve: async () => ["10.0.0.1", "fd00::2", "10.0.0.3"],
+    ask: async (url) => (ids[url] === undefined ? undefined : { ...replica(ids[url], "x"), url }),
+  });
+  await settle();
+  expect([directory.count, (await directory.find("other"))?.url]).toEqual([2, "http://[fd00::2]:9001"]);
+});
+
+test("a replica whose address is gone is gone, and one that comes is found at once", async () => {
+  let addresses = ["10.0.0.1"];
+  const directory = started({
+    resolve: async () => addresses,
+    ask: async (url) => replica(`r${url.at(-6)}`, url.slice(7, -5)),
+  });
+  await settle();
+  expect((await directory.find("r1"))?.id).toBe("r1");
+  addresses = ["10.0.0.2"];
+  await pass(1_500);
+  expect((await directory.find("r2"))?.id).toBe("r2");
+  expect(await directory.find("r1")).toBeUndefined();
+});
+
+test("a name that cannot be resolved is said once, and the known replicas stay", async () => {
+  const lines: string[] = [];
+  let isBroken = false;
+  const directory = started({
+    resolve: async () => {
+      if (isBroken) throw new Error("ENOTFOUND");
+      return ["10.0.0.1"];
+    },
+    ask: async () => replica("other", "10.0.0.1"),
+    logger: { ...SILENT, warn: (_, sentence) => lines.push(sentence) },
+  });
+  await settle();
+  isBroken = true;
+  await pass(20_000);
+  expect([directory.count, lines]).toEqual([2, ["the name of the replicas cannot be resolved"]]);
+});

@@ -1,0 +1,104 @@
+/** How replicas find each other in the store: who is there, who is gone, and who must ask whether it still is. */
+import { describe, expect, test } from "vitest";
+import { StoreDirectory, type StoreDirectoryOptions } from "../../src/cluster/store-directory.js";
+import { SILENT } from "../../src/core/logger.js";
+import { fakeTime, pass, settle } from "../support/fake-time.js";
+import type { StoreView } from "../support/memory-store.js";
+import { memoryStore } from "../support/replicas.js";
+
+fakeTime();
+
+const directory = (store: StoreView, id: string, options: Partial<StoreDirectoryOptions> = {}) =>
+  new StoreDirectory({ id, version: "1.2.3", store, logger: SILENT, ...options });
+
+describe("a replica", () => {
+  test("is found by others from its start on, and not after its end", async () => {
+    const store = memoryStore();
+    const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
+    one.start("http://one:9001");
+    two.start("http://two:9001");
+    await pass(3_000);
+    const found = { id: "one", url: "http://one:9001", version: "1.2.3", isLeaving: false };
+    expect(await two.find("one")).toEqual(found);
+    expect([two.others(), two.count]).toEqual([[found], 2]);
+    one.leave();
+    await pass(3_000);
+    expect(await two.find("one")).toEqual({ ...found, isLeaving: true });
+    await one.close();
+    await pass(3_000);
+    expect([await two.find("one"), two.count]).toEqual([undefined, 1]);
+  });
+
+  test("that ends without a word is gone after ten seconds", async () => {
+    const store = memoryStore();
+    const connection = store.view();
+    const [one, two] = [directory(connection, "one"), directory(store.view(), "two")];
+    one.start("http://one:9001");
+    two.start("http://two:9001");
+    await pass(3_000);
+    connection.connect(false);
+    await pass(6_000);
+    expect(two.count).toBe(2);
+    await pass(6_000);
+    expect([two.count, await two.find("one")]).toEqual([1, undefined]);
+  });
+
+  test("that is not known is looked for once in a second", async () => {
+    const store = memoryStore();
+    const one = directory(store.view(), "one");
+    one.start("http://one:9001");
+    await settle();
+    await pass(1_500);
+    const before = store.uses.length;
+    for (let at = 0; at < 10; at += 1) expect(await one.find("other")).toBeUndefined();
+    expect(store.uses.length - before).toBe(1);
+  });
+
+  test("keeps those it knows while the store is away, and says when it is not certain of itself any more", async () => {
+    const store = memoryStore();
+    const connection = store.view();
+    let lapses = 0;
+    const one = directory(connection, "one", {
+      onLapsed: () => {
+        lapses += 1;
+      },
+    });
+    const two = directory(store.view(), "two");
+    one.start("http://one:9001");
+    two.start("http://two:9001");
+    await pass(3_000);
+    expect(one.isRegistered).toBe(true);
+    connection.connect(false);
+    await pass(12_000);
+    expect([one.isRegistered, one.count]).toEqual([false, 2]);
+    expect(lapses).toBe(0);
+    connection.connect(true);
+    await settle();
+    expect([one.isRegistered, lapses]).toEqual([true, 1]);
+  });
+
+  test("is registered again after the store was emptied, and has not lapsed", async () => {
+    const store = memoryStore();
+    let lapses = 0;
+    const one = directory(store.view(), "one", {
+      onLapsed: () => {
+        lapses += 1;
+      },
+    });
+    one.start("http://one:9001");
+    await pass(3_000);
+    store.flush();
+    await pass(3_000);
+    const two = directory(store.view(), "two");
+    expect([(await two.find("one"))?.id, lapses]).toEqual(["one", 0]);
+  });
+
+  test.each(["not JSON", "[]", '{"schema":2,"url":"http://a"}', '{"schema":1,"url":"no URL"}'])(
+    "of another format is not forwarded to: %s",
+    async (entry) => {
+      const store = memoryStore();
+      store.set("replica other", entry, 60_000);
+      expect(await directory(store.view(), "one").find("other")).toBeUndefined();
+    },
+  );
+});
