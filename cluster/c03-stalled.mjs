@@ -28,14 +28,14 @@ await row("C3", `SIGSTOP of one of three replicas for ${STALL_MS / 1000} s, and 
   const sessions = await load.sessions();
   await checkOwners(row, cluster, sessions.length + 1);
   const tally = await load.finish();
-  const while_ = tally.within(stalledAt, backAt + GRACE_MS);
-  const unclear = while_.failed.filter(
+  const meanwhile = tally.within(stalledAt, backAt + GRACE_MS);
+  const unclear = meanwhile.failed.filter(
     ({ error }) => error !== "outcome_unknown" && error !== "upstream_unavailable",
   );
   row.check(
     "failures while it stood that are not one clear word",
     0,
-    `${unclear.length}; all failures: ${words(while_.errors)}`,
+    `${unclear.length}; all failures: ${words(meanwhile.errors)}`,
     unclear.length === 0,
   );
   checkNoFailure(row, tally.since(backAt + GRACE_MS), "failed calls from 3 s after it came back");

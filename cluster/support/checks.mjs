@@ -45,14 +45,19 @@ export function checkQuestions(row, tally) {
 /** No host was told that its session is unknown. */
 export const checkSessions = (row, tally) => row.check("lost sessions", 0, `${tally.lost}`, tally.lost === 0);
 
-/** Words for a call whose outcome nobody knows: from a replica, or from the balancer whose connection ended. */
-const UNKNOWN = /^(outcome_unknown|HTTP 502)/;
+/**
+ * Words for a call whose outcome nobody knows: from a replica; from the balancer; or the balancer has closed the connection, as
+ * it does when a response has begun, or when the connection to the replica had been used before.
+ */
+const UNKNOWN = /^(outcome_unknown$|HTTP 502|ECONNRESET$|UND_ERR_SOCKET$|other side closed|the stream ended)/;
+/** The balancer may write to a connection of the dead for so long. */
+const NOTICE_MS = 50;
 
 /** Only what was under way when a replica was killed failed, each with a word that says so. */
 export function checkInFlight(row, tally, killedAt) {
-  const later = tally.failed.filter(({ at }) => at > killedAt);
+  const later = tally.failed.filter(({ at }) => at > killedAt + NOTICE_MS);
   row.check(
-    "failed calls that were sent after the kill",
+    `failed calls that were sent more than ${NOTICE_MS} ms after the kill`,
     0,
     `${later.length}: ${words(countsOf(later))}`,
     later.length === 0,
@@ -64,7 +69,7 @@ export function checkInFlight(row, tally, killedAt) {
     `${unclear.length} of ${tally.failed.length}: ${words(countsOf(unclear))}`,
     unclear.length === 0,
   );
-  const underWay = tally.within(killedAt, killedAt).sent;
+  const underWay = tally.within(killedAt, killedAt + NOTICE_MS).sent;
   row.check(
     "failed calls",
     `at most those under way (${underWay})`,
@@ -88,7 +93,9 @@ export function checkRecovery(row, { samples }, from, limitMs) {
     const own = samples.filter((one) => one.session === session && one.at > from && one.error === undefined);
     return Math.min(...own.map(({ end }) => end - from));
   });
-  const slowest = Math.max(...first);
+  const never = first.filter((ms) => ms === Number.POSITIVE_INFINITY).length;
+  row.check("sessions that never served again", `0 of ${sessions.size}`, never, never === 0);
+  const slowest = Math.max(...first.filter(Number.isFinite));
   row.timing(
     "each session serves again after",
     `<= ${limitMs} ms`,

@@ -38,7 +38,7 @@ export async function startLedger(host = "127.0.0.1") {
  * Starts all of it and waits until the replicas know each other.
  * @param row whose end is the end of everything
  * @param {object} options
- *   `count` of replicas (3); `config`: more of the config; `cluster`: more of that section, or `false` for replicas that know nothing
+ *   `count` of replicas (3); `config`: more of the config, or what makes it of the ledger; `cluster`: more of that section, or `false` for replicas that know nothing
  *   of each other; `apart`: each replica on a machine of its own; `relay`: each has a relay of its own to the store; `store`: the URL
  *   of a store that is there already; `versions`: programs, one for each replica; `probe`; `sticky`; `balancer` (true)
  */
@@ -58,6 +58,7 @@ export async function startCluster(row, options = {}) {
     cluster === false || options.store !== undefined
       ? undefined
       : row.own(await startRedis({ host: net?.store }));
+  const more = typeof config === "function" ? config(ledger, ledger.entries) : config;
   const replicas = [];
   for (let i = 0; i < count; i += 1) {
     const machine = net?.machines[i];
@@ -67,7 +68,7 @@ export async function startCluster(row, options = {}) {
       through === undefined ? (options.store ?? redis?.url) : `redis://${through.host}:${through.port}`;
     const shared = cluster === false ? {} : { cluster: { store: { url }, ...cluster } };
     const replica = await startReplica(
-      { mcpServers: ledger.entries, ...config, ...shared },
+      { mcpServers: ledger.entries, ...more, ...shared },
       { host: machine?.host, command: machine?.command, main: versions[i], probe },
     );
     replicas.push(row.own(Object.assign(replica, { machine, relay: through })));

@@ -24,6 +24,8 @@ let sent = 0;
 
 /** What went wrong: the word of a refusal, else the status, else the code of the connection. */
 function wordOf({ message, status, text }) {
+  // Of a session that is unknown: whatever the body says.
+  if (status === 404) return "HTTP 404";
   const refusal = refusalOf(message);
   if (refusal !== undefined) return refusal.code;
   if (message !== undefined) return `message ${JSON.stringify(message).slice(0, 200)}`;
@@ -102,11 +104,19 @@ async function once() {
       kind === "list"
         ? exchange.message?.result?.tools?.length > 0
         : textOf(exchange.message)?.startsWith(key);
+    sample.status = exchange.status;
     if (exchange.answers !== 1 || !good) sample.error = wordOf(exchange);
   } catch (error) {
     sample.error = `${error.status === undefined ? (error.code ?? error.message) : `HTTP ${error.status}`}`;
   }
   finished(sample);
+}
+
+/** The SDKs put the body of a response into their message. */
+function sdkWordOf({ name, message, cause }) {
+  if (message.includes("no such session")) return "HTTP 404";
+  const [refusal] = /(?<="code":")[a-z_]+/.exec(message) ?? [];
+  return refusal ?? cause?.code ?? `${name}: ${message.slice(0, 60)}`;
 }
 
 /** A call of an SDK host. */
@@ -118,7 +128,7 @@ async function sdkOnce(host, n) {
     const text = await host.call(`${servers[n % servers.length]}__run`, { key });
     if (!text.startsWith(key)) sample.error = text.slice(0, 160);
   } catch (error) {
-    sample.error = `${error.name}: ${error.message.slice(0, 160)}`;
+    sample.error = sdkWordOf(error);
   }
   finished(sample);
 }

@@ -25,12 +25,19 @@ export async function startLoad(url, options = {}) {
   worker.on("error", (error) => {
     failed = error;
   });
-  const next = () =>
-    new Promise((resolve, reject) => {
-      if (failed !== undefined) return reject(failed);
-      worker.once("message", resolve);
-      worker.once("error", reject);
+  const next = () => {
+    if (failed !== undefined) return Promise.reject(failed);
+    return new Promise((resolve, reject) => {
+      const settle = (end) => (value) => {
+        worker.off("message", heard);
+        worker.off("error", broken);
+        end(value);
+      };
+      const [heard, broken] = [settle(resolve), settle(reject)];
+      worker.on("message", heard);
+      worker.on("error", broken);
     });
+  };
   const ask = async (job, rest = {}) => {
     const answer = next();
     worker.postMessage({ job, ...rest });
@@ -73,7 +80,7 @@ export function tally(samples) {
     asked: asked.length,
     answerErrors: samples.filter(({ answerError }) => answerError !== undefined),
     /** Sessions that somebody was told are unknown. */
-    lost: new Set(failed.filter(({ error }) => error.startsWith("HTTP 404")).map(({ host }) => host)).size,
+    lost: new Set(failed.filter(({ error }) => error === "HTTP 404").map(({ host }) => host)).size,
     within: (from, to) => tally(samples.filter(({ at, end }) => at <= to && end >= from)),
     since: (from) => tally(samples.filter(({ at }) => at >= from)),
     p50: quantile(
@@ -87,7 +94,12 @@ export function tally(samples) {
   };
 }
 
-export const words = (errors) =>
-  Object.entries(errors)
-    .map(([word, count]) => `${count} × ${word}`)
-    .join(", ") || "none";
+const KINDS_SHOWN = 6;
+
+/** Errors and how many there are of each, the most frequent first. */
+export function words(errors) {
+  const all = Object.entries(errors).toSorted(([, a], [, b]) => b - a);
+  const shown = all.slice(0, KINDS_SHOWN).map(([word, count]) => `${count} × ${word}`);
+  const more = all.length > KINDS_SHOWN ? [`${all.length - KINDS_SHOWN} more kinds`] : [];
+  return [...shown, ...more].join(", ") || "none";
+}

@@ -81,8 +81,12 @@ export async function row(id, title, work) {
     const limitMs = long ? LONG_LIMIT_MS : LIMIT_MS;
     timer = setTimeout(() => reject(new Error(`not done after ${limitMs / 1000} s`)), limitMs);
   });
+  const told = new Promise((_, reject) => {
+    for (const signal of ["SIGINT", "SIGTERM"])
+      process.once(signal, () => reject(new Error(`got ${signal}`)));
+  });
   try {
-    await Promise.race([work(self), late]);
+    await Promise.race([work(self), late, told]);
     if (checks.length === 0) throw new Error("the row has checked nothing");
   } catch (error) {
     console.error((error.stack ?? String(error)).slice(0, 1500));
