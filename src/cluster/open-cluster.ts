@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
-import type { ClusterParts, SharedStore } from "../core/cluster.js";
+import type { ClusterObserver, ClusterParts, SharedStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
 import { DnsDirectory } from "./dns-directory.js";
@@ -10,6 +10,7 @@ import { PeerKey } from "./peer-key.js";
 import { admitPeers } from "./peer-listener.js";
 import { newReplicaId } from "./replica-id.js";
 import { ReplicaOwners } from "./replica-owners.js";
+import { StoredSessions } from "./session-records.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
@@ -31,6 +32,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const { config, secret, version, logger, worker = 1 } = options;
   const { peers } = config;
   const id = newReplicaId();
+  const observed: ClusterObserver = {};
   const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
   const opened =
     options.store === undefined && config.store !== undefined
@@ -40,7 +42,17 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const directory =
     peers.kind === "dns" || store === undefined
       ? new DnsDirectory({ ...namesOf(peers), id, key, logger })
-      : new StoreDirectory({ id, version, store, logger });
+      : new StoreDirectory({ id, version, store, logger, onLapsed: () => sessions?.lapsed() });
+  const sessions =
+    config.adopt && store !== undefined
+      ? new StoredSessions({
+          store,
+          directory,
+          secret,
+          logger,
+          onAdopted: (outcome) => observed.onAdopted?.(outcome),
+        })
+      : undefined;
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
   const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
   const secure = tls === undefined ? {} : { tls };
@@ -49,7 +61,9 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
     id,
     ...(store !== undefined && { store }),
     directory,
-    owners: new ReplicaOwners({ directory, key, ...secure }),
+    owners: new ReplicaOwners({ directory, key, ...secure, ...(sessions !== undefined && { sessions }) }),
+    ...(sessions !== undefined && { sessions }),
+    observe: (observer) => Object.assign(observed, observer),
     listener: {
       bind: { host, port: port === 0 ? 0 : port + worker - 1 },
       ...secure,
@@ -67,6 +81,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
       if (directory instanceof StoreDirectory) directory.leave();
     },
     async close() {
+      sessions?.close();
       await directory.close();
       await opened?.close();
     },

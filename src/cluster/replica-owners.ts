@@ -15,34 +15,47 @@ export interface ReplicaOwnersOptions {
 
 /** The owners of sessions that have outlived their replica. */
 export interface SessionOwners {
-  /** Whether this replica must look in the record before it serves a session that it issued. */
+  /** Whether this replica serves the session, whichever issued it. */
+  isHeld(id: string): boolean;
+  /** Whether this replica must look in the record before it serves a session that it has, or had. */
   mustVerify(id: string): boolean;
+  /** The owner of the session is gone: this replica may take it over. */
+  orphaned(id: string, owner: string): void;
   /** The replica that the record names; undefined where there is no record. */
   ownerOf(id: string): Promise<string | undefined>;
 }
 
 /** The other replicas, by the id with which what they issue begins. */
 export class ReplicaOwners implements Owners {
+  onForwarded?: NonNullable<Owners["onForwarded"]>;
+
   constructor(private readonly options: ReplicaOwnersOptions) {}
 
   isForeign(id: string): boolean {
     const issuer = issuerOf(id);
     if (issuer === undefined) return false;
-    return issuer !== this.options.directory.own || this.options.sessions?.mustVerify(id) === true;
+    const { sessions, directory } = this.options;
+    if (sessions?.mustVerify(id) === true) return true;
+    return issuer !== directory.own && sessions?.isHeld(id) !== true;
   }
 
-  async locate(id: string, kind: IssuedKind, gone?: Owner): Promise<Located> {
+  async locate(id: string, kind: IssuedKind, hops: number, gone?: Owner): Promise<Located> {
     const { directory } = this.options;
     const issuer = issuerOf(id) ?? "";
-    const replica = issuer === directory.own ? undefined : await this.#running(issuer, gone);
+    const { sessions } = this.options;
+    // A replica that forwards a session to one that has not issued it knows that its issuer does not serve it any more.
+    const isMoved = kind === "session" && sessions !== undefined && (hops > 0 || sessions.mustVerify(id));
+    const replica = issuer === directory.own || isMoved ? undefined : await this.#running(issuer, gone);
     if (replica !== undefined) return replica;
     // A handle of a task opens everywhere; the state of a parked call only where it is parked.
     if (kind !== "session") return kind === "task" ? "here" : "nowhere";
-    const owner = await this.options.sessions?.ownerOf(id);
+    const owner = await sessions?.ownerOf(id);
     if (owner === undefined) return issuer === directory.own ? "here" : "nowhere";
     if (owner === directory.own) return "here";
-    // Where its owner is gone too, the session is taken over here, with the first request whose principal it is.
-    return (await this.#running(owner, gone)) ?? "here";
+    const running = await this.#running(owner, gone);
+    // With the first request whose principal is that of the session, it is taken over here.
+    if (running === undefined) sessions?.orphaned(id, owner);
+    return running ?? "here";
   }
 
   close(): void {}

@@ -15,13 +15,24 @@ export interface ClusterParts {
   readonly owners: Owners;
   /** Where other replicas connect. */
   readonly listener: PeerAddress;
+  /** Absent where sessions end with their replica. */
   readonly sessions?: SessionRecords;
+  /** Reports what happens from now on. */
+  observe(observer: ClusterObserver): void;
   /** The listener for replicas is bound at this port: other replicas learn of this one from now on. */
   start(port: number): void;
   /** This replica is about to stop, and takes over nothing more. */
   leave(): void;
   /** Other replicas forget this one. */
   close(): Promise<void>;
+}
+
+/** What the metrics of a cluster count. */
+export interface ClusterObserver {
+  /** A session whose replica was gone was taken over, was another principal's, or could not be taken over. */
+  onAdopted?: (outcome: "adopted" | "refused" | "failed") => void;
+  /** The store was asked for a part of a limit. */
+  onLeaseCall?: (kind: "rate" | "concurrency") => void;
 }
 
 /** The listener for other replicas. */
@@ -86,16 +97,11 @@ export interface ReplicaDirectory {
 }
 
 /** What of a legacy session outlives its replica. */
-export interface SessionRecord {
-  /** The format; a record of another one is no record. */
-  readonly schema: 1;
-  readonly id: string;
-  /** The replica that serves it. */
-  readonly owner: string;
-  /** A keyed digest of the principal's id. */
-  readonly principal: string;
+export interface SessionState {
+  readonly principal: Principal;
   readonly endpoint: string;
   readonly revision: string;
+  /** What the host declared. */
   readonly capabilities: JsonObject;
   readonly info?: JsonObject;
   readonly logLevel?: string;
@@ -103,12 +109,25 @@ export interface SessionRecord {
   readonly subscriptions: readonly string[];
 }
 
+/** A session whose replica is gone, or has given it away. */
+export interface AdoptedSession extends Omit<SessionState, "principal"> {
+  /** The replica that issued it. */
+  readonly from: string;
+}
+
 /** Keeps the records of the sessions of this replica, and takes over those of others. */
 export interface SessionRecords {
-  /** Writes the record, now and at each change. */
-  write(record: SessionRecord): void;
+  /** Writes the record, after the session was opened and after each change. */
+  write(id: string, state: SessionState): void;
   /** The session has ended. */
   remove(id: string): void;
-  /** Makes this replica the owner of a session whose replica is gone; undefined where there is none for this principal here. */
-  adopt(id: string, principal: Principal, endpoint: string): Promise<SessionRecord | undefined>;
+  /**
+   * Makes this replica the owner of a session whose owner is gone, or has given it to this one; undefined where there is none
+   * for this principal here. @throws GatewayError `overloaded` while the store is away
+   */
+  adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined>;
+  /** Called with a session that another replica has taken over while this one stood still. */
+  onTaken?: (id: string) => void;
+  /** Gives a session to another replica; false where it stays. */
+  move(id: string): Promise<boolean>;
 }

@@ -27,10 +27,13 @@ export type IssuedKind = "session" | "state" | "task";
 export interface Owners {
   /** Whether another process may have to serve `id`; false: it is this process, without any waiting. */
   isForeign(id: string): boolean;
-  /** `gone` is the owner that was located before and could not be reached. */
-  locate(id: string, kind: IssuedKind, gone?: Owner): Located | Promise<Located>;
+  /**
+   * @param hops how often the request has been forwarded
+   * @param gone the owner that was located before and could not be reached
+   */
+  locate(id: string, kind: IssuedKind, hops: number, gone?: Owner): Located | Promise<Located>;
   /** Called with what became of each forwarded request, and the ms until its response began. */
-  onForwarded?(outcome: ForwardOutcome, ms: number): void;
+  onForwarded?: (outcome: ForwardOutcome, ms: number) => void;
   /** Ends what it keeps open. */
   close(): void;
 }

@@ -119,7 +119,7 @@ export function createForwarder(owners: Owners, logger: Logger): Forwarder {
     const { id, kind, response } = forwarding;
     let gone: Owner | undefined;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const located = owners.locate(id, kind, gone);
+      const located = owners.locate(id, kind, hopsOf(forwarding.request), gone);
       const owner = located instanceof Promise ? await located : located;
       if (response.destroyed) return "done";
       if (owner === "here") return "here";

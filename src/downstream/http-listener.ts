@@ -157,7 +157,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     async stop(graceMs, lingerMs = 0, isIdle = () => false) {
       stopping = true;
       await linger(lingerMs, isIdle);
-      const closed = servers.map((each) => new Promise<void>((resolve) => each.close(() => resolve())));
+      const closed = (each: Server) => new Promise<void>((resolve) => each.close(() => resolve()));
       // A connection that falls idle now would otherwise be kept for its next request.
       const sweep = setInterval(() => {
         for (const each of servers) each.closeIdleConnections();
@@ -170,8 +170,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
           options.modern.close(graceMs),
           options.legacy.close(graceMs),
           options.sse?.close(graceMs),
-          ...closed,
+          closed(server),
         ]);
+        // Until then the other processes forward what is this one's, or was.
+        if (peerServer !== undefined) await closed(peerServer);
       } finally {
         clearInterval(sweep);
         clearTimeout(cut);
@@ -191,6 +193,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     response: ServerResponse,
   ): void {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
+    if (stopping) response.shouldKeepAlive = false;
     if (admit === undefined) {
       route(request, response);
       return;

@@ -13,7 +13,7 @@ export function workerOwners(identity: WorkerIdentity): Owners {
   };
   return {
     isForeign: (id) => otherWorkerOf(id) !== undefined,
-    locate(id, kind, gone) {
+    locate(id, kind, _hops, gone) {
       const number = otherWorkerOf(id);
       if (number === undefined) return "here";
       if (gone === undefined)

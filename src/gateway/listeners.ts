@@ -139,6 +139,7 @@ export function createEdges(
     answerMs: () => (parkedCalls.answerMs * 2) / 3, // the question expires before its parked call does
     ...limits,
     ...issuer,
+    ...(parts.cluster?.sessions !== undefined && { records: parts.cluster.sessions }),
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
       streamClosed: (kind) => openStreams.closed(kind === "general" ? "session" : "response"),

@@ -208,19 +208,12 @@ function observed(cluster: ClusterParts, metrics: Metrics): ClusterParts {
   const { store, directory, owners } = cluster;
   metrics.gauge("clusterReplicas", {}, () => directory.count);
   if (store !== undefined) metrics.gauge("clusterStoreUp", {}, () => (store.isUp ? 1 : 0));
-  const onForwarded = metrics.clusterForwarded.bind(metrics);
-  return {
-    ...cluster,
-    start: (port) => cluster.start(port),
-    leave: () => cluster.leave(),
-    close: () => cluster.close(),
-    owners: {
-      isForeign: (id) => owners.isForeign(id),
-      locate: (id, kind, gone) => owners.locate(id, kind, gone),
-      close: () => owners.close(),
-      onForwarded,
-    },
-  };
+  owners.onForwarded = (outcome, ms) => metrics.clusterForwarded(outcome, ms);
+  cluster.observe({
+    onAdopted: (outcome) => metrics.clusterAdopted(outcome),
+    onLeaseCall: (kind) => metrics.clusterLeaseCall(kind),
+  });
+  return cluster;
 }
 
 function instanceId(secret: string | undefined): string {

@@ -1,5 +1,6 @@
 /** Replicas of one cluster in the process of a test, over a store in memory and real listeners. */
 import { openCluster } from "../../src/cluster/open-cluster.js";
+import type { StoredSessions } from "../../src/cluster/session-records.js";
 import type { SharedStore } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
@@ -20,12 +21,45 @@ export const DIRECTORY_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
   "replicas.leave": (memory, _keys, [id = ""]) => memory.delete(`replica ${id}`),
 };
 
+/** The scripts of records of sessions, in memory: the owner, and the record. */
+const SESSION_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
+  "session.write"(memory, [key = ""], [own = "", record = "", ttl = "0"]) {
+    const [owner = own] = read(memory, key);
+    if (owner === own) memory.set(key, JSON.stringify([own, record]), Number(ttl));
+    return owner;
+  },
+  "session.renew"(memory, [key = ""], [own = "", ttl = "0"]) {
+    const [owner, record] = read(memory, key);
+    if (owner === own) memory.set(key, JSON.stringify([owner, record]), Number(ttl));
+    return owner ?? "";
+  },
+  "session.read"(memory, [key = ""]) {
+    const [owner = null, record = null] = read(memory, key);
+    return [owner, record];
+  },
+  "session.pass"(memory, [key = ""], [from = "", to = "", ttl = "0"]) {
+    const [owner, record] = read(memory, key);
+    if (owner !== from) return owner ?? "";
+    memory.set(key, JSON.stringify([to, record]), Number(ttl));
+    return to;
+  },
+  "session.remove"(memory, [key = ""], [own = ""]) {
+    if (read(memory, key)[0] === own) memory.delete(key);
+    return 0;
+  },
+};
+
+const read = (memory: MemoryStore, key: string): readonly string[] =>
+  JSON.parse(memory.get(key) ?? "[]") as readonly string[];
+
 export const memoryStore = (scripts: Readonly<Record<string, ScriptInMemory>> = {}): MemoryStore =>
-  new MemoryStore({ ...DIRECTORY_SCRIPTS, ...scripts });
+  new MemoryStore({ ...DIRECTORY_SCRIPTS, ...SESSION_SCRIPTS, ...scripts });
 
 export interface Replica {
   readonly id: string;
   readonly gateway: Gateway;
+  /** Of the cluster; `lapse` is what a long stall does. */
+  readonly parts: { lapse(): void };
   readonly url: string;
   readonly admin: string;
 }
@@ -48,5 +82,6 @@ export async function startReplica(store: SharedStore, file: object, cluster: ob
   });
   const gateway = createGateway(config, { logger: SILENT, version: "0.0.0-test", cluster: parts });
   const { url, adminUrl } = await gateway.start();
-  return { id: parts.id, gateway, url, admin: adminUrl };
+  const lapse = (): void => (parts.sessions as StoredSessions | undefined)?.lapsed();
+  return { id: parts.id, gateway, url, admin: adminUrl, parts: { lapse } };
 }

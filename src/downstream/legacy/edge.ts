@@ -2,6 +2,7 @@
 
 import { hash } from "node:crypto";
 import type { ClientDirectory } from "../../core/client.js";
+import type { SessionRecords } from "../../core/cluster.js";
 import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
@@ -44,6 +45,8 @@ export interface LegacyEdgeOptions {
   readonly memoryBudget?: MemoryBudget;
   /** This process, where there are others; the ids of sessions over HTTP begin with it. */
   readonly issuer?: string;
+  /** Where sessions over HTTP outlive this process. Default: they end with it. */
+  readonly records?: SessionRecords;
 }
 
 /** One open session, as the status page shows it. */
@@ -67,8 +70,8 @@ interface SessionStatus {
 
 /** Serves legacy sessions, over HTTP and over pipes. */
 export interface LegacyEdge extends HttpEdge {
-  get(exchange: HttpExchange): void;
-  delete(exchange: HttpExchange): void;
+  get(exchange: HttpExchange): void | Promise<void>;
+  delete(exchange: HttpExchange): void | Promise<void>;
   pipe(pipe: Pipe): PipeEdge;
   readonly directory: ClientDirectory;
   sessions(): readonly SessionStatus[];
@@ -86,8 +89,16 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
   const { memoryBudget = new MemoryBudget() } = options;
   const store = new SessionStore(options.sessions, (session, why) => {
     hooks.sessionEnded?.(why);
+    // The record of one that is given away, or whose replica stops, is for the next one.
+    if (why !== "closed" && why !== "moved") options.records?.remove(session.id);
     gateway.releaseClient(session.client.affinity);
   });
+  if (options.records !== undefined) {
+    options.records.onTaken = (id) => {
+      const session = store.byAffinity(id);
+      if (session !== undefined) store.end(session, "moved");
+    };
+  }
   const sessionOpener = { gateway, store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
   const backend = { gateway, logger };
   const http = new LegacyHttpEdge({
@@ -96,6 +107,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     backend,
     streamAfterMs: options.keepAliveMs,
     ...(options.issuer !== undefined && { issuer: options.issuer }),
+    ...(options.records !== undefined && { records: options.records }),
     streamQuota: options.streamQuota ?? UNLIMITED_STREAMS,
     streams: {
       keepAliveMs: options.keepAliveMs,
@@ -151,7 +163,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         openQuestions: session.questions.size,
         followed: session.subscriptions.subscribedResources.size,
       })),
-    close: (graceMs = 0) => store.close(graceMs),
+    close: (graceMs = 0) => store.close(graceMs, (id) => options.records?.move(id) ?? Promise.resolve(false)),
   };
 }
 

@@ -1,6 +1,7 @@
 /** How does `initialize` open a session: what does the host declare, and what does the gateway answer? */
-import { checkParams, invalidParams } from "../../core/check-params.js";
+import { checkLogLevel, checkParams, invalidParams } from "../../core/check-params.js";
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
+import type { AdoptedSession } from "../../core/cluster.js";
 import { GatewayError } from "../../core/errors.js";
 import type { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi, ServerDescription } from "../../core/gateway-api.js";
@@ -10,6 +11,7 @@ import { isEmpty, isObject, type JsonObject, objectAt, stringAt, without } from 
 import { approximateJsonLength } from "../../wire/json-text.js";
 import { OWN_META } from "../../wire/names.js";
 import type { HttpExchange, Pipe } from "../edge.js";
+import { noticeText } from "./messages.js";
 import type { QuestionLimits } from "./questions.js";
 import { negotiate, type Revision } from "./revision.js";
 import { Session, type SessionParts } from "./session.js";
@@ -123,6 +125,47 @@ export interface SessionOpener {
 interface OpenedSession {
   readonly session: Session;
   readonly result: JsonObject;
+}
+
+/**
+ * Opens a session that another replica served, under its id: the host goes on as if nothing had happened. It is notified once that
+ * all lists may have changed.
+ *
+ * @throws GatewayError when no more sessions can be opened
+ */
+export async function openAdoptedSession(
+  opener: SessionOpener,
+  adopted: AdoptedSession,
+  sender: Pick<HttpExchange, "principal" | "endpoint">,
+  transportOf: (revision: Revision) => Pick<SessionParts, "id" | "sink" | "streams">,
+): Promise<Session> {
+  const revision = negotiate(adopted.revision);
+  const transport = transportOf(revision);
+  const session = new Session({
+    ...transport,
+    client: clientOf({ ...adopted, revision }, transport.id, sender),
+    revision,
+    changes: opener.gateway.changes,
+    questions: opener.questions,
+    memoryShare: opener.memoryBudget.shareOf(sender.principal),
+  });
+  if (adopted.logLevel !== undefined) session.logLevel = checkLogLevel(adopted.logLevel, '"logLevel"');
+  opener.store.add(session);
+  try {
+    const { capabilities } = await opener.gateway.describe(session.client);
+    const lists = advertisedLists(capabilities);
+    session.advertise(lists);
+    session.initialized();
+    for (const kind of lists) session.sink.send(noticeText(LISTS[kind].changed));
+    // A server that refuses, or is not there, is one that the host has to ask again.
+    await Promise.allSettled(
+      adopted.subscriptions.map((uri) => session.subscriptions.subscribeResource(uri)),
+    );
+    return session;
+  } catch (error) {
+    opener.store.end(session, "closed");
+    throw error;
+  }
 }
 
 /**

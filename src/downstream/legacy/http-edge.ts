@@ -2,8 +2,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
+import type { Principal } from "../../core/client.js";
+import type { SessionRecords } from "../../core/cluster.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
-import { withIssuer } from "../../core/issuer.js";
+import { issuerOf, withIssuer } from "../../core/issuer.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
   type Batch,
@@ -18,8 +20,9 @@ import {
 import { CODE, HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";
-import { openSession, type SessionOpener } from "./handshake.js";
+import { openAdoptedSession, openSession, type SessionOpener } from "./handshake.js";
 import { errorText, frameErrorText, PostResponse, respondJson, resultText } from "./messages.js";
+import type { Revision } from "./revision.js";
 import { type BackendDependencies, handleNonRequest, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
 import type { SessionStore } from "./session-store.js";
@@ -36,6 +39,8 @@ export interface HttpEdgeParts {
   readonly streamAfterMs: number;
   /** This process, where there are others. */
   readonly issuer?: string;
+  /** Where sessions outlive their process. */
+  readonly records?: SessionRecords;
 }
 
 const REVISIONS: ReadonlySet<string> = new Set(LEGACY_REVISIONS);
@@ -44,10 +49,78 @@ const MAX_BATCH = 100;
 /** Streamable HTTP of the legacy revisions (2025-11-25, basic/transports). */
 export class LegacyHttpEdge {
   readonly #timers = new CoarseTimers();
+  /** Sessions that are being taken over, by their ids. */
+  readonly #adoptions = new Map<string, Promise<void>>();
 
   constructor(private readonly parts: HttpEdgeParts) {}
 
   post(post: HttpPost): void | Promise<void> {
+    const adoption = this.#adopt(post);
+    return adoption === undefined ? this.#post(post) : adoption.then(() => this.#post(post));
+  }
+
+  /** @throws GatewayError `overloaded` */
+  get(exchange: HttpExchange): void | Promise<void> {
+    const adoption = this.#adopt(exchange);
+    return adoption === undefined ? this.#get(exchange) : adoption.then(() => this.#get(exchange));
+  }
+
+  delete(exchange: HttpExchange): void | Promise<void> {
+    const adoption = this.#adopt(exchange);
+    return adoption === undefined ? this.#delete(exchange) : adoption.then(() => this.#delete(exchange));
+  }
+
+  /** Takes the session of an exchange over where its replica is gone; undefined where there is nothing to take over. */
+  #adopt(exchange: HttpExchange): Promise<void> | undefined {
+    const { records, store } = this.parts;
+    const id = records === undefined ? undefined : headerOf(exchange.request, HEADER.sessionId);
+    if (records === undefined || id === undefined || store.has(id)) return undefined;
+    if (issuerOf(id) === undefined || issuerOf(id) === this.parts.issuer) return undefined;
+    const adoption = this.#adoptions.get(id) ?? this.#openAdopted(id, exchange, records);
+    this.#adoptions.set(id, adoption);
+    const forget = (): void => void this.#adoptions.delete(id);
+    adoption.then(forget, forget);
+    return adoption;
+  }
+
+  async #openAdopted(id: string, exchange: HttpExchange, records: SessionRecords): Promise<void> {
+    const adopted = await records.adopt(id, exchange.principal, exchange.endpoint);
+    if (adopted === undefined) return;
+    const { sessionOpener } = this.parts;
+    const session = await openAdoptedSession(sessionOpener, adopted, exchange, (revision) =>
+      this.#transportOf(id, revision, exchange.principal),
+    );
+    this.#keep(session);
+    this.parts.backend.logger.info(
+      { session: id.slice(0, 8), from: adopted.from },
+      "took over a session whose replica is gone",
+    );
+  }
+
+  /** Keeps a record of the session for the replica that takes it over. */
+  #keep(session: Session): void {
+    const { records } = this.parts;
+    if (records === undefined) return;
+    session.onChanged = () => {
+      const { client, revision, logLevel, subscriptions } = session;
+      const { principal, endpoint, capabilities, info } = client;
+      records.write(session.id, {
+        ...{ principal, endpoint, capabilities, revision: revision.name },
+        ...(info !== undefined && { info }),
+        ...(logLevel !== undefined && { logLevel }),
+        subscriptions: [...subscriptions.subscribedResources],
+      });
+    };
+    session.onChanged();
+  }
+
+  #transportOf(id: string, revision: Revision, principal: Principal) {
+    const share = this.parts.sessionOpener.memoryBudget.shareOf(principal);
+    const streams = new SessionStreams(this.parts.streams, revision.primes, share);
+    return { id, sink: streams, streams };
+  }
+
+  #post(post: HttpPost): void | Promise<void> {
     const { message } = post;
     if (isBatch(message)) return this.#postBatch(post, message);
     if (isRequest(message) && message.method === "initialize") return this.#initialize(post, message);
@@ -65,8 +138,7 @@ export class LegacyHttpEdge {
     else respondJson(post.response, 400, errorText(undefined, refusalError(invalidParams(fault))));
   }
 
-  /** @throws GatewayError `overloaded` */
-  get(exchange: HttpExchange): void {
+  #get(exchange: HttpExchange): void {
     const session = this.#sessionOf(exchange);
     if (session === undefined) return;
     const streams = streamsOf(session);
@@ -86,7 +158,7 @@ export class LegacyHttpEdge {
     else if (outcome === "over") exchange.response.writeHead(204).end();
   }
 
-  delete(exchange: HttpExchange): void {
+  #delete(exchange: HttpExchange): void {
     const session = this.#sessionOf(exchange);
     if (session === undefined) return;
     this.parts.store.end(session, "deleted");
@@ -104,17 +176,12 @@ export class LegacyHttpEdge {
         this.parts.sessionOpener,
         request.params,
         post,
-        (revision) => {
-          const streams = new SessionStreams(
-            this.parts.streams,
-            revision.primes,
-            this.parts.sessionOpener.memoryBudget.shareOf(post.principal),
-          );
-          return { id: withIssuer(this.parts.issuer, randomUUID()), sink: streams, streams };
-        },
+        (revision) =>
+          this.#transportOf(withIssuer(this.parts.issuer, randomUUID()), revision, post.principal),
       );
       // The client is gone, so no request can name this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");
+      this.#keep(session);
       post.response.setHeader(HEADER.sessionId, session.id);
       respondJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {

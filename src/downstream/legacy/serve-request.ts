@@ -133,10 +133,20 @@ const METHODS: ReadonlyMap<string, SessionMethod> = new Map<string, SessionMetho
     "logging/setLevel",
     (session, params) => {
       session.logLevel = checkLogLevel(params.level, '"level"');
+      session.onChanged();
     },
   ],
-  ["resources/subscribe", (session, params) => session.subscriptions.subscribeResource(uriOf(params))],
-  ["resources/unsubscribe", (session, params) => session.subscriptions.unsubscribeResource(uriOf(params))],
+  [
+    "resources/subscribe",
+    (session, params) => session.subscriptions.subscribeResource(uriOf(params)).then(session.onChanged),
+  ],
+  [
+    "resources/unsubscribe",
+    (session, params) => {
+      session.subscriptions.unsubscribeResource(uriOf(params));
+      session.onChanged();
+    },
+  ],
 ]);
 
 /** The method of that name; undefined where a server has to serve it. */

@@ -30,7 +30,7 @@ interface PrincipalUsage {
 }
 
 /** Why a session ended, as in the metric. */
-export type SessionEnd = "deleted" | "idle" | "displaced" | "closed";
+export type SessionEnd = "deleted" | "idle" | "displaced" | "closed" | "moved";
 
 /** The open sessions of one edge. */
 export class SessionStore {
@@ -75,6 +75,11 @@ export class SessionStore {
     return session;
   }
 
+  /** Whether there is a session of that id. */
+  has(id: string): boolean {
+    return this.#sessions.has(id);
+  }
+
   /** The session whose client has that affinity. That is no use of it: a server that talks keeps no session open. */
   byAffinity(affinity: string): Session | undefined {
     return this.#sessions.peek(affinity);
@@ -89,14 +94,22 @@ export class SessionStore {
 
   /**
    * Opens no more sessions, and ends those over HTTP: their GET streams at once, the rest when no request is in
-   * flight, after `graceMs` at the latest. A pipe ends its own session.
+   * flight, after `graceMs` at the latest. A pipe ends its own session. `move` gives a session to another replica; false
+   * where there is none.
    */
-  async close(graceMs: number): Promise<void> {
+  async close(graceMs: number, move: (id: string) => Promise<boolean> = async () => false): Promise<void> {
     this.#closing = true;
     clearInterval(this.#sweep);
     const sessions = this.all().filter(({ streams }) => streams !== undefined);
     for (const { streams } of sessions) streams?.endGetStreams();
-    await withTimeout(graceMs, Promise.all(sessions.map((session) => session.drained())));
+    const leave = async (session: Session): Promise<void> => {
+      await session.drained();
+      if (!(await move(session.id))) return;
+      // Of the requests that came meanwhile; later ones are forwarded.
+      await session.drained();
+      this.end(session, "moved");
+    };
+    await withTimeout(graceMs, Promise.all(sessions.map(leave)));
     for (const session of sessions) this.end(session, "closed");
   }
 

@@ -53,6 +53,8 @@ export class Session {
   wasUsed = false;
   /** The level of `logging/setLevel`; undefined until the client has set one. */
   logLevel: LogLevel | undefined;
+  /** Called after its log level or its subscriptions have changed. */
+  onChanged: () => void = () => {};
   readonly taskTokens = new TaskTokens();
   #drained: readonly (() => void)[] = NO_WAITERS;
   readonly #calls = new InFlight<InFlightCall>();

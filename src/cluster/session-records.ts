@@ -1,0 +1,283 @@
+/** What of a legacy session outlives its replica? A record in the store, whose owner is changed by compare-and-set. */
+import { createHmac, hkdfSync } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Principal } from "../core/client.js";
+import type {
+  AdoptedSession,
+  ReplicaDirectory,
+  SessionRecords,
+  SessionState,
+  SharedStore,
+  StoreScript,
+} from "../core/cluster.js";
+import { overloaded } from "../core/errors.js";
+import { issuerOf } from "../core/issuer.js";
+import { inBackground, type Logger } from "../core/logger.js";
+import { isObject, objectAt, stringAt } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+import type { SessionOwners } from "./replica-owners.js";
+
+/** What the records are kept with. */
+export interface StoredSessionsOptions {
+  readonly store: SharedStore;
+  readonly directory: Pick<ReplicaDirectory, "own" | "others">;
+  /** Shared by all replicas; digests of principals are made with it. */
+  readonly secret: string;
+  readonly logger: Logger;
+  /** How long a record is kept after it was last renewed, in ms. Default 40 min: longer than a session may be idle. */
+  readonly ttlMs?: number;
+  /** Called with what became of a session whose replica was gone. */
+  readonly onAdopted?: (outcome: "adopted" | "refused" | "failed") => void;
+}
+
+/** The format of a record; one of another format is none. */
+const SCHEMA = 1;
+const TTL_MS = 40 * 60_000;
+/** Records are renewed this many times in their life. */
+const RENEWALS = 4;
+/** A longer record is not written: its session ends with its replica. In characters. */
+const MAX_RECORD_LENGTH = 16_384;
+/** Sessions whose owner was found to be gone, until they are taken over. */
+const MAX_ORPHANS = 10_000;
+
+/** Writes ARGV[2], where the owner is ARGV[1] or there is none. */
+const WRITE: StoreScript = {
+  name: "session.write",
+  text: `local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner and owner ~= ARGV[1] then return owner end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'record', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return ARGV[1]`,
+};
+
+/** Lets a record of the owner ARGV[1] live on. */
+const RENEW: StoreScript = {
+  name: "session.renew",
+  text: `local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return owner or ''`,
+};
+
+const READ: StoreScript = {
+  name: "session.read",
+  text: "return redis.call('HMGET', KEYS[1], 'owner', 'record')",
+};
+
+/** Makes ARGV[2] the owner in place of ARGV[1]; returns who is the owner then. */
+const PASS: StoreScript = {
+  name: "session.pass",
+  text: `local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner ~= ARGV[1] then return owner or '' end
+redis.call('HSET', KEYS[1], 'owner', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return ARGV[2]`,
+};
+
+const REMOVE: StoreScript = {
+  name: "session.remove",
+  text: `if redis.call('HGET', KEYS[1], 'owner') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`,
+};
+
+/** The records of one replica. */
+export class StoredSessions implements SessionRecords, SessionOwners {
+  onTaken?: NonNullable<SessionRecords["onTaken"]>;
+  /** The sessions of this replica, and the text of each record; undefined for one that could not be written. */
+  readonly #held = new Map<string, string | undefined>();
+  /** Sessions that this replica has given away. */
+  readonly #moved = new LRUCache<string, true>({ max: MAX_ORPHANS });
+  /** Sessions whose owner, the value, is gone. */
+  readonly #orphans = new LRUCache<string, string>({ max: MAX_ORPHANS });
+  /** Sessions that must be verified: other replicas may have taken them over while this one stood still. */
+  #unverified = new Set<string>();
+  readonly #digestKey: Buffer;
+  readonly #renewal: NodeJS.Timeout;
+  readonly #endWatch: () => void;
+
+  constructor(private readonly options: StoredSessionsOptions) {
+    this.#digestKey = Buffer.from(hkdfSync("sha256", options.secret, "cardea", "principals of sessions", 32));
+    this.#renewal = setInterval(
+      () => inBackground(this.#renewAll(), options.logger, "renewing the records of sessions"),
+      this.#ttlMs / RENEWALS,
+    );
+    this.#renewal.unref();
+    this.#endWatch = options.store.onChange((isUp) => {
+      if (isUp) inBackground(this.#writeMissing(), options.logger, "writing the records of sessions");
+    });
+  }
+
+  write(id: string, state: SessionState): void {
+    this.#moved.delete(id);
+    this.#orphans.delete(id);
+    const text = JSON.stringify({
+      schema: SCHEMA,
+      ...state,
+      principal: this.#digestOf(state.principal),
+    });
+    if (text.length > MAX_RECORD_LENGTH) {
+      this.options.logger.debug({ session: id.slice(0, 8) }, "a session is too large to outlive its replica");
+      this.#held.set(id, undefined);
+      return;
+    }
+    this.#held.set(id, text);
+    inBackground(this.#writeOne(id, text), this.options.logger, "writing the record of a session");
+  }
+
+  remove(id: string): void {
+    this.#held.delete(id);
+    this.#unverified.delete(id);
+    // Without the store it ends by its time.
+    const removed = this.#run(REMOVE, id, [this.#own]).catch(() => {});
+    inBackground(removed, this.options.logger, "removing the record of a session");
+  }
+
+  isHeld(id: string): boolean {
+    return this.#held.has(id);
+  }
+
+  mustVerify(id: string): boolean {
+    return this.#moved.has(id) || this.#unverified.has(id);
+  }
+
+  async ownerOf(id: string): Promise<string | undefined> {
+    let owner: unknown;
+    try {
+      [owner] = (await this.#run(READ, id, [])) as readonly unknown[];
+    } catch {
+      // Sessions of this replica go on without the store.
+      if (this.#held.has(id)) return this.#own;
+      throw overloaded(
+        "the session's replica is gone, and the cluster's store, which knows the next one, is away",
+        1_000,
+      );
+    }
+    if (owner === this.#own) this.#unverified.delete(id);
+    else if (this.#held.delete(id)) {
+      this.#unverified.delete(id);
+      this.#moved.set(id, true);
+      this.onTaken?.(id);
+    }
+    return typeof owner === "string" && owner !== "" ? owner : undefined;
+  }
+
+  orphaned(id: string, owner: string): void {
+    this.#orphans.set(id, owner);
+  }
+
+  async adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined> {
+    if (this.#held.has(id) || issuerOf(id) === undefined) return undefined;
+    const { onAdopted = () => {} } = this.options;
+    try {
+      const [owner, text] = (await this.#run(READ, id, [])) as readonly unknown[];
+      const gone = this.#orphans.get(id);
+      if (typeof owner !== "string" || (owner !== this.#own && owner !== gone)) return undefined;
+      const record = recordIn(text);
+      const isOwn = record?.principal === this.#digestOf(principal) && record.endpoint === endpoint;
+      if (record === undefined || !isOwn) {
+        onAdopted("refused");
+        return undefined;
+      }
+      const next = await this.#run(PASS, id, [owner, this.#own, String(this.#ttlMs)]);
+      if (next !== this.#own) return undefined;
+      this.#orphans.delete(id);
+      this.#held.set(id, String(text));
+      onAdopted("adopted");
+      return { ...record, from: issuerOf(id) ?? owner };
+    } catch {
+      onAdopted("failed");
+      throw overloaded("the session could not be taken over: the cluster's store is away", 1_000);
+    }
+  }
+
+  async move(id: string): Promise<boolean> {
+    const target = this.#targetFor(id);
+    if (target === undefined || this.#held.get(id) === undefined) return false;
+    const owner = await this.#run(PASS, id, [this.#own, target, String(this.#ttlMs)]).catch(() => undefined);
+    if (owner !== target) return false;
+    this.#held.delete(id);
+    this.#moved.set(id, true);
+    return true;
+  }
+
+  /** Other replicas may have taken over sessions of this one: each is verified at its next use. */
+  lapsed(): void {
+    this.#unverified = new Set(this.#held.keys());
+  }
+
+  close(): void {
+    clearInterval(this.#renewal);
+    this.#endWatch();
+  }
+
+  /** The same target whichever replica asks (rendezvous hashing), among those that stay. */
+  #targetFor(id: string): string | undefined {
+    const weighed = this.options.directory
+      .others()
+      .filter(({ isLeaving }) => !isLeaving)
+      .map((replica) => ({
+        id: replica.id,
+        weight: createHmac("sha256", replica.id).update(id).digest("hex"),
+      }));
+    return weighed.sort((one, two) => (one.weight < two.weight ? 1 : -1))[0]?.id;
+  }
+
+  async #writeOne(id: string, text: string): Promise<void> {
+    const owner = await this.#run(WRITE, id, [this.#own, text, String(this.#ttlMs)]).catch(() => undefined);
+    // Another replica has taken it over: it is verified, and ended, at its next use.
+    if (owner !== undefined && owner !== this.#own) this.#unverified.add(id);
+  }
+
+  /** The store is back: what it lost, and what was written meanwhile. */
+  async #writeMissing(): Promise<void> {
+    for (const [id, text] of [...this.#held]) if (text !== undefined) await this.#writeOne(id, text);
+  }
+
+  async #renewAll(): Promise<void> {
+    for (const [id, text] of [...this.#held]) {
+      if (text === undefined) continue;
+      const owner = await this.#run(RENEW, id, [this.#own, String(this.#ttlMs)]).catch(() => this.#own);
+      if (owner === "") await this.#writeOne(id, text);
+      else if (owner !== this.#own) this.#unverified.add(id);
+    }
+  }
+
+  #run(script: StoreScript, id: string, args: readonly string[]): Promise<unknown> {
+    return this.options.store.run(script, [`session:{${id}}`], args);
+  }
+
+  #digestOf({ id }: Principal): string {
+    return createHmac("sha256", this.#digestKey).update(id).digest("base64url");
+  }
+
+  get #own(): string {
+    return this.options.directory.own;
+  }
+
+  get #ttlMs(): number {
+    return this.options.ttlMs ?? TTL_MS;
+  }
+}
+
+/** A record with the digest of its principal; undefined where it is none, or one of another format. */
+function recordIn(text: unknown) {
+  let record: unknown;
+  try {
+    record = parseJson(String(text));
+  } catch {
+    return undefined;
+  }
+  if (!isObject(record) || record.schema !== SCHEMA) return undefined;
+  const { endpoint, revision, principal, subscriptions } = record;
+  const capabilities = objectAt(record, "capabilities");
+  if (typeof endpoint !== "string" || typeof revision !== "string" || typeof principal !== "string")
+    return undefined;
+  if (capabilities === undefined || !Array.isArray(subscriptions)) return undefined;
+  const info = objectAt(record, "info");
+  const logLevel = stringAt(record, "logLevel");
+  return {
+    ...{ endpoint, revision, principal, capabilities },
+    ...(info !== undefined && { info }),
+    ...(logLevel !== undefined && { logLevel }),
+    subscriptions: subscriptions.filter((uri) => typeof uri === "string"),
+  };
+}

@@ -1,0 +1,182 @@
+/** Sessions that outlive their replica: taken over by another one under the same id, so that the host notices nothing. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type Fixture, startFixture } from "../support/fixture.js";
+import { type Host, type Json, openHost, textOf } from "../support/host/host.mjs";
+import { JSON_HEADERS, send } from "../support/http-host.js";
+import type { MemoryStore, StoreView } from "../support/memory-store.js";
+import { memoryStore, type Replica, startReplica } from "../support/replicas.js";
+import { roundRobin } from "../support/round-robin.js";
+import { until } from "../support/until.js";
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await startFixture("modern", "http");
+});
+afterAll(() => fixture.stop());
+
+interface Running extends Replica {
+  readonly store: StoreView;
+  stop(): Promise<void>;
+}
+
+interface Cluster {
+  readonly store: MemoryStore;
+  readonly replicas: readonly Running[];
+  /** Of a balancer that sends each request to the next of `inFront`. */
+  readonly url: string;
+  inFront: readonly Replica[];
+}
+
+async function clusterOf(count: number, options: object = {}): Promise<Cluster> {
+  const store = memoryStore();
+  const replicas: Running[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const view = store.view();
+    const replica = await startReplica(view, { mcpServers: { one: fixture.entry } }, options);
+    let stopped: Promise<void> | undefined;
+    const stop = (): Promise<void> => {
+      stopped ??= replica.gateway.stop({ immediate: true });
+      return stopped;
+    };
+    onTestFinished(stop);
+    replicas.push({ ...replica, store: view, stop });
+  }
+  const cluster = { store, replicas, url: "", inFront: replicas as readonly Replica[] };
+  const balancer = await roundRobin(() => cluster.inFront.map(({ url }) => url));
+  onTestFinished(() => balancer.close());
+  await until("all to know each other", async () => {
+    const texts = replicas.map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text());
+    return (await Promise.all(texts)).every((text) => text.includes(`cardea_cluster_replicas ${count}`));
+  });
+  return Object.assign(cluster, { url: balancer.url });
+}
+
+/** Ends a replica as a crash does: nothing of it is handed over, and its port refuses connections. */
+async function crash(cluster: Cluster, at: number): Promise<void> {
+  const replica = cluster.replicas[at];
+  cluster.inFront = cluster.inFront.filter((each) => each.id !== replica?.id);
+  replica?.store.connect(false);
+  await replica?.stop();
+}
+
+const echo = async (host: Host, value: string): Promise<string | undefined> =>
+  textOf((await host.call("one__echo", { value })).message);
+const openAt = (url = "", options: object = {}): Promise<Host> =>
+  openHost(url, "legacy", { agent: false, ...options });
+const listTools = (url: string, id: string | undefined, path = "") =>
+  send(`${url}${path}`, {
+    headers: { ...JSON_HEADERS, "mcp-session-id": id ?? "" },
+    body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+  });
+const owner = ({ store }: Cluster, id: string | undefined): unknown =>
+  (JSON.parse(store.get(`session:{${id}}`) ?? "[]") as unknown[])[0];
+
+describe("a session whose replica has crashed", () => {
+  test("goes on at another one, and its host hears that lists may have changed", async () => {
+    const cluster = await clusterOf(2);
+    const host = await openAt(cluster.url);
+    const mine = cluster.replicas.findIndex(({ id }) => host.session?.startsWith(id));
+    await host.request("logging/setLevel", { level: "error" });
+    expect(await echo(host, "before")).toContain("before");
+    await crash(cluster, mine);
+    expect(await echo(host, "after")).toContain("after");
+    const heard: unknown[] = [];
+    const stream = await host.stream({ onMessage: ({ method }: Json) => heard.push(method) });
+    await until("the news of the lists", () => heard.includes("notifications/tools/list_changed"));
+    await stream.stop();
+    const next = cluster.replicas[1 - mine];
+    expect(owner(cluster, host.session)).toBe(next?.id);
+    expect(await (await fetch(`${next?.admin}/metrics`)).text()).toContain(
+      'cardea_cluster_adoptions_total{outcome="adopted"} 1',
+    );
+  });
+
+  test("is taken over by one replica where two are asked at once", async () => {
+    const cluster = await clusterOf(3);
+    const host = await openAt(cluster.replicas[0]?.url);
+    await crash(cluster, 0);
+    const asked = cluster.inFront.flatMap(({ url }) => [url, url]).map((url) => listTools(url, host.session));
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const took = cluster.inFront.map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text());
+    const adopted = (await Promise.all(took)).filter((text) => text.includes('{outcome="adopted"} 1'));
+    expect(adopted).toHaveLength(1);
+  });
+
+  test("is 404 at another endpoint, and for an id that was never issued", async () => {
+    const cluster = await clusterOf(2);
+    const host = await openAt(cluster.replicas[0]?.url);
+    await crash(cluster, 0);
+    const url = cluster.replicas[1]?.url ?? "";
+    expect((await listTools(url, host.session, "/one")).status).toBe(404);
+    expect((await listTools(url, `${cluster.replicas[0]?.id}-never`)).status).toBe(404);
+    expect((await listTools(url, host.session)).status).toBe(200);
+  });
+
+  test("is 404 where its record has another format, or sessions are not to be taken over", async () => {
+    const cluster = await clusterOf(2);
+    const host = await openAt(cluster.replicas[0]?.url);
+    const key = `session:{${host.session}}`;
+    await crash(cluster, 0);
+    cluster.store.set(key, JSON.stringify([cluster.replicas[0]?.id, '{"schema":2}']), 60_000);
+    expect((await listTools(cluster.replicas[1]?.url ?? "", host.session)).status).toBe(404);
+
+    const others = await clusterOf(2, { adopt: false });
+    const second = await openAt(others.replicas[0]?.url);
+    await crash(others, 0);
+    expect((await listTools(others.replicas[1]?.url ?? "", second.session)).status).toBe(404);
+  });
+
+  test("is 503, with the hope of more, while the store is away", async () => {
+    const cluster = await clusterOf(2);
+    const host = await openAt(cluster.replicas[0]?.url);
+    await crash(cluster, 0);
+    const [, next] = cluster.replicas;
+    next?.store.connect(false);
+    const refused = await listTools(next?.url ?? "", host.session);
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"]);
+    next?.store.connect(true);
+    expect((await listTools(next?.url ?? "", host.session)).status).toBe(200);
+  });
+});
+
+describe("sessions of a replica that stops", () => {
+  test("move to the others, and no request fails", async () => {
+    const cluster = await clusterOf(3);
+    const hosts = await Promise.all(Array.from({ length: 9 }, () => openAt(cluster.url)));
+    const [leaving] = cluster.replicas;
+    let isDone = false;
+    const calls = hosts.map(async (host, at) => {
+      let made = 0;
+      while (!isDone || made < 5) {
+        expect(await echo(host, `${at}-${made}`)).toContain(`${at}-${made}`);
+        made += 1;
+      }
+      return made;
+    });
+    cluster.inFront = cluster.replicas.slice(1);
+    await leaving?.gateway.stop();
+    isDone = true;
+    expect((await Promise.all(calls)).every((made) => made >= 5)).toBe(true);
+    for (const { session } of hosts) expect(owner(cluster, session)).not.toBe(leaving?.id);
+  });
+});
+
+describe("a replica that stood still", () => {
+  test("serves no session that another one has taken over meanwhile", async () => {
+    const cluster = await clusterOf(2);
+    const [first, second] = cluster.replicas;
+    const host = await openAt(first?.url);
+    const key = `session:{${host.session}}`;
+    // What happens while it is stopped: its registration runs out, and the other one takes the session over.
+    const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as string[];
+    cluster.store.set(key, JSON.stringify([second?.id, record]), 60_000);
+    first?.parts.lapse();
+    expect((await listTools(first?.url ?? "", host.session)).status).toBe(200);
+    const sessions = async (replica: Replica | undefined) =>
+      (await (await fetch(`${replica?.admin}/api/v1/sessions`)).json()) as unknown;
+    await until(
+      "the session to be gone there",
+      async () => !JSON.stringify(await sessions(first)).includes(first?.id ?? "-"),
+    );
+  });
+});
