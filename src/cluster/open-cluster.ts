@@ -94,10 +94,13 @@ function namesOf(peers: PeersConfig): { readonly name: string; readonly port: nu
 }
 
 /** The URL under which other replicas reach this one; workers of one machine have ports of their own. */
-function advertised({ listen, advertise }: Extract<PeersConfig, { kind: "store" }>, bound: number): string {
+function advertised(
+  { listen, advertise, mtls }: Extract<PeersConfig, { kind: "store" }>,
+  bound: number,
+): string {
   if (advertise === undefined) {
     const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
-    return `http://${host}:${bound}`;
+    return `${mtls === undefined ? "http" : "https"}://${host}:${bound}`;
   }
   const url = new URL(advertise);
   const offset = listen.port === 0 ? 0 : bound - listen.port;

@@ -38,5 +38,8 @@ export interface Owners {
   close(): void;
 }
 
-/** `absent`: the process did not take the connection; `lost`: it took the request and ended without a response. */
-export type ForwardOutcome = "answered" | "absent" | "lost";
+/**
+ * `absent`: nothing listens where the process was; `unreachable`: no connection to it, though it may live on; `lost`: it took the
+ * request and ended without a response.
+ */
+export type ForwardOutcome = "answered" | "absent" | "unreachable" | "lost";

@@ -11,7 +11,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { request as openHttps, Agent as SecureAgent } from "node:https";
-import { GatewayError } from "../core/errors.js";
+import { GatewayError, overloaded } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { TASK_METHODS } from "../core/methods.js";
 import type { ForwardOutcome, IssuedKind, Owner, Owners } from "../core/owners.js";
@@ -48,8 +48,13 @@ export interface Forwarder {
 const MAX_HOPS = 2;
 /** An idle connection to another process is closed after this time (ms), by the side that opened it. */
 const IDLE_MS = 10_000;
-/** How often an owner that could not be reached is looked up anew. */
+/** How often an owner that was not there is looked up anew. */
 const MAX_ATTEMPTS = 3;
+/** Within this time (ms) an owner takes the connection, TLS included, or cannot be reached. */
+const CONNECT_MS = 2_000;
+const RETRY_MS = 1_000;
+/** Nothing listens at the address: its process has ended. Whatever else goes wrong may be the network between. */
+const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
 
 /** What is true of one connection and not of the next (RFC 9110, 7.6.1), and what only processes of one gateway say. */
 const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", HEADER.peer]);
@@ -69,8 +74,8 @@ interface Forwarding {
   readonly messageId?: MessageId | undefined;
 }
 
-/** Makes the forwarder of the process that sees `owners`. */
-export function createForwarder(owners: Owners, logger: Logger): Forwarder {
+/** Makes the forwarder of the process that sees `owners`. `connectMs`: see CONNECT_MS. */
+export function createForwarder(owners: Owners, logger: Logger, connectMs = CONNECT_MS): Forwarder {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   let secureAgent: SecureAgent | undefined;
   const received = new WeakMap<IncomingMessage, number>();
@@ -128,7 +133,10 @@ export function createForwarder(owners: Owners, logger: Logger): Forwarder {
       const outcome = await forward(owner, forwarding);
       owners.onForwarded?.(outcome, performance.now() - startedAt);
       if (outcome === "answered") return "done";
-      if (outcome === "lost") throw lostError();
+      if (outcome === "lost") throw lostError(forwarding);
+      // Its process may live on, and what is its own is served by no other until it is known to be gone.
+      if (outcome === "unreachable")
+        throw overloaded("the process that serves this cannot be reached at present", RETRY_MS);
       gone = owner;
     }
     throw goneError(kind);
@@ -169,10 +177,14 @@ export function createForwarder(owners: Owners, logger: Logger): Forwarder {
         resolve("answered");
       });
       let isTaken = false;
+      const slow = setTimeout(() => {
+        if (!isTaken) forwarded.destroy(new Error(`no connection within ${connectMs} ms`));
+      }, connectMs);
+      forwarded.once("close", () => clearTimeout(slow));
       forwarded.once("error", (error: NodeJS.ErrnoException) => {
         if (response.destroyed || response.headersSent) response.destroy();
         else logger.warn({ to: owner.name, error }, "a request could not be forwarded to its owner");
-        resolve(isTaken ? "lost" : "absent");
+        resolve(isTaken ? "lost" : ABSENT.has(error.code) ? "absent" : "unreachable");
       });
       // The host has hung up, or has everything; a request that is over cannot be ended again.
       response.once("close", () => forwarded.destroy());
@@ -180,10 +192,12 @@ export function createForwarder(owners: Owners, logger: Logger): Forwarder {
       forwarded.once("socket", (socket) => {
         const send = (): void => {
           isTaken = true;
+          clearTimeout(slow);
           if (body === undefined) request.pipe(forwarded);
           else forwarded.end(body);
         };
-        if (socket.connecting) socket.once("connect", send);
+        if (socket.destroyed) return;
+        if (socket.connecting) socket.once("encrypted" in socket ? "secureConnect" : "connect", send);
         else send();
       });
     });
@@ -211,8 +225,11 @@ function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind">
 const withoutHeaders = (raw: readonly string[], names: ReadonlySet<string>): string[] =>
   raw.filter((_, at) => !names.has((raw[at - (at % 2)] ?? "").toLowerCase()));
 
-const lostError = (): GatewayError =>
-  new HttpRefusal(502, "outcome_unknown", "the process that served this exited; the outcome is unknown");
+/** What was posted may have had an effect; a stream can be opened again, and a session ended again. */
+const lostError = ({ request }: Forwarding): GatewayError =>
+  request.method === "POST"
+    ? new HttpRefusal(502, "outcome_unknown", "the process that served this exited; the outcome is unknown")
+    : overloaded("the process that served this exited", RETRY_MS);
 
 /** Sessions end with their process where nothing takes them over; of a parked call the outcome is not known. */
 const goneError = (kind: IssuedKind): GatewayError =>

@@ -1,0 +1,102 @@
+/** What a host is told when the process that owns its session is gone, cannot be reached, or ends in the middle. */
+import { createServer as createHttp, type RequestListener } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { SILENT } from "../../src/core/logger.js";
+import type { ForwardOutcome, Owner, Owners } from "../../src/core/owners.js";
+import { createForwarder } from "../../src/downstream/forward-to-owner.js";
+import { CERTIFICATE, KEY } from "../support/certificates.js";
+import { send } from "../support/http-host.js";
+
+const REFUSED = "http://127.0.0.1:1";
+/** TCP knows no broadcast: the kernel refuses at once, and not as a process that has ended. */
+const NO_ROUTE = "http://255.255.255.255:9";
+const TLS = { ca: Buffer.from(CERTIFICATE), cert: Buffer.from(CERTIFICATE), key: Buffer.from(KEY) };
+
+const ownerAt = (url: string): Owner => ({
+  name: "owner",
+  address: { url: new URL(url) },
+});
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A listener for hosts whose sessions all belong to `owner`; what it was asked for and what became of it. */
+async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
+  const gone: unknown[] = [];
+  const outcomes: ForwardOutcome[] = [];
+  const owners: Owners = {
+    isForeign: () => true,
+    locate(_id, _kind, _hops, before) {
+      gone.push(before?.name);
+      return before === undefined ? owner : after;
+    },
+    onForwarded: (outcome) => outcomes.push(outcome),
+    close() {},
+  };
+  const forwarder = createForwarder(owners, SILENT, 50);
+  onTestFinished(() => forwarder.close());
+  const serve: RequestListener = (request, response) => {
+    const here = () => response.end("served here");
+    if (!forwarder.forwardBySession(request, response, here)) here();
+  };
+  const url = await listening(createHttp(serve));
+  const ask = async (method: string) => {
+    const body = method === "POST" ? { body: "{}" } : {};
+    const answer = await send(url, { method, headers: { "mcp-session-id": "abcde-1" }, ...body });
+    return [answer.status, answer.text, answer.headers["retry-after"]] as const;
+  };
+  return { ask, gone, outcomes };
+}
+
+test("an owner whose address refuses connections is looked up anew, and nothing of the request is lost", async () => {
+  const { ask, gone, outcomes } = await front(ownerAt(REFUSED), "here");
+  expect((await ask("POST"))[1]).toBe("served here");
+  expect([gone, outcomes]).toEqual([[undefined, "owner"], ["absent"]]);
+});
+
+test("a session whose owner is gone for good is 404", async () => {
+  const { ask } = await front(ownerAt(REFUSED));
+  const [status, text] = await ask("POST");
+  expect([status, text]).toEqual([404, expect.stringContaining("no such session")]);
+});
+
+test("an owner to which there is no way is not taken for gone: the host may try again", async () => {
+  const { ask, gone, outcomes } = await front(ownerAt(NO_ROUTE), "here");
+  const [status, text, retryAfter] = await ask("POST");
+  expect([status, text, retryAfter]).toEqual([503, expect.stringContaining("cannot be reached"), "1"]);
+  expect([gone, outcomes]).toEqual([[undefined], ["unreachable"]]);
+});
+
+test("an owner that takes the connection and finishes no TLS handshake in time cannot be reached", async () => {
+  const silent = createServer((socket) => void socket.on("error", () => {}).resume());
+  const url = await listening(silent);
+  const owner: Owner = { name: "owner", address: { url: new URL(url), tls: TLS } };
+  const { ask, outcomes } = await front(owner, "here");
+  expect((await ask("POST"))[0]).toBe(503);
+  expect(outcomes).toEqual(["unreachable"]);
+});
+
+test("what was posted to an owner that ends without a response has an unknown outcome; a stream may be opened again", async () => {
+  const url = await listening(createHttp((request) => request.socket.destroy()));
+  const { ask, outcomes } = await front(ownerAt(url), "here");
+  const [status, text] = await ask("POST");
+  expect([status, text]).toEqual([502, expect.stringContaining("outcome_unknown")]);
+  expect((await ask("GET"))[0]).toBe(503);
+  expect((await ask("DELETE"))[0]).toBe(503);
+  expect(outcomes).toEqual(["lost", "lost", "lost"]);
+});
+
+test("an answer that breaks off in the middle breaks off for the host too", async () => {
+  const half = createHttp((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: 1\n\n", () => response.destroy());
+  });
+  const { ask } = await front(ownerAt(await listening(half)));
+  await expect(ask("GET")).rejects.toThrow();
+});
