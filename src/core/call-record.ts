@@ -90,6 +90,8 @@ export interface CallNotes {
   readonly host: Peer | undefined;
   /** The context of its HTTP request, unchecked; undefined where the request has none. */
   readonly ambient: TraceContext | undefined;
+  /** What its server gets as trace context, in place of what the host sent; undefined where that goes on. */
+  sentTrace: TraceContext | undefined;
   /** The JSON-RPC id of the last request to its server, and that server; undefined before. */
   sentId: number | undefined;
   sentTo: Pick<Peer, "revision" | "sessionId"> | undefined;
@@ -122,6 +124,7 @@ export const callNotes = (requestId?: MessageId, host?: Peer, ambient?: TraceCon
   requestId,
   host,
   ambient,
+  sentTrace: undefined,
   sentId: undefined,
   sentTo: undefined,
   approval: undefined,

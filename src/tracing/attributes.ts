@@ -1,11 +1,10 @@
 /** Under which names do spans say what a call was (OpenTelemetry, semantic conventions of MCP)? */
-import type { Attributes } from "@opentelemetry/api";
 import type { Call, Reply } from "../core/call.js";
-import type { Peer } from "../core/call-record.js";
 import { GatewayError } from "../core/errors.js";
 import { type Target, targetOf } from "../core/methods.js";
 import { methodLabel, outcomeOf } from "../telemetry/finished-calls.js";
 import { codeOf, idKeyOf, type MessageId } from "../wire/envelope.js";
+import type { Attributes, KIND } from "./span.js";
 
 /** Limit (characters) of a text that a peer chooses. */
 const MAX_TEXT = 1_000;
@@ -60,17 +59,21 @@ export function endedWithout(error: unknown, redact: Redact): Ending {
   return { outcome: known?.code ?? "error", code: undefined, failure: { type: OTHER_ERROR, message } };
 }
 
-/** What a span says of one call, at one of its ends. */
+/** What a span says of one call, at one of its ends; the calls of one tool mostly say the same. */
 export interface Operation {
+  readonly kind: (typeof KIND)[keyof typeof KIND];
   readonly method: string;
+  /** Whether a server has the target. */
+  readonly isRouted: boolean;
   readonly target: Target | undefined;
-  readonly requestId: MessageId | undefined;
-  readonly peer: Pick<Peer, "revision" | "sessionId"> | undefined;
+  readonly revision: string | undefined;
   /** Undefined where nothing was sent. */
   readonly isHttp: boolean | undefined;
   readonly ending: Ending;
   /** The server, by its key in the config; "" where none owns the target. */
   readonly server: string;
+  /** Where the server is reached. */
+  readonly address?: Attributes | undefined;
 }
 
 /** The target as the host named it. */
@@ -83,14 +86,14 @@ export const exposedTarget = ({ method, params, route }: Call): Target | undefin
 export const ownTarget = ({ method, params }: Call): Target | undefined => targetOf(method, params);
 
 /** The name of a span: of few kinds, so a URI, and what no server has, are not in it. */
-export function spanName({ method, route }: Call, target: Target | undefined): string {
-  if (route === undefined) return methodLabel(method) === "other" ? "unknown method" : method;
+export function spanName({ method, isRouted, target }: Operation): string {
+  if (!isRouted) return methodLabel(method) === "other" ? "unknown method" : method;
   return target?.kind === "tools" || target?.kind === "prompts" ? `${method} ${target.name}` : method;
 }
 
 /** The attributes of a span; what is absent is left out. */
 export function operationAttributes(operation: Operation, redact: Redact): Attributes {
-  const { method, target, requestId, peer, isHttp, ending, server } = operation;
+  const { method, target, revision, isHttp, ending, server, address } = operation;
   const attributes: Attributes = { "mcp.method.name": method.slice(0, MAX_TEXT) };
   if (method === "tools/call") attributes["gen_ai.operation.name"] = "execute_tool";
   if (target !== undefined) {
@@ -99,12 +102,7 @@ export function operationAttributes(operation: Operation, redact: Redact): Attri
     else if (target.kind === "prompts") attributes["gen_ai.prompt.name"] = name;
     else attributes["mcp.resource.uri"] = redact(name);
   }
-  if (requestId !== undefined)
-    attributes["jsonrpc.request.id"] = String(idKeyOf(requestId)).slice(0, MAX_TEXT);
-  if (peer !== undefined) {
-    attributes["mcp.protocol.version"] = peer.revision;
-    if (peer.sessionId !== undefined) attributes["mcp.session.id"] = peer.sessionId;
-  }
+  if (revision !== undefined) attributes["mcp.protocol.version"] = revision;
   if (isHttp === true) {
     attributes["network.transport"] = "tcp";
     attributes["network.protocol.name"] = "http";
@@ -114,5 +112,17 @@ export function operationAttributes(operation: Operation, redact: Redact): Attri
   attributes["cardea.outcome"] = ending.outcome;
   if (ending.code !== undefined) attributes["rpc.response.status_code"] = String(ending.code);
   if (ending.failure !== undefined) attributes["error.type"] = ending.failure.type;
-  return attributes;
+  return { ...attributes, ...address };
+}
+
+/** The attributes of one request alone. */
+export function requestAttributes(
+  requestId: MessageId | undefined,
+  sessionId: string | undefined,
+): Attributes | undefined {
+  if (requestId === undefined) return undefined;
+  const id = String(idKeyOf(requestId)).slice(0, MAX_TEXT);
+  return sessionId === undefined
+    ? { "jsonrpc.request.id": id }
+    : { "jsonrpc.request.id": id, "mcp.session.id": sessionId };
 }

@@ -2,7 +2,6 @@
  * Which spans does a call have, and whose children are they? One as the server of its host, for each call to a server one as its
  * client below it, and one for the wait of a person (decision 51).
  */
-import type { Attributes } from "@opentelemetry/api";
 import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
 import type { CallNotes, TraceContext } from "../core/call-record.js";
 import { contextOf, type NamedSpan, readContext } from "../core/trace-context.js";
@@ -15,13 +14,13 @@ import {
   endedForServer,
   endedWithout,
   exposedTarget,
-  operationAttributes,
   ownTarget,
   type Redact,
-  spanName,
+  requestAttributes,
 } from "./attributes.js";
 import type { SpanIds } from "./ids.js";
-import { KIND, type SpanFacts } from "./span.js";
+import { type Attributes, KIND, type SpanFacts, type SpanKindText, spanKindText } from "./span.js";
+import { SpanTexts } from "./span-texts.js";
 import type { WallClock } from "./wall-clock.js";
 
 /** What spans of calls are made with. */
@@ -52,9 +51,11 @@ class OpenSpan {
 /** Makes the spans of calls. */
 export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
   readonly #options: CallSpansOptions;
+  readonly #texts: SpanTexts;
 
   constructor(options: CallSpansOptions) {
     this.#options = options;
+    this.#texts = new SpanTexts(options.redact);
   }
 
   /** Must be inside the observer of open questions, which says what a call answers. */
@@ -100,51 +101,42 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
   }
 
   /** The time from the questions to this call, in which a person or a model answered: beside the spans of the two rounds. */
-  #waited(
-    call: Call,
-    { answered, inputMs }: CallNotes,
-    {
-      parent,
-      isParentRemote,
-      until,
-    }: { readonly parent: NamedSpan; readonly isParentRemote: boolean; readonly until: number },
-  ): void {
+  #waited(call: Call, { answered, inputMs }: CallNotes, round: AnsweringRound): void {
     const { ids, ended } = this.#options;
+    const { parent, isParentRemote, until } = round;
     const { traceId, tracestate } = parent;
+    const attributes = {
+      "mcp.method.name": call.method,
+      "cardea.input.kinds": [...(answered?.kinds ?? [])],
+      ...(call.route !== undefined && { "cardea.server": call.route.upstream }),
+    };
     ended({
-      name: "wait for input",
-      kind: KIND.internal,
+      common: spanKindText("wait for input", KIND.internal, attributes),
       span: { traceId, spanId: ids.span(), isSampled: true, tracestate },
       parent,
       isParentRemote,
       startedAt: until - inputMs,
       duration: inputMs,
-      attributes: {
-        "mcp.method.name": call.method,
-        "cardea.input.kinds": [...(answered?.kinds ?? [])],
-        ...(call.route !== undefined && { "cardea.server": call.route.upstream }),
-      },
     });
   }
 
   #end(call: Call, notes: CallNotes, open: OpenSpan, reply: Reply): void {
-    const { redact, ended } = this.#options;
-    const ending = endedForHost(call, reply, redact);
-    const target = exposedTarget(call);
-    const attributes = operationAttributes(
-      {
-        method: call.method,
-        target,
-        requestId: notes.requestId,
-        peer: notes.host,
-        isHttp: notes.host?.isHttp,
-        ending,
-        server: serverOf(call, reply) ?? "",
-      },
-      redact,
-    );
-    if (notes.rule !== undefined) attributes["cardea.rule"] = notes.rule;
-    ended(finished(open, KIND.server, spanName(call, target), attributes, ending));
+    const ending = endedForHost(call, reply, this.#options.redact);
+    const { host, requestId, rule } = notes;
+    const common = this.#texts.of({
+      kind: KIND.server,
+      method: call.method,
+      isRouted: call.route !== undefined,
+      target: exposedTarget(call),
+      revision: host?.revision,
+      isHttp: host?.isHttp,
+      ending,
+      server: serverOf(call, reply) ?? "",
+      address: undefined,
+    });
+    const own = requestAttributes(requestId, host?.sessionId);
+    const attributes = rule === undefined ? own : { ...own, "cardea.rule": rule };
+    this.#options.ended(finished(open, common, attributes, ending));
   }
 
   servedBy(server: TracedServer): Middleware {
@@ -154,13 +146,17 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
         const { record: notes } = call;
         if (notes?.trace === undefined) return next(call);
         const parent = notes.span;
-        if (!(parent instanceof OpenSpan)) return next(withContext(call, notes.trace));
+        if (!(parent instanceof OpenSpan)) {
+          notes.sentTrace = notes.trace;
+          return next(call);
+        }
         const open = this.#child(parent);
+        notes.sentTrace = contextOf(open.span);
         notes.sentId = undefined;
         notes.sentTo = undefined;
         const end = (ending: Ending): void => this.#sent(call, notes, { open, ending, address, server });
         const { redact } = this.#options;
-        return next(withContext(call, contextOf(open.span))).then(
+        return next(call).then(
           (reply) => {
             end(endedForServer(call, reply, redact));
             return reply;
@@ -180,23 +176,28 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
   }
 
   #sent(call: Call, notes: CallNotes, { open, ending, address, server }: Sent): void {
-    const { redact, ended } = this.#options;
-    const target = ownTarget(call);
-    const attributes = operationAttributes(
-      {
-        method: call.method,
-        target,
-        requestId: notes.sentId,
-        peer: notes.sentTo,
-        isHttp: server.url !== undefined,
-        ending,
-        server: server.name,
-      },
-      redact,
-    );
-    Object.assign(attributes, address);
-    ended(finished(open, KIND.client, spanName(call, target), attributes, ending));
+    const { sentTo, sentId } = notes;
+    const common = this.#texts.of({
+      kind: KIND.client,
+      method: call.method,
+      isRouted: call.route !== undefined,
+      target: ownTarget(call),
+      revision: sentTo?.revision,
+      isHttp: server.url !== undefined,
+      ending,
+      server: server.name,
+      address,
+    });
+    this.#options.ended(finished(open, common, requestAttributes(sentId, sentTo?.sessionId), ending));
   }
+}
+
+/** Where the span of a wait stands. */
+interface AnsweringRound {
+  readonly parent: NamedSpan;
+  readonly isParentRemote: boolean;
+  /** In ms since 1970. */
+  readonly until: number;
 }
 
 interface Sent {
@@ -208,13 +209,12 @@ interface Sent {
 
 function finished(
   { span, parent, isParentRemote, links, since, startedAt }: OpenSpan,
-  kind: SpanFacts["kind"],
-  name: string,
-  attributes: Attributes,
+  common: SpanKindText,
+  attributes: Attributes | undefined,
   { failure }: Ending,
 ): SpanFacts {
   const duration = performance.now() - since;
-  return { name, kind, span, parent, isParentRemote, startedAt, duration, attributes, links, failure };
+  return { common, span, parent, isParentRemote, startedAt, duration, attributes, links, failure };
 }
 
 const read = (context: TraceContext | undefined): NamedSpan | undefined =>
@@ -232,17 +232,6 @@ function unsampledContext(
   if (sent?.isSampled === false) return undefined;
   const spanId = parent?.spanId ?? ids.span();
   return contextOf({ traceId, spanId, isSampled: false, tracestate: parent?.tracestate });
-}
-
-/** The call with this context in its `_meta`, in place of any other. */
-function withContext(call: Call, { traceparent, tracestate }: TraceContext): Call {
-  const { params } = call;
-  const meta = objectAt(params, "_meta");
-  const own = tracestate === undefined ? { traceparent } : { traceparent, tracestate };
-  // A new member goes first: behind copied ones it costs 20 times as much.
-  if (meta === undefined) return { ...call, params: { _meta: own, ...params } };
-  const { tracestate: _, ...others } = meta;
-  return { ...call, params: { ...params, _meta: { ...others, ...own } } };
 }
 
 function addressOf(url: string | undefined): Attributes {

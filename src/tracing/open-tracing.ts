@@ -4,10 +4,12 @@ import type { OtlpConfig } from "../config/telemetry-config.js";
 import type { Logger } from "../core/logger.js";
 import type { NamedSpan } from "../core/trace-context.js";
 import type { Tracing } from "../core/tracing.js";
+import { writeJson } from "../wire/json-text.js";
 import { CallSpans } from "./call-spans.js";
+import { type ExporterOptions, openExporter } from "./exporter.js";
 import { SpanIds } from "./ids.js";
 import { type Environment, type SamplingRule, traceSettings } from "./settings.js";
-import { FinishedSpan } from "./span.js";
+import { type Attributes, attributesText, spanText } from "./span.js";
 import { SpanQueue } from "./span-queue.js";
 import { WallClock } from "./wall-clock.js";
 
@@ -28,7 +30,7 @@ export async function openTracing(
 ): Promise<Tracing | undefined> {
   const settings = traceSettings(otlp, env);
   if (settings === undefined) return undefined;
-  const { resources, exporter: exporters, sdk } = await loadPackages();
+  const { resources, sdk } = await loadPackages();
   const { url, headers, delayMs } = settings;
   const named = resources.resourceFromAttributes({
     "service.name": "cardea",
@@ -39,16 +41,17 @@ export async function openTracing(
   const { envDetector, detectResources } = resources;
   // What the variables say replaces the defaults.
   const resource = named.merge(detectResources({ detectors: [envDetector] }));
-  const exporter = new exporters.OTLPTraceExporter({ ...(url !== undefined && { url }), headers });
-  const destination = url ?? "the collector of OTEL_EXPORTER_OTLP_ENDPOINT";
-  const queue = new SpanQueue({ exporter, logger, destination, delayMs });
-  const source = { resource, scope: { name: "cardea", version } };
+  const { exporter, destination } = exporterOf({ url, headers });
+  const attributes = attributesText(resource.attributes as Attributes);
+  const scope = writeJson({ name: "cardea", version });
+  const head = `{"resourceSpans":[{"resource":{"attributes":${attributes}},"scopeSpans":[{"scope":${scope},"spans":[`;
+  const queue = new SpanQueue({ exporter, logger, destination, delayMs, head, tail: "]}]}]}" });
   const spans = new CallSpans({
     isSampled: sampler(settings.sampling, sdk),
     ids: new SpanIds(),
     clock: new WallClock(),
     redact,
-    ended: (facts) => queue.add(new FinishedSpan(facts, source)),
+    ended: (facts) => queue.add(spanText(facts)),
   });
   return {
     calls: spans.calls,
@@ -62,21 +65,31 @@ export async function openTracing(
 
 async function loadPackages() {
   try {
-    const [resources, exporter, sdk] = await Promise.all([
+    const [resources, sdk] = await Promise.all([
       import("@opentelemetry/resources"),
-      import("@opentelemetry/exporter-trace-otlp-http"),
       import("@opentelemetry/sdk-trace-base"),
     ]);
-    return { resources, exporter, sdk };
+    return { resources, sdk };
   } catch (cause) {
-    const isMissing =
-      cause instanceof Error && "code" in cause && String(cause.code).endsWith("MODULE_NOT_FOUND");
-    if (!isMissing) throw cause;
-    throw new RangeError(
-      "traces are configured, and the packages @opentelemetry/* are not installed: install Cardea without --omit=optional, or take telemetry.otlp out of the config (and OTEL_EXPORTER_OTLP_ENDPOINT out of the environment)",
-      { cause },
-    );
+    throw asMissing(cause);
   }
+}
+
+function exporterOf(options: ExporterOptions): ReturnType<typeof openExporter> {
+  try {
+    return openExporter(options);
+  } catch (cause) {
+    throw asMissing(cause);
+  }
+}
+
+/** The error itself where it is another one. */
+function asMissing(cause: unknown): unknown {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (!String(code).endsWith("MODULE_NOT_FOUND")) return cause;
+  const sentence =
+    "traces are configured, and the packages @opentelemetry/* are not installed: install Cardea without --omit=optional, or take telemetry.otlp out of the config (and OTEL_EXPORTER_OTLP_ENDPOINT out of the environment)";
+  return new RangeError(sentence, { cause });
 }
 
 type Sdk = Awaited<ReturnType<typeof loadPackages>>["sdk"];

@@ -1,26 +1,34 @@
 /** Which spans wait for the collector? A bounded number; they leave in batches, and what it does not take is counted and dropped. */
-import type { ReadableSpan, SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { LossReason } from "../core/tracing.js";
+import { SpanBatch } from "./span-batch.js";
 
-/** Spans that wait for their export. */
-const MAX_WAITING = 8_192;
-/** Spans of one export: to write 256 as text takes about 2 ms, during which no call is served. */
-const BATCH = 256;
+/** Batches that wait or are under way, of 256 KiB each: at least 4,000 spans, mostly some 12,000. */
+const MAX_BATCHES = 40;
 /** Exports under way. */
 const MAX_EXPORTS = 4;
+/** Spans of a whole batch. */
+const BATCH = 256;
 
-type Exporter = Pick<SpanExporter, "export" | "shutdown">;
+/** Sends spans. */
+export interface SpanExporter {
+  /** Calls `done` once; a `code` other than 0 is a failure. */
+  export(batch: SpanBatch, done: (result: { readonly code: number; readonly error?: Error }) => void): void;
+  shutdown(): Promise<void>;
+}
 
 /** Where spans wait, and which log an outage is written to. */
 export interface SpanQueueOptions {
-  readonly exporter: Exporter;
+  readonly exporter: SpanExporter;
   readonly logger: Logger;
   /** The collector, as the log names it. */
   readonly destination: string;
   /** How long (ms) a span waits for others. */
   readonly delayMs: number;
+  /** What stands around the spans of an export. */
+  readonly head: string;
+  readonly tail: string;
 }
 
 /** Exports spans in the background. */
@@ -28,7 +36,12 @@ export class SpanQueue {
   readonly lost: Record<LossReason, number> = { queue_full: 0, export_failed: 0 };
   readonly #options: SpanQueueOptions;
   readonly #exports = new Set<Promise<void>>();
-  #waiting: ReadableSpan[] = [];
+  /** The batch that is filled; undefined before the first span, and after each export. */
+  #open: SpanBatch | undefined;
+  /** Whole batches, oldest first. */
+  #waiting: SpanBatch[] = [];
+  /** Empty ones. */
+  readonly #free: SpanBatch[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isDown = false;
   #wasFull = false;
@@ -38,13 +51,13 @@ export class SpanQueue {
     this.#options = options;
   }
 
-  add(span: ReadableSpan): void {
-    if (this.#waiting.length >= MAX_WAITING || this.#closing !== undefined) {
+  /** @param span as JSON */
+  add(span: string): void {
+    if (this.#open?.add(span) !== true && !this.#addToNext(span)) {
       this.#lose("queue_full", 1, "more calls end than it takes spans");
       return;
     }
-    this.#waiting.push(span);
-    if (this.#waiting.length >= BATCH && this.#exports.size < MAX_EXPORTS) this.#exportBatch();
+    if (this.#open !== undefined && this.#open.count >= BATCH) this.#seal();
     else this.#timer ??= setTimeout(this.#onTimer, this.#options.delayMs).unref();
   }
 
@@ -52,15 +65,16 @@ export class SpanQueue {
   async close(withinMs: number): Promise<void> {
     this.#closing ??= this.#drain();
     await withTimeout(withinMs, this.#closing);
-    const left = this.#waiting.length;
+    const left = this.#waiting.reduce((sum, { count }) => sum + count, 0);
     this.#waiting = [];
     if (left > 0) this.#lose("export_failed", left, "the gateway stops");
   }
 
   async #drain(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#seal();
     while (this.#waiting.length + this.#exports.size > 0) {
-      while (this.#waiting.length > 0 && this.#exports.size < MAX_EXPORTS) this.#exportBatch();
+      this.#exportWaiting();
       await Promise.race(this.#exports);
     }
     await this.#options.exporter.shutdown();
@@ -68,14 +82,38 @@ export class SpanQueue {
 
   readonly #onTimer = (): void => {
     this.#timer = undefined;
-    if (this.#waiting.length > 0 && this.#exports.size < MAX_EXPORTS) this.#exportBatch();
+    this.#seal();
   };
 
-  #exportBatch(): void {
-    const batch = this.#waiting.splice(0, BATCH);
+  /** False where no more may wait. */
+  #addToNext(span: string): boolean {
+    this.#seal();
+    const used = this.#waiting.length + this.#exports.size;
+    if (used >= MAX_BATCHES || this.#closing !== undefined) return false;
+    const { head, tail } = this.#options;
+    this.#open = this.#free.pop() ?? new SpanBatch(head, tail);
+    return this.#open.add(span);
+  }
+
+  /** The batch that is filled leaves, or waits for its turn. */
+  #seal(): void {
+    if (this.#open !== undefined && this.#open.count > 0) this.#waiting.push(this.#open);
+    this.#open = undefined;
+    this.#exportWaiting();
+  }
+
+  #exportWaiting(): void {
+    while (this.#exports.size < MAX_EXPORTS) {
+      const batch = this.#waiting.shift();
+      if (batch === undefined) return;
+      this.#export(batch);
+    }
+  }
+
+  #export(batch: SpanBatch): void {
     const exported = new Promise<void>((resolve) => {
       const failed = (error: unknown): void => {
-        this.#lose("export_failed", batch.length, error instanceof Error ? error.message : "no reason given");
+        this.#lose("export_failed", batch.count, error instanceof Error ? error.message : "no reason given");
         resolve();
       };
       try {
@@ -89,11 +127,9 @@ export class SpanQueue {
       }
     }).then(() => {
       this.#exports.delete(exported);
-      if (this.#waiting.length > 0 && this.#closing === undefined)
-        this.#timer ??= setTimeout(
-          this.#onTimer,
-          this.#waiting.length >= BATCH ? 0 : this.#options.delayMs,
-        ).unref();
+      batch.clear();
+      if (this.#free.length < MAX_EXPORTS) this.#free.push(batch);
+      this.#exportWaiting();
     });
     this.#exports.add(exported);
   }

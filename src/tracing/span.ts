@@ -1,26 +1,42 @@
-/** What is a finished span, as the exporter reads it? */
-import type { Attributes, HrTime, Link, SpanContext, SpanStatus } from "@opentelemetry/api";
-import type { Resource } from "@opentelemetry/resources";
-import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
+/**
+ * How is a finished span written? As JSON of OTLP, once, when the span ends. What the spans of one kind of call have in common is text
+ * already (`SpanKindText`). The packages write the same by way of 40 objects for each span, which wait for the export (decision 51).
+ */
 import type { NamedSpan } from "../core/trace-context.js";
+import { writeJson } from "../wire/json-text.js";
 
-/** Values of `SpanKind` in the API, which is loaded only with the exporter. */
-export const KIND = { internal: 0, server: 1, client: 2 } as const;
-const STATUS = { unset: 0, error: 2 } as const;
-const OK: SpanStatus = { code: STATUS.unset };
-const SAMPLED = 1;
-const NO_LINKS: Link[] = [];
+/** Values of `SpanKind` in OTLP. */
+export const KIND = { internal: 1, server: 2, client: 3 } as const;
+const STATUS_ERROR = 2;
+/** Bits of `flags` beside those of W3C: whether the parent is known to be remote or not, and that it is. */
+const FLAGS = { sampled: 0x1, hasIsRemote: 0x100, isRemote: 0x200 } as const;
 
-/** What all spans of the process have in common. */
-export interface SpanSource {
-  readonly resource: Resource;
-  readonly scope: { readonly name: string; readonly version: string };
+/** The value of an attribute. */
+type AttributeValue = string | number | readonly string[];
+/** Attributes by name. */
+export type Attributes = Record<string, AttributeValue>;
+
+/** What spans of the same operation, with the same end, have in common. */
+export interface SpanKindText {
+  /** `"name":…,"kind":…`. */
+  readonly head: string;
+  /** The attributes, separated by commas. */
+  readonly attributes: string;
 }
+
+/** Writes what spans have in common. */
+export const spanKindText = (
+  name: string,
+  kind: (typeof KIND)[keyof typeof KIND],
+  attributes: Attributes,
+): SpanKindText => ({
+  head: `"name":${quoted(name)},"kind":${kind}`,
+  attributes: pairsText(attributes),
+});
 
 /** A span as it ends. */
 export interface SpanFacts {
-  readonly name: string;
-  readonly kind: (typeof KIND)[keyof typeof KIND];
+  readonly common: SpanKindText;
   readonly span: NamedSpan;
   readonly parent: NamedSpan | undefined;
   /** Whether the parent is a span of another process. */
@@ -29,99 +45,62 @@ export interface SpanFacts {
   readonly startedAt: number;
   /** In ms. */
   readonly duration: number;
-  readonly attributes: Attributes;
+  /** Beside those in `common`. */
+  readonly attributes?: Attributes | undefined;
   readonly links?: readonly NamedSpan[] | undefined;
   /** What failed, for a reader; undefined where nothing did. */
   readonly failure?: { readonly message: string | undefined } | undefined;
 }
 
-/** A finished span. What the exporter alone needs is made when it reads it. */
-export class FinishedSpan implements ReadableSpan {
-  readonly ended = true;
-  readonly events = [];
-  readonly droppedAttributesCount = 0;
-  readonly droppedEventsCount = 0;
-  readonly droppedLinksCount = 0;
-  readonly #facts: SpanFacts;
-  readonly #source: SpanSource;
-
-  constructor(facts: SpanFacts, source: SpanSource) {
-    this.#facts = facts;
-    this.#source = source;
-  }
-
-  get name(): string {
-    return this.#facts.name;
-  }
-
-  get kind(): number {
-    return this.#facts.kind;
-  }
-
-  get attributes(): Attributes {
-    return this.#facts.attributes;
-  }
-
-  get startTime(): HrTime {
-    return hrTime(this.#facts.startedAt);
-  }
-
-  get endTime(): HrTime {
-    return hrTime(this.#facts.startedAt + this.#facts.duration);
-  }
-
-  get duration(): HrTime {
-    return hrTime(this.#facts.duration);
-  }
-
-  get status(): SpanStatus {
-    const { failure } = this.#facts;
-    if (failure === undefined) return OK;
-    const { message } = failure;
-    return { code: STATUS.error, ...(message !== undefined && { message }) };
-  }
-
-  get links(): Link[] {
-    const { links } = this.#facts;
-    return links === undefined ? NO_LINKS : links.map((linked) => ({ context: contextFor(linked, true) }));
-  }
-
-  get parentSpanContext(): SpanContext {
-    const { parent, isParentRemote } = this.#facts;
-    return (parent === undefined ? undefined : contextFor(parent, isParentRemote)) as SpanContext;
-  }
-
-  get resource(): Resource {
-    return this.#source.resource;
-  }
-
-  get instrumentationScope(): SpanSource["scope"] {
-    return this.#source.scope;
-  }
-
-  spanContext(): SpanContext {
-    return contextFor(this.#facts.span, false);
-  }
+/** The span as JSON. */
+export function spanText(facts: SpanFacts): string {
+  const { common, span, parent, isParentRemote, startedAt, duration, attributes, links, failure } = facts;
+  const flags = FLAGS.sampled | FLAGS.hasIsRemote | (isParentRemote ? FLAGS.isRemote : 0);
+  const parentId = parent === undefined ? "" : `,"parentSpanId":"${parent.spanId}"`;
+  const own = attributes === undefined ? "" : pairsText(attributes);
+  const separator = own === "" || common.attributes === "" ? "" : ",";
+  const text = `{"traceId":"${span.traceId}","spanId":"${span.spanId}"${parentId},"flags":${flags},${common.head},"startTimeUnixNano":"${nanos(startedAt)}","endTimeUnixNano":"${nanos(startedAt + duration)}","attributes":[${common.attributes}${separator}${own}]`;
+  if (span.tracestate === undefined && links === undefined && failure === undefined) return `${text}}`;
+  const state = span.tracestate === undefined ? "" : `,"traceState":${quoted(span.tracestate)}`;
+  const linked = links === undefined ? "" : `,"links":[${links.map(linkText).join()}]`;
+  return `${text}${state}${linked}${failure === undefined ? "" : statusText(failure.message)}}`;
 }
 
-function contextFor({ traceId, spanId, isSampled, tracestate }: NamedSpan, isRemote: boolean): SpanContext {
-  return {
-    traceId,
-    spanId,
-    isRemote,
-    traceFlags: isSampled ? SAMPLED : 0,
-    ...(tracestate !== undefined && { traceState: readOnlyState(tracestate) }),
-  };
+/** A list of OTLP attributes. */
+export const attributesText = (attributes: Attributes): string => `[${pairsText(attributes)}]`;
+
+const pairsText = (attributes: Attributes): string =>
+  Object.entries(attributes)
+    .map(([name, value]) => `{"key":${quoted(name)},"value":${valueText(value)}}`)
+    .join();
+
+function valueText(value: AttributeValue): string {
+  if (typeof value === "string") return `{"stringValue":${quoted(value)}}`;
+  if (typeof value === "number")
+    return Number.isInteger(value) ? `{"intValue":${value}}` : `{"doubleValue":${value}}`;
+  return `{"arrayValue":{"values":[${value.map(valueText).join()}]}}`;
 }
 
-/** The exporter only writes it. */
-function readOnlyState(text: string): NonNullable<SpanContext["traceState"]> {
-  const state = { set: () => state, unset: () => state, get: () => undefined, serialize: () => text };
-  return state;
+const linkText = ({ traceId, spanId, isSampled, tracestate }: NamedSpan): string => {
+  const state = tracestate === undefined ? "" : `,"traceState":${quoted(tracestate)}`;
+  const flags = (isSampled ? FLAGS.sampled : 0) | FLAGS.hasIsRemote | FLAGS.isRemote;
+  return `{"traceId":"${traceId}","spanId":"${spanId}"${state},"flags":${flags}}`;
+};
+
+const statusText = (message: string | undefined): string =>
+  `,"status":{"code":${STATUS_ERROR}${message === undefined ? "" : `,"message":${quoted(message)}`}}`;
+
+const MICROS_PER_SECOND = 1_000_000;
+
+/** Nanoseconds, to the microsecond. In two parts, as V8 writes numbers beyond 2^31 slowly; JSON numbers would be rounded. */
+function nanos(ms: number): string {
+  const micros = Math.round(ms * 1000);
+  const seconds = Math.floor(micros / MICROS_PER_SECOND);
+  const rest = micros - seconds * MICROS_PER_SECOND;
+  return `${seconds === 0 ? "" : seconds}${seconds === 0 ? rest : String(MICROS_PER_SECOND + rest).slice(1)}000`;
 }
 
-/** Seconds and nanoseconds. */
-function hrTime(ms: number): HrTime {
-  const seconds = Math.floor(ms / 1000);
-  return [seconds, Math.round((ms - seconds * 1000) * 1e6)];
-}
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** Most texts need no escape, and to find that takes a tenth of writing it. */
+const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : writeJson(text));

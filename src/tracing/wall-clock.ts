@@ -5,7 +5,7 @@ const TOLERANCE_MS = 2;
 
 /** Times of day as spans need them. */
 export class WallClock {
-  #origin = performance.timeOrigin;
+  #origin = Date.now() - performance.now();
 
   /** In ms since 1970, for `now` by `performance.now()`. */
   at(now: number): number {

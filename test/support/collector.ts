@@ -48,10 +48,13 @@ interface KeyValue {
   readonly key: string;
   readonly value: Value;
 }
-interface SentSpan extends Omit<CollectedSpan, "kind" | "start" | "end" | "attributes" | "resource"> {
+interface SentSpan
+  extends Omit<CollectedSpan, "kind" | "start" | "end" | "attributes" | "resource" | "links" | "status"> {
   readonly kind: number;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
+  readonly links?: CollectedSpan["links"];
+  readonly status?: Partial<CollectedSpan["status"]>;
   readonly attributes: readonly KeyValue[];
 }
 interface Export {
@@ -87,8 +90,9 @@ function spansOf({ resourceSpans }: Export): readonly CollectedSpan[] {
           start: millis(span.startTimeUnixNano),
           end: millis(span.endTimeUnixNano),
           attributes: recordOf(span.attributes),
-          links: span.links,
-          status: span.status,
+          // What has its default may be left out.
+          links: span.links ?? [],
+          status: { code: 0, ...span.status },
           resource: recordOf(resource.attributes),
         }),
       ),

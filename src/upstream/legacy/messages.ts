@@ -9,7 +9,7 @@ import { codeOf, type Envelope, type Request, type RpcError } from "../../wire/e
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import { errorForClient, withProgressToken } from "../protocol/open-calls.js";
+import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
 import {
   INTERACTIVE_METHODS,
   invalidQuestionError,
@@ -20,7 +20,14 @@ import {
 
 /** The request for `call` under the gateway's own id, which is its progress token as well. */
 export function writeCall(call: Call, id: number): Request {
-  return { jsonrpc: "2.0", id, method: call.method, params: withProgressToken(call.params, id) };
+  const params = withProgressToken(call.params, id);
+  const trace = call.record?.sentTrace;
+  return {
+    jsonrpc: "2.0",
+    id,
+    method: call.method,
+    params: trace === undefined ? params : withTrace(params, trace),
+  };
 }
 
 /** The reply for `message`: a result or an error; these revisions have no other result types. */

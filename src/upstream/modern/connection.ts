@@ -6,6 +6,7 @@ import {
   NOT_CACHEABLE,
   type Reply,
 } from "../../core/call.js";
+import type { TraceContext } from "../../core/call-record.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
@@ -215,7 +216,12 @@ export class ModernConnection implements Connection {
     if (mustNotify) open.attach(call, () => this.#sendCancelled(open.id, signal));
     let message: Envelope;
     try {
-      const { request, headers } = this.#writer.call(call, open.id, this.#identityOf(client, logLevel), item);
+      const { request, headers } = this.#writer.call(
+        call,
+        open.id,
+        this.#identityOf(client, logLevel, call.record?.sentTrace),
+        item,
+      );
       const onMessage = (received: Envelope): void => this.#receive(received, open);
       const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
       ({ message } = answer);
@@ -318,11 +324,12 @@ export class ModernConnection implements Connection {
     return { id, ended, close: () => end.abort() };
   }
 
-  #identityOf(client?: Client, logLevel?: string): RequestIdentity {
+  #identityOf(client?: Client, logLevel?: string, trace?: TraceContext): RequestIdentity {
     return {
       info: client?.info ?? this.#settings.gateway,
       capabilities: client === undefined ? {} : this.#advertisedFor(client),
       ...(logLevel !== undefined && { logLevel }),
+      trace,
     };
   }
 

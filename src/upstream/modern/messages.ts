@@ -1,5 +1,6 @@
 /** How is a call written for a 2026-07-28 server (body, and headers that agree with it), and which reply is its response? */
 import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { TraceContext } from "../../core/call-record.js";
 import type { Client } from "../../core/client.js";
 import { TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
@@ -15,7 +16,7 @@ import {
 } from "../../wire/mirrored-headers.js";
 import { CODE, HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
-import { errorForClient, withProgressToken } from "../protocol/open-calls.js";
+import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
 import {
   INTERACTIVE_METHODS,
   invalidQuestionError,
@@ -35,12 +36,16 @@ export interface RequestIdentity {
   readonly info: JsonObject;
   readonly capabilities: JsonObject;
   readonly logLevel?: string;
+  /** The context of the call; undefined where the one that its host sent goes on. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** The `_meta` of a client, serialised once. */
 interface ClientMeta {
   readonly capabilities: JsonObject;
   readonly meta: JsonObject;
+  /** With the members of a trace context, so that a copy adds none. */
+  readonly traced: JsonObject;
   readonly text: string;
 }
 
@@ -83,15 +88,23 @@ export class RequestWriter {
   request(method: string, params: JsonObject, id: number, identity: RequestIdentity): WrittenRequest {
     const name = mirroredName(method, params);
     const headers = this.#headers.get(name)?.get(method) ?? this.#makeHeaders(method, name);
-    const { meta, text } = this.#metaOf(identity);
+    const { meta, traced, text } = this.#metaOf(identity);
+    const { trace } = identity;
     if (identity.logLevel === undefined && !Object.hasOwn(params, "_meta")) {
       // A new member goes first: behind the copied members it costs 20 times as much, and more again to serialise.
-      const whole = { _meta: meta, ...params };
-      const prepared = { text, others: params };
+      const whole = {
+        _meta:
+          trace === undefined
+            ? meta
+            : { ...traced, traceparent: trace.traceparent, tracestate: trace.tracestate },
+        ...params,
+      };
+      const prepared = { text: trace === undefined ? text : tracedText(text, trace), others: params };
       return { request: { jsonrpc: "2.0", id, method, params: whole, [PREPARED_META]: prepared }, headers };
     }
+    const sent = trace === undefined ? params : withTrace(params, trace);
     const _meta: JsonObject = {
-      ...objectAt(params, "_meta"),
+      ...objectAt(sent, "_meta"),
       ...meta,
       ...(identity.logLevel !== undefined && { [META.logLevel]: identity.logLevel }),
     };
@@ -106,7 +119,8 @@ export class RequestWriter {
         [META.clientInfo]: info,
         [META.clientCapabilities]: capabilities,
       };
-      known = { capabilities, meta, text: writeJson(meta) };
+      const traced = { traceparent: undefined, tracestate: undefined, ...meta };
+      known = { capabilities, meta, traced, text: writeJson(meta) };
       this.#clientMeta.set(info, known);
     }
     return known;
@@ -128,6 +142,12 @@ export class RequestWriter {
     this.#headerCount += 1;
     return headers;
   }
+}
+
+/** The text of a `_meta` with this context in it. */
+function tracedText(text: string, { traceparent, tracestate }: TraceContext): string {
+  const state = tracestate === undefined ? "" : `,"tracestate":${writeJson(tracestate)}`;
+  return `${text.slice(0, -1)},"traceparent":"${traceparent}"${state}}`;
 }
 
 function mirroredArguments(params: JsonObject, item: JsonObject | undefined): Headers | undefined {

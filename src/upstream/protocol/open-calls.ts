@@ -1,9 +1,10 @@
 /** Which calls are running on a connection, to which of them does a message belong, and how do they end at client and server? */
 import { type Call, progressTokenOf, severityOf } from "../../core/call.js";
+import type { TraceContext } from "../../core/call-record.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { codeOf, idKey, type Notification, type Request, type RpcError } from "../../wire/envelope.js";
-import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 
 /**
@@ -142,6 +143,17 @@ export function withProgressToken(params: JsonObject, id: number): JsonObject {
     ? params
     : { ...params, _meta: { ...objectAt(params, "_meta"), [META.progressToken]: id } };
 }
+
+/** The parameters with this trace context in their `_meta`, in place of any other. */
+export function withTrace(params: JsonObject, { traceparent, tracestate }: TraceContext): JsonObject {
+  const meta = objectAt(params, "_meta");
+  const own = tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+  // A new member goes first: behind copied ones it costs 20 times as much.
+  if (meta === undefined) return { _meta: own, ...params };
+  return { ...params, _meta: { ...without(meta, TRACESTATE), ...own } };
+}
+
+const TRACESTATE = ["tracestate"];
 
 // A client that set no level gets all messages; the host's era drops what it must not get.
 function meetsLogLevel(call: Call, params: JsonObject | undefined): boolean {

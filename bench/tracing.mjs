@@ -1,0 +1,51 @@
+/**
+ * `node bench/tracing.mjs [ROUNDS]`: what traces and the audit log take of the throughput, as ratios of rounds in one run: a gateway
+ * without either, with all calls traced, with none of them sampled, with the audit log, with both, and without again, whose ratio
+ * shows what the run can tell. Exits non-zero above 10 % for traces and 15 % for both.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createMeasure } from "./measure.mjs";
+import { printed, start, stopAll } from "./processes.mjs";
+import { cardea, httpUpstream } from "./targets.mjs";
+
+const MAX_COST = { tracing: 0.1, both: 0.15 };
+const rounds = Number(process.argv[2] ?? 15);
+const measure = createMeasure({ roundSeconds: 0.6, rounds, again: 40, seconds: 1.5, warmSeconds: 0.5 });
+const folder = mkdtempSync(join(tmpdir(), "cardea-bench-tracing-"));
+try {
+  const upstream = await httpUpstream();
+  const [port] = await printed(start(1, ["servers/collector.mjs"]), "stdout", /^\d+$/);
+  const servers = { echo: { type: "http", url: upstream.url, prefix: "" } };
+  const traced = (sampling) => ({ telemetry: { otlp: { endpoint: `http://127.0.0.1:${port}`, sampling } } });
+  const audit = (name) => ({ audit: { file: join(folder, `${name}.jsonl`), required: true } });
+  const targets = {
+    off: await cardea(servers),
+    tracing: await cardea(servers, traced(1)),
+    unsampled: await cardea(servers, traced(0)),
+    audit: await cardea(servers, audit("audit")),
+    both: await cardea(servers, { ...traced(1), ...audit("both") }),
+    "off again": await cardea(servers),
+  };
+  const seen = await measure.interleave(targets, { era: "modern", sessions: 16, work: "echo", tool: "echo" });
+  const share = (name, figure) => seen.against(name, "off", figure);
+  const percent = (ratio) => `${((ratio - 1) * 100).toFixed(1)} %`;
+  for (const name of Object.keys(targets)) {
+    const { perSecond, p50, p99, cpuUs } = seen[name];
+    console.log(
+      `${name}: ${perSecond.toFixed(0)} calls/s (${percent(share(name, "perSecond"))}), p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, ${cpuUs.toFixed(0)} us of processor a call (${percent(share(name, "cpuUs"))})`,
+    );
+  }
+  const { kept, worse } = seen;
+  const load = loadavg().map((value) => value.toFixed(1));
+  console.log(
+    `${kept.length} calm rounds, ${worse.length} disturbed; load ${load.join(" ")}; errors ${measure.notes.errors} ${measure.notes.firstError ?? ""}`,
+  );
+  if (kept.length === 0) console.error("no calm round: these figures show nothing");
+  const isDear = Object.entries(MAX_COST).some(([name, most]) => 1 - share(name, "perSecond") > most);
+  if (isDear || kept.length === 0 || measure.notes.errors > 0) process.exitCode = 1;
+} finally {
+  await stopAll();
+  rmSync(folder, { recursive: true, force: true });
+}

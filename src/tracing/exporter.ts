@@ -1,0 +1,60 @@
+/**
+ * How do spans get to the collector? By the transport of `@opentelemetry/exporter-trace-otlp-http`, with its variables, TLS, compression
+ * and retries, but without its conversion: spans are text already.
+ */
+import { createRequire } from "node:module";
+import { parseJson } from "../wire/json-text.js";
+import type { SpanBatch } from "./span-batch.js";
+import type { SpanExporter } from "./span-queue.js";
+
+/** What of the exporter's packages is used. They are loaded as the exporter loads them. */
+interface Transport {
+  /** The settings of the exporter, completed by the variables of the process. */
+  convertLegacyHttpOptions(
+    config: { readonly url?: string; readonly headers?: Readonly<Record<string, string>> },
+    signal: "TRACES",
+    path: "v1/traces",
+    required: Readonly<Record<string, string>>,
+  ): { readonly url: string };
+  createOtlpHttpExportDelegate(
+    options: object,
+    serializer: {
+      serializeRequest(batch: SpanBatch): Uint8Array;
+      deserializeResponse(body: Uint8Array): unknown;
+    },
+    component: string,
+    metrics: { readonly name: string; countItems(batch: SpanBatch): number },
+  ): SpanExporter;
+}
+
+/** Where and with what spans are sent. */
+export interface ExporterOptions {
+  readonly url: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** @throws Error with the code `MODULE_NOT_FOUND` where the packages are not installed */
+export function openExporter({ url, headers }: ExporterOptions): {
+  readonly exporter: SpanExporter;
+  readonly destination: string;
+} {
+  const own = createRequire(import.meta.url);
+  const load = createRequire(own.resolve("@opentelemetry/exporter-trace-otlp-http"));
+  const transport = load("@opentelemetry/otlp-exporter-base/node-http") as Transport;
+  const config = { headers, ...(url !== undefined && { url }) };
+  const json = { "Content-Type": "application/json" };
+  const options = transport.convertLegacyHttpOptions(config, "TRACES", "v1/traces", json);
+  const serializer = {
+    serializeRequest: ({ body }: SpanBatch) => body,
+    deserializeResponse: (body: Uint8Array): unknown =>
+      body.length === 0 ? {} : parseJson(Buffer.from(body).toString("utf8")),
+  };
+  const metrics = { name: "span", countItems: ({ count }: SpanBatch) => count };
+  const exporter = transport.createOtlpHttpExportDelegate(
+    options,
+    serializer,
+    "otlp_http_span_exporter",
+    metrics,
+  );
+  return { exporter, destination: options.url };
+}

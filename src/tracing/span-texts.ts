@@ -1,0 +1,60 @@
+/** What do the spans of the same operation have in common? Written once, and kept while there is room. */
+import { type Operation, operationAttributes, type Redact, spanName } from "./attributes.js";
+import { type SpanKindText, spanKindText } from "./span.js";
+
+interface KnownOperation {
+  readonly operation: Operation;
+  readonly text: SpanKindText;
+}
+
+/** Targets; with more of them all are written anew. */
+const MAX_TARGETS = 1_000;
+/** Operations of one target: servers, eras and ends. */
+const MAX_OPERATIONS = 16;
+/** The longest name (characters) that is kept: hosts choose names. */
+const MAX_NAME_LENGTH = 200;
+
+/** The texts of operations. */
+export class SpanTexts {
+  /**
+   * By the name of the target, whose hash V8 keeps; then compared in turn. A key of all members would be a new text for each
+   * span, which is flattened and hashed.
+   */
+  readonly #known = new Map<string, KnownOperation[]>();
+  readonly #redact: Redact;
+
+  constructor(redact: Redact) {
+    this.#redact = redact;
+  }
+
+  of(operation: Operation): SpanKindText {
+    const target = operation.target?.name ?? "";
+    const known = this.#known.get(target);
+    const found = known?.find((each) => isSame(each.operation, operation));
+    if (found !== undefined) return found.text;
+    const attributes = operationAttributes(operation, this.#redact);
+    const text = spanKindText(spanName(operation), operation.kind, attributes);
+    if (target.length <= MAX_NAME_LENGTH) this.#keep(target, known ?? [], { operation, text });
+    return text;
+  }
+
+  #keep(target: string, known: KnownOperation[], added: KnownOperation): void {
+    if (known.length >= MAX_OPERATIONS) known.length = 0;
+    known.push(added);
+    if (known.length > 1) return;
+    if (this.#known.size >= MAX_TARGETS) this.#known.clear();
+    this.#known.set(target, known);
+  }
+}
+
+const isSame = (a: Operation, b: Operation): boolean =>
+  a.kind === b.kind &&
+  a.method === b.method &&
+  a.isRouted === b.isRouted &&
+  a.target?.kind === b.target?.kind &&
+  a.revision === b.revision &&
+  a.isHttp === b.isHttp &&
+  a.server === b.server &&
+  a.ending.outcome === b.ending.outcome &&
+  a.ending.code === b.ending.code &&
+  a.ending.failure?.type === b.ending.failure?.type;
