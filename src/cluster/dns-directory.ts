@@ -1,13 +1,11 @@
 /** Which replicas run, where they are the addresses of a DNS name, such as that of a headless Service? */
 import { lookup } from "node:dns/promises";
-import { request } from "node:http";
 import { isIPv6 } from "node:net";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import { isObject, stringAt } from "../wire/json.js";
-import { parseJson } from "../wire/json-text.js";
+import { stringAt } from "../wire/json.js";
+import { type Asker, askReplica } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
-import { REPLICA_PATH } from "./peer-listener.js";
 
 /** Where to look, and as whom. */
 export interface DnsDirectoryOptions {
@@ -20,19 +18,30 @@ export interface DnsDirectoryOptions {
   readonly resolve?: (name: string) => Promise<readonly string[]>;
   /** What the replica at a URL says of itself; undefined where none answers. Default: by HTTP. */
   readonly ask?: (url: string) => Promise<Replica | undefined>;
+  /** Called after this process stood still so that others may have taken it for gone. */
+  readonly onLapsed?: () => void;
+  /** A clock that is never set, in ms. Default: `performance.now()`. */
+  readonly now?: () => number;
 }
 
 /** How often the name is resolved, in ms; for an unknown id at most once in the second time. */
 const EVERY_MS = 5_000;
 const REFRESH_MS = 1_000;
-const ANSWER_MS = 1_000;
-const MAX_PAGE_BYTES = 4_096;
+/** A replica that does not answer is gone after this time (ms): it may only be busy. */
+const TTL_MS = 10_000;
+/** A process that stands still for this time (ms) may be taken for gone by the others, which ask it every 5 s. */
+const STALL_MS = 4_000;
+const TICK_MS = 1_000;
 
 /** The directory of this replica; a replica whose address is gone is gone. */
 export class DnsDirectory implements ReplicaDirectory {
   readonly own: string;
   #others: ReadonlyMap<string, Replica> = new Map();
   #timer: NodeJS.Timeout | undefined;
+  #ticks: NodeJS.Timeout | undefined;
+  #tickedAt: number | undefined;
+  /** When each replica last answered. */
+  #answeredAt = new Map<string, number>();
   #reading: Promise<void> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #failed = false;
@@ -51,12 +60,25 @@ export class DnsDirectory implements ReplicaDirectory {
 
   async find(issuer: string): Promise<Replica | undefined> {
     const known = this.#others.get(issuer);
-    if (known !== undefined || performance.now() - this.#readAt < REFRESH_MS) return known;
+    if (known !== undefined || this.#now() - this.#readAt < REFRESH_MS) return known;
     await this.#read();
     return this.#others.get(issuer);
   }
 
+  /** Whether the others certainly take this replica to be alive. */
+  get isRegistered(): boolean {
+    return !this.hasStalled;
+  }
+
+  /** Whether this process stood still so that others may have taken it for gone. */
+  get hasStalled(): boolean {
+    return this.#tickedAt !== undefined && this.#now() - this.#tickedAt >= STALL_MS;
+  }
+
   start(): void {
+    this.#tick();
+    this.#ticks = setInterval(() => this.#tick(), TICK_MS);
+    this.#ticks.unref();
     const read = () => inBackground(this.#read(), this.options.logger, "finding the replicas");
     this.#timer = setInterval(read, EVERY_MS);
     this.#timer.unref();
@@ -65,7 +87,18 @@ export class DnsDirectory implements ReplicaDirectory {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    clearInterval(this.#ticks);
     await this.#reading;
+  }
+
+  #tick(): void {
+    const { hasStalled } = this;
+    this.#tickedAt = this.#now();
+    if (hasStalled) this.options.onLapsed?.();
+  }
+
+  #now(): number {
+    return this.options.now?.() ?? performance.now();
   }
 
   #read(): Promise<void> {
@@ -94,9 +127,22 @@ export class DnsDirectory implements ReplicaDirectory {
     this.#failed = false;
     const urls = addresses.map((address) => `http://${isIPv6(address) ? `[${address}]` : address}:${port}`);
     const found = await Promise.all(urls.map(ask));
-    const others = found.filter((replica) => replica !== undefined && replica.id !== this.own);
-    this.#others = new Map(others.map((replica) => [replica?.id ?? "", replica as Replica]));
-    this.#readAt = performance.now();
+    const now = this.#now();
+    const others = new Map<string, Replica>();
+    const answeredAt = new Map<string, number>();
+    const keep = (replica: Replica, at: number): void => {
+      others.set(replica.id, replica);
+      answeredAt.set(replica.id, at);
+    };
+    for (const replica of found) if (replica !== undefined && replica.id !== this.own) keep(replica, now);
+    const silent = new Set(urls.filter((_, at) => found[at] === undefined));
+    for (const replica of this.#others.values()) {
+      const at = this.#answeredAt.get(replica.id) ?? now;
+      if (silent.has(replica.url) && now - at < TTL_MS) keep(replica, at);
+    }
+    this.#others = others;
+    this.#answeredAt = answeredAt;
+    this.#readAt = now;
   }
 }
 
@@ -104,36 +150,11 @@ const addressesOf = async (name: string): Promise<readonly string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
 /** What the replica at `url` says of itself; undefined where none answers in time. */
-export function askByHttp(
-  url: string,
-  { id, key }: Pick<DnsDirectoryOptions, "id" | "key">,
-): Promise<Replica | undefined> {
-  return new Promise((resolve) => {
-    const [name, value] = key.header(id, 1, "GET", REPLICA_PATH);
-    const asked = request(`${url}${REPLICA_PATH}`, { headers: { [name]: value }, agent: false }, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8").on("data", (chunk: string) => {
-        text += chunk;
-        if (text.length > MAX_PAGE_BYTES) asked.destroy();
-      });
-      answer.once("end", () => resolve(replicaOf(url, text)));
-      answer.once("error", () => resolve(undefined));
-    });
-    asked.setTimeout(ANSWER_MS, () => asked.destroy());
-    asked.once("error", () => resolve(undefined));
-    asked.once("close", () => resolve(undefined));
-    asked.end();
-  });
-}
-
-function replicaOf(url: string, text: string): Replica | undefined {
-  let page: unknown;
-  try {
-    page = parseJson(text);
-  } catch {
-    return undefined;
-  }
-  const id = isObject(page) ? stringAt(page, "id") : undefined;
-  if (!isObject(page) || id === undefined) return undefined;
+async function askByHttp(url: string, asker: Asker): Promise<Replica | undefined> {
+  const answer = await askReplica(url, asker);
+  if (answer.kind !== "page") return undefined;
+  const { page } = answer;
+  const id = stringAt(page, "id");
+  if (id === undefined) return undefined;
   return { id, url, version: stringAt(page, "version") ?? "", isLeaving: page.isLeaving === true };
 }

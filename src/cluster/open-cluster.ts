@@ -25,6 +25,8 @@ export interface ClusterOptions {
   readonly worker?: number;
   /** In place of that of the config; the caller closes it. */
   readonly store?: SharedStore;
+  /** See `StoreDirectoryOptions`. */
+  readonly now?: () => number;
 }
 
 /** The parts of a cluster for one gateway. @throws Error where a package or a certificate is missing */
@@ -39,10 +41,12 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
       ? await openStore({ config: config.store, logger })
       : undefined;
   const store = options.store ?? opened;
+  const clock = options.now === undefined ? {} : { now: options.now };
+  const common = { id, logger, onLapsed: () => sessions?.lapsed(), ...clock };
   const directory =
     peers.kind === "dns" || store === undefined
-      ? new DnsDirectory({ ...namesOf(peers), id, key, logger })
-      : new StoreDirectory({ id, version, store, logger, onLapsed: () => sessions?.lapsed() });
+      ? new DnsDirectory({ ...namesOf(peers), key, ...common })
+      : new StoreDirectory({ version, store, ...common });
   const sessions =
     config.adopt && store !== undefined
       ? new StoredSessions({

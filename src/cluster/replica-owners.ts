@@ -1,7 +1,10 @@
 /** Which replica serves a session, parked call or task? Its issuer while that runs, else the one that has taken it over. */
+import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { issuerOf } from "../core/issuer.js";
 import type { Certificates, IssuedKind, Located, Owner, Owners } from "../core/owners.js";
+import { stringAt } from "../wire/json.js";
+import { askReplica } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
 
 /** What the owners are found by. */
@@ -11,6 +14,8 @@ export interface ReplicaOwnersOptions {
   readonly tls?: Certificates;
   /** Absent where sessions end with their replica. */
   readonly sessions?: SessionOwners;
+  /** Whether the replica answers at its address. Default: asked by HTTP. */
+  readonly isAlive?: (replica: Replica) => Promise<boolean>;
 }
 
 /** The owners of sessions that have outlived their replica. */
@@ -25,9 +30,14 @@ export interface SessionOwners {
   ownerOf(id: string): Promise<string | undefined>;
 }
 
+/** How long (ms) an answer of a replica that is silent in the store holds, and of how many it is kept. */
+const ASKED_MS = 1_000;
+const MAX_ASKED = 100;
+
 /** The other replicas, by the id with which what they issue begins. */
 export class ReplicaOwners implements Owners {
   onForwarded?: NonNullable<Owners["onForwarded"]>;
+  readonly #asked = new LRUCache<string, Promise<boolean>>({ max: MAX_ASKED, ttl: ASKED_MS });
 
   constructor(private readonly options: ReplicaOwnersOptions) {}
 
@@ -64,8 +74,26 @@ export class ReplicaOwners implements Owners {
     const { directory } = this.options;
     // An address that refuses connections is that of a process that has ended, however fresh its registration is.
     if (gone?.name === id) return undefined;
-    const replica = await directory.find(id);
+    const replica = (await directory.find(id)) ?? (await this.#cutOff(id));
     return replica === undefined ? undefined : this.#ownerAt(replica);
+  }
+
+  /** A replica that answers although its registration has run out: it does not reach the store, and still has what is its own. */
+  async #cutOff(id: string): Promise<Replica | undefined> {
+    const silent = this.options.directory.silent?.(id);
+    if (silent === undefined) return undefined;
+    const { isAlive = (replica) => this.#answers(replica) } = this.options;
+    // One question for all requests that come meanwhile, and in the second after the answer.
+    const asked = this.#asked.get(id) ?? isAlive(silent);
+    this.#asked.set(id, asked);
+    return (await asked) ? silent : undefined;
+  }
+
+  async #answers({ id, url }: Replica): Promise<boolean> {
+    const { directory, key, tls } = this.options;
+    const answer = await askReplica(url, { id: directory.own, key, ...(tls !== undefined && { tls }) });
+    // Another process may have its address by now.
+    return answer.kind === "page" && stringAt(answer.page, "id") === id;
   }
 
   #ownerAt({ id, url }: Replica): Owner {

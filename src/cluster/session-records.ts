@@ -17,10 +17,18 @@ import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { SessionOwners } from "./replica-owners.js";
 
+/** A directory that knows whether this replica may still trust its own memory of what it serves. */
+export interface FencedDirectory extends Pick<ReplicaDirectory, "own" | "others"> {
+  /** Whether the others certainly take this replica to be alive. */
+  readonly isRegistered: boolean;
+  /** Whether this process stood still so that others may have taken it for gone. */
+  readonly hasStalled: boolean;
+}
+
 /** What the records are kept with. */
 export interface StoredSessionsOptions {
   readonly store: SharedStore;
-  readonly directory: Pick<ReplicaDirectory, "own" | "others">;
+  readonly directory: FencedDirectory;
   /** Shared by all replicas; digests of principals are made with it. */
   readonly secret: string;
   readonly logger: Logger;
@@ -136,28 +144,37 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 
   mustVerify(id: string): boolean {
-    return this.#moved.has(id) || this.#unverified.has(id);
+    if (this.#moved.has(id) || this.#unverified.has(id)) return true;
+    return !this.options.directory.isRegistered && this.#held.has(id);
   }
 
   async ownerOf(id: string): Promise<string | undefined> {
-    let owner: unknown;
+    const isHeld = this.#held.has(id);
+    let owner: string | undefined;
     try {
-      [owner] = (await this.#run(READ, id, [])) as readonly unknown[];
+      owner = await this.#recordedOwner(id);
     } catch {
-      // Sessions of this replica go on without the store.
-      if (this.#held.has(id)) return this.#own;
-      throw overloaded(
-        "the session's replica is gone, and the cluster's store, which knows the next one, is away",
-        1_000,
-      );
+      // Sessions of this replica go on without the store; not those that others could take over while it stood still.
+      if (isHeld && !this.options.directory.hasStalled) return this.#own;
+      throw overloaded("the cluster's store is away, which knows where the session is served", 1_000);
     }
     if (owner === this.#own) this.#unverified.delete(id);
+    else if (owner === undefined && isHeld) return this.#own;
     else if (this.#held.delete(id)) {
       this.#unverified.delete(id);
       this.#moved.set(id, true);
       this.onTaken?.(id);
     }
-    return typeof owner === "string" && owner !== "" ? owner : undefined;
+    return owner;
+  }
+
+  /** A record of this replica that the store has lost, as by a restart, is written anew. */
+  async #recordedOwner(id: string): Promise<string | undefined> {
+    const [owner] = (await this.#run(READ, id, [])) as readonly unknown[];
+    if (typeof owner === "string" && owner !== "") return owner;
+    const text = this.#held.get(id);
+    if (text === undefined) return undefined;
+    return String(await this.#run(WRITE, id, [this.#own, text, String(this.#ttlMs)]));
   }
 
   orphaned(id: string, owner: string): void {

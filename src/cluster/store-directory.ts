@@ -1,4 +1,5 @@
 /** Which replicas run, where each registers itself in the shared store? */
+import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory, SharedStore, StoreScript } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { isObject, stringAt } from "../wire/json.js";
@@ -13,6 +14,8 @@ export interface StoreDirectoryOptions {
   /** After this time (ms) without a heartbeat a replica is gone. */
   readonly ttlMs?: number;
   readonly heartbeatMs?: number;
+  /** A clock that is never set, in ms. Default: `performance.now()`. */
+  readonly now?: () => number;
   /**
    * Called when the registration had run out, as after a stall of the process: other replicas may have taken over its
    * sessions meanwhile.
@@ -26,6 +29,8 @@ const TTL_MS = 10_000;
 const HEARTBEAT_MS = 3_000;
 /** An unknown id is looked for in the store this often (ms) at most. */
 const REFRESH_MS = 1_000;
+/** How many replicas are remembered whose registration has run out. */
+const MAX_SILENT = 100;
 
 const KEYS = ["{replicas}:until", "{replicas}:info"] as const;
 
@@ -64,9 +69,13 @@ export class StoreDirectory implements ReplicaDirectory {
   #isLeaving = false;
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> | undefined;
-  /** `performance.now()` of the last heartbeat, when it was sent; undefined before the first. */
+  /** When the last heartbeat that the store has taken was sent; undefined before the first. */
   #beatAt: number | undefined;
+  /** When this process last tried; a process that stands still does not. */
+  #triedAt: number | undefined;
+  #hasStalled = false;
   #readAt = Number.NEGATIVE_INFINITY;
+  readonly #silent = new LRUCache<string, Replica>({ max: MAX_SILENT });
 
   constructor(private readonly options: StoreDirectoryOptions) {
     this.own = options.id;
@@ -82,7 +91,15 @@ export class StoreDirectory implements ReplicaDirectory {
 
   /** Whether other replicas certainly take this one to be alive, so that its sessions are its own. */
   get isRegistered(): boolean {
-    return this.#beatAt !== undefined && performance.now() - this.#beatAt < this.#ttlMs;
+    return this.#beatAt !== undefined && this.#now() - this.#beatAt < this.#ttlMs;
+  }
+
+  /**
+   * Whether this process stood still so that others may have taken it for gone, and has had no answer of the store since.
+   * Without a stall it is an outage of the store, in which each replica keeps what it has.
+   */
+  get hasStalled(): boolean {
+    return this.#hasStalled || (this.#triedAt !== undefined && this.#now() - this.#triedAt >= this.#ttlMs);
   }
 
   get isLeaving(): boolean {
@@ -91,9 +108,13 @@ export class StoreDirectory implements ReplicaDirectory {
 
   async find(issuer: string): Promise<Replica | undefined> {
     const known = this.#others.get(issuer);
-    if (known !== undefined || performance.now() - this.#readAt < REFRESH_MS) return known;
+    if (known !== undefined || this.#now() - this.#readAt < REFRESH_MS) return known;
     await this.beat();
     return this.#others.get(issuer);
+  }
+
+  silent(id: string): Replica | undefined {
+    return this.#silent.get(id);
   }
 
   /** Registers this replica at `url`, again and again. */
@@ -130,7 +151,9 @@ export class StoreDirectory implements ReplicaDirectory {
   }
 
   async #beatOnce(): Promise<void> {
-    const sentAt = performance.now();
+    const sentAt = this.#now();
+    if (this.hasStalled) this.#hasStalled = true;
+    if (this.#url !== "") this.#triedAt = sentAt;
     let entries: unknown;
     try {
       entries = await this.options.store.run(BEAT, KEYS, [this.own, this.#entry(), String(this.#ttlMs)]);
@@ -138,11 +161,23 @@ export class StoreDirectory implements ReplicaDirectory {
       // The store reports its outage itself; what was read before still holds.
       return;
     }
-    this.#readAt = performance.now();
-    this.#others = this.#read(entries);
+    this.#readAt = this.#now();
+    this.#keep(this.#read(entries));
     const hasLapsed = this.#beatAt !== undefined && sentAt - this.#beatAt >= this.#ttlMs;
     if (this.#url !== "") this.#beatAt = sentAt;
     if (hasLapsed) this.options.onLapsed?.();
+    this.#hasStalled = false;
+  }
+
+  #keep(replicas: ReadonlyMap<string, Replica>): void {
+    for (const [id, replica] of this.#others)
+      if (!replicas.has(id) && !replica.isLeaving) this.#silent.set(id, replica);
+    for (const id of replicas.keys()) this.#silent.delete(id);
+    this.#others = replicas;
+  }
+
+  #now(): number {
+    return this.options.now?.() ?? performance.now();
   }
 
   #beatInBackground(): void {

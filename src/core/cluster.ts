@@ -94,6 +94,8 @@ export interface ReplicaDirectory {
   find(issuer: string): Promise<Replica | undefined>;
   /** All others. */
   others(): readonly Replica[];
+  /** A replica whose registration has run out without a word: it has ended, stands still, or only does not reach the store. */
+  silent?(id: string): Replica | undefined;
 }
 
 /** What of a legacy session outlives its replica. */

@@ -162,21 +162,62 @@ describe("sessions of a replica that stops", () => {
 });
 
 describe("a replica that stood still", () => {
-  test("serves no session that another one has taken over meanwhile", async () => {
+  /** What happens meanwhile: its registration runs out, and the other one takes the session over. */
+  async function takenOver() {
     const cluster = await clusterOf(2);
-    const [first, second] = cluster.replicas;
-    const host = await openAt(first?.url);
+    const [first, second] = cluster.replicas as [Running, Running];
+    const host = await openAt(first.url);
     const key = `session:{${host.session}}`;
-    // What happens while it is stopped: its registration runs out, and the other one takes the session over.
     const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as string[];
-    cluster.store.set(key, JSON.stringify([second?.id, record]), 60_000);
-    first?.parts.lapse();
-    expect((await listTools(first?.url ?? "", host.session)).status).toBe(200);
-    const sessions = async (replica: Replica | undefined) =>
-      (await (await fetch(`${replica?.admin}/api/v1/sessions`)).json()) as unknown;
+    cluster.store.set(key, JSON.stringify([second.id, record]), 60_000);
+    first.stall(11_000);
+    return { first, host };
+  }
+
+  test("serves no session that another one has taken over meanwhile, not even its first request after", async () => {
+    const { first, host } = await takenOver();
+    expect((await listTools(first.url, host.session)).status).toBe(200);
+    const sessions = async (replica: Replica) =>
+      (await (await fetch(`${replica.admin}/api/v1/sessions`)).json()) as unknown;
     await until(
       "the session to be gone there",
-      async () => !JSON.stringify(await sessions(first)).includes(first?.id ?? "-"),
+      async () => !JSON.stringify(await sessions(first)).includes(first.id),
     );
+  });
+
+  test("serves none at all until the store has said whose they are", async () => {
+    const { first, host } = await takenOver();
+    first.store.connect(false);
+    expect((await listTools(first.url, host.session)).status).toBe(503);
+    first.store.connect(true);
+    expect((await listTools(first.url, host.session)).status).toBe(200);
+  });
+
+  test("keeps its sessions where the store has lost their records", async () => {
+    const cluster = await clusterOf(2);
+    const [first] = cluster.replicas as [Running, Running];
+    const host = await openAt(first.url);
+    first.stall(11_000);
+    cluster.store.flush();
+    expect((await listTools(first.url, host.session)).status).toBe(200);
+    expect(owner(cluster, host.session)).toBe(first.id);
+  });
+});
+
+describe("a replica that is cut off from the store alone", () => {
+  test("goes on serving its sessions, and none of them is taken over", async () => {
+    const cluster = await clusterOf(2);
+    const [first, second] = cluster.replicas as [Running, Running];
+    const host = await openAt(first.url);
+    first.store.connect(false);
+    cluster.store.delete(`replica ${first.id}`);
+    await until("its registration to have run out", async () =>
+      (await (await fetch(`${second.admin}/metrics`)).text()).includes("cardea_cluster_replicas 1"),
+    );
+    for (const { url } of [first, second]) expect((await listTools(url, host.session)).status).toBe(200);
+    expect(owner(cluster, host.session)).toBe(first.id);
+    await crash(cluster, 0);
+    expect((await listTools(second.url, host.session)).status).toBe(200);
+    expect(owner(cluster, host.session)).toBe(second.id);
   });
 });

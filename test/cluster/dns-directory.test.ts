@@ -69,3 +69,34 @@ test("a name that cannot be resolved is said once, and the known replicas stay",
   await pass(20_000);
   expect([directory.count, lines]).toEqual([2, ["the name of the replicas cannot be resolved"]]);
 });
+
+test("a replica that does not answer is busy for ten seconds, and gone then", async () => {
+  let answers = true;
+  const directory = started({
+    resolve: async () => ["10.0.0.1"],
+    ask: async () => (answers ? replica("other", "10.0.0.1") : undefined),
+  });
+  await settle();
+  answers = false;
+  await pass(6_000);
+  expect((await directory.find("other"))?.id).toBe("other");
+  await pass(6_000);
+  expect([directory.count, await directory.find("other")]).toEqual([1, undefined]);
+});
+
+test("a process that stood still says so until its clock has told its timers", async () => {
+  let [stalledMs, lapses] = [0, 0];
+  const directory = started({
+    resolve: async () => [],
+    now: () => performance.now() + stalledMs,
+    onLapsed: () => {
+      lapses += 1;
+    },
+  });
+  await pass(20_000);
+  expect([directory.isRegistered, lapses]).toEqual([true, 0]);
+  stalledMs = 5_000;
+  expect([directory.isRegistered, directory.hasStalled]).toEqual([false, true]);
+  await pass(1_000);
+  expect([directory.isRegistered, lapses]).toEqual([true, 1]);
+});

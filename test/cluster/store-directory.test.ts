@@ -77,6 +77,52 @@ describe("a replica", () => {
     expect([one.isRegistered, lapses]).toEqual([true, 1]);
   });
 
+  test("knows after a stall, before it has heard of the store, that it may have been taken for gone", async () => {
+    const store = memoryStore();
+    const connection = store.view();
+    let [stalledMs, lapses] = [0, 0];
+    const one = directory(connection, "one", {
+      now: () => performance.now() + stalledMs,
+      onLapsed: () => {
+        lapses += 1;
+      },
+    });
+    const state = () => [one.isRegistered, one.hasStalled, lapses];
+    one.start("http://one:9001");
+    await pass(3_000);
+    expect(state()).toEqual([true, false, 0]);
+    stalledMs = 11_000;
+    expect(state()).toEqual([false, true, 0]);
+    connection.connect(false);
+    await pass(3_000);
+    expect(state()).toEqual([false, true, 0]);
+    connection.connect(true);
+    await settle();
+    expect(state()).toEqual([true, false, 1]);
+  });
+
+  test("whose registration has run out is silent, unless it has said that it leaves", async () => {
+    const store = memoryStore();
+    const [lost, left] = [store.view(), store.view()];
+    const [one, two, three] = [
+      directory(lost, "one"),
+      directory(left, "two"),
+      directory(store.view(), "three"),
+    ];
+    for (const each of [one, two, three]) each.start(`http://${each.own}:9001`);
+    await pass(3_000);
+    two.leave();
+    await pass(3_000);
+    lost.connect(false);
+    left.connect(false);
+    expect(three.silent("one")).toBeUndefined();
+    await pass(15_000);
+    expect([three.silent("one")?.url, three.silent("two")]).toEqual(["http://one:9001", undefined]);
+    lost.connect(true);
+    await pass(3_000);
+    expect([three.silent("one"), (await three.find("one"))?.id]).toEqual([undefined, "one"]);
+  });
+
   test("is registered again after the store was emptied, and has not lapsed", async () => {
     const store = memoryStore();
     let lapses = 0;

@@ -1,6 +1,5 @@
 /** Replicas of one cluster in the process of a test, over a store in memory and real listeners. */
 import { openCluster } from "../../src/cluster/open-cluster.js";
-import type { StoredSessions } from "../../src/cluster/session-records.js";
 import type { SharedStore } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
@@ -58,8 +57,8 @@ export const memoryStore = (scripts: Readonly<Record<string, ScriptInMemory>> = 
 export interface Replica {
   readonly id: string;
   readonly gateway: Gateway;
-  /** Of the cluster; `lapse` is what a long stall does. */
-  readonly parts: { lapse(): void };
+  /** The process stands still for this time (ms): its clock goes on, and nothing of it runs. */
+  stall(ms: number): void;
   readonly url: string;
   readonly admin: string;
 }
@@ -73,15 +72,19 @@ export async function startReplica(store: SharedStore, file: object, cluster: ob
     ...file,
   });
   if (config.cluster === undefined) throw new Error("no cluster");
+  let stalledMs = 0;
   const parts = await openCluster({
     config: config.cluster,
     secret: SECRET,
     version: "0.0.0-test",
     logger: SILENT,
     store,
+    now: () => performance.now() + stalledMs,
   });
   const gateway = createGateway(config, { logger: SILENT, version: "0.0.0-test", cluster: parts });
   const { url, adminUrl } = await gateway.start();
-  const lapse = (): void => (parts.sessions as StoredSessions | undefined)?.lapsed();
-  return { id: parts.id, gateway, url, admin: adminUrl, parts: { lapse } };
+  const stall = (ms: number): void => {
+    stalledMs += ms;
+  };
+  return { id: parts.id, gateway, url, admin: adminUrl, stall };
 }

@@ -1,0 +1,71 @@
+/** What does the replica at an address say of itself? */
+import { type ClientRequest, request as openHttp } from "node:http";
+import { request as openHttps } from "node:https";
+import type { Certificates } from "../core/owners.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+import type { PeerKey } from "./peer-key.js";
+import { REPLICA_PATH } from "./peer-listener.js";
+
+/** Who asks. */
+export interface Asker {
+  readonly id: string;
+  readonly key: PeerKey;
+  readonly tls?: Certificates;
+}
+
+/** `date`: the time of day there, in ms, as the header of a refusal has it. */
+export type ReplicaAnswer =
+  | { readonly kind: "page"; readonly page: JsonObject }
+  | { readonly kind: "refused"; readonly status: number; readonly date: number }
+  | { readonly kind: "failed"; readonly error: Error };
+
+/** Within this time (ms) a replica that runs answers. */
+const ANSWER_MS = 1_000;
+const MAX_PAGE_LENGTH = 4_096;
+
+/** Asks once; never rejects. `url`: of a listener for replicas. */
+export function askReplica(url: string, { id, key, tls }: Asker): Promise<ReplicaAnswer> {
+  return new Promise((resolve) => {
+    const [name, value] = key.header(id, 1, "GET", REPLICA_PATH);
+    const options = { headers: { [name]: value }, agent: false } as const;
+    const at = `${url}${REPLICA_PATH}`;
+    const asked: ClientRequest =
+      tls === undefined ? openHttp(at, options) : openHttps(at, { ...options, ...tls });
+    // The time of the system may be set; this is how long the whole may take, connecting included.
+    const slow = setTimeout(() => asked.destroy(new Error(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);
+    const end = (answer: ReplicaAnswer): void => {
+      clearTimeout(slow);
+      resolve(answer);
+    };
+    const fail = (error: Error): void => end({ kind: "failed", error });
+    asked.once("error", fail);
+    asked.once("close", () => fail(new Error("the connection was closed")));
+    asked.once("response", (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+        if (text.length > MAX_PAGE_LENGTH) asked.destroy(new Error("its answer is too long"));
+      });
+      response.once("error", fail);
+      response.once("end", () => {
+        const { statusCode: status = 0, headers } = response;
+        if (status !== 200) end({ kind: "refused", status, date: Date.parse(headers.date ?? "") });
+        else end(answerIn(text));
+      });
+    });
+    asked.end();
+  });
+}
+
+function answerIn(text: string): ReplicaAnswer {
+  let page: unknown;
+  try {
+    page = parseJson(text);
+  } catch {
+    page = undefined;
+  }
+  return isObject(page)
+    ? { kind: "page", page }
+    : { kind: "failed", error: new Error("its answer is not that of a replica") };
+}
