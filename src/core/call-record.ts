@@ -19,7 +19,7 @@ export interface Peer {
 }
 
 /** The round of questions that a call answers. */
-export interface AnsweredRound {
+interface AnsweredRound {
   /** That of the call that ended with the questions. */
   readonly trace: TraceContext | undefined;
   readonly kinds: readonly InputKind[];

@@ -17,7 +17,7 @@ const OTHER_ERROR = "_OTHER";
 export type Redact = (text: string) => string;
 
 /** What failed; `type` is `error.type`. */
-export interface Failure {
+interface Failure {
   readonly type: string;
   readonly message: string | undefined;
 }

@@ -5,10 +5,11 @@
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
+import { contextOf, readContext } from "../../core/trace-context.js";
 import type { Envelope, Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
-import type { Channel, ChannelResponse, ExchangeOptions } from "../transport/channel.js";
+import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "../transport/channel.js";
 import { HttpPool } from "../transport/http-pool.js";
 import { HttpTarget } from "../transport/http-target.js";
 import { exchangeWithApi } from "./api-exchange.js";
@@ -127,7 +128,8 @@ class OpenApiChannel implements Channel {
     if (operation === undefined)
       return { error: { code: CODE.invalidParams, message: `unknown tool: ${name}` } };
     try {
-      const request = writeApiRequest(operation, objectAt(params, "arguments") ?? {}, this.#address);
+      const written = writeApiRequest(operation, objectAt(params, "arguments") ?? {}, this.#address);
+      const request = { ...written, headers: { ...traceHeaders(params), ...written.headers } };
       const answer = await exchangeWithApi(this.#target, request, signal);
       const { origin } = this.#target.url;
       // The query of the base URL, which may hold a key, is the operator's.
@@ -139,6 +141,18 @@ class OpenApiChannel implements Channel {
       return { result: complete({ content: [{ type: "text", text: words }], isError: true }) };
     }
   }
+}
+
+/** An API reads the trace context in headers (W3C Trace Context). */
+function traceHeaders(params: JsonObject): Headers {
+  const { traceparent, tracestate } = objectAt(params, "_meta") ?? {};
+  const span = readContext(traceparent, tracestate);
+  if (span === undefined) return {};
+  const context = contextOf(span);
+  return {
+    traceparent: context.traceparent,
+    ...(context.tracestate !== undefined && { tracestate: context.tracestate }),
+  };
 }
 
 const complete = (result: JsonObject): JsonObject => ({ resultType: "complete", ...result });

@@ -6,6 +6,7 @@ import { type Answer, documentOf, openApi, type Settings, startApi } from "../..
 
 const ok = { responses: { 200: { description: "ok" } } };
 const STRING = { type: "string" };
+const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /** An API with one operation, called by `call`. */
 async function apiWith(
@@ -57,6 +58,18 @@ describe("a request", () => {
     });
     await call({ q: value });
     expect(api.asked[0]?.url).toBe(`/x?${expected}`);
+  });
+
+  test.each([
+    [{ traceparent: TRACEPARENT, tracestate: "a=1" }, [TRACEPARENT, "a=1"]],
+    [{ traceparent: TRACEPARENT, tracestate: "a\r\nb: c" }, [TRACEPARENT, undefined]],
+    [{ traceparent: "none\r\nb: c", tracestate: "a=1" }, [undefined, undefined]],
+    [undefined, [undefined, undefined]],
+  ])("has the trace context %j of the call in its headers, where it is valid", async (_meta, expected) => {
+    const { request, api } = await apiWith({});
+    await request("tools/call", { name: "op", arguments: {}, ...(_meta !== undefined && { _meta }) });
+    const { traceparent, tracestate, b } = api.asked[0]?.headers ?? {};
+    expect([traceparent, tracestate, b]).toEqual([...expected, undefined]);
   });
 
   test("keeps numbers as they were written", async () => {
