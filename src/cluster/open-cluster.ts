@@ -11,6 +11,7 @@ import { admitPeers } from "./peer-listener.js";
 import { newReplicaId } from "./replica-id.js";
 import { ReplicaOwners } from "./replica-owners.js";
 import { StoredSessions } from "./session-records.js";
+import { LeasedLimits } from "./shared-limits.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
@@ -57,6 +58,13 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
           onAdopted: (outcome) => observed.onAdopted?.(outcome),
         })
       : undefined;
+  const limits =
+    store === undefined
+      ? undefined
+      : new LeasedLimits({
+          ...{ store, directory, secret, logger, onOutage: config.onOutage },
+          onLeaseCall: (kind) => observed.onLeaseCall?.(kind),
+        });
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
   const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
   const secure = tls === undefined ? {} : { tls };
@@ -67,6 +75,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
     directory,
     owners: new ReplicaOwners({ directory, key, ...secure, ...(sessions !== undefined && { sessions }) }),
     ...(sessions !== undefined && { sessions }),
+    ...(limits !== undefined && { limits }),
     observe: (observer) => Object.assign(observed, observer),
     listener: {
       bind: { host, port: port === 0 ? 0 : port + worker - 1 },
@@ -86,6 +95,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
     },
     async close() {
       sessions?.close();
+      await limits?.close();
       await directory.close();
       await opened?.close();
     },

@@ -28,7 +28,12 @@ export async function checkRules(
 }
 
 /** Why several workers cannot serve the config, in a sentence; undefined where they can. */
-export function workersConflict({ limits = [] }: Pick<Config, "limits">): string | undefined {
+export function workersConflict({
+  limits = [],
+  cluster,
+}: Pick<Config, "limits" | "cluster">): string | undefined {
+  // They count together in the store.
+  if (cluster?.store !== undefined) return undefined;
   // Each worker counts alone, so N workers would let N times the limit through.
   const counting = limits.find(
     ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,

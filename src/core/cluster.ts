@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { Principal } from "./client.js";
 import type { Certificates, Owners } from "./owners.js";
+import type { StopSignal } from "./stop.js";
 
 /** The parts of a cluster, as a gateway uses them. */
 export interface ClusterParts {
@@ -17,6 +18,8 @@ export interface ClusterParts {
   readonly listener: PeerAddress;
   /** Absent where sessions end with their replica. */
   readonly sessions?: SessionRecords;
+  /** Absent where each replica counts for itself. */
+  readonly limits?: SharedLimits;
   /** Reports what happens from now on. */
   observe(observer: ClusterObserver): void;
   /** The listener for replicas is bound at this port: other replicas learn of this one from now on. */
@@ -132,4 +135,40 @@ export interface SessionRecords {
   onTaken?: (id: string) => void;
   /** Gives a session to another replica; false where it stays. */
   move(id: string): Promise<boolean>;
+}
+
+/** What a limit lets through: a rate with its burst, or a number in each window of time. */
+export type BudgetSettings =
+  | { readonly kind: "rate"; readonly capacity: number; readonly perMs: number }
+  | { readonly kind: "quota"; readonly count: number; readonly windowMs: number };
+
+/** Calls that may be spent, of a limit that all replicas count together. */
+export interface SharedBudget {
+  /** Ms until a call is left here; 0 when one is. Without a lease there is none, whatever the store has. */
+  readonly waitMs: number;
+  /** The same without asking for a lease: 0 where the store did not refuse one. */
+  readonly knownWaitMs: number;
+  /** Whether nothing is admitted because the store is away (`onOutage: closed`). */
+  readonly isClosed: boolean;
+  /** Spends one call; check `waitMs` first. The returned function refunds it. */
+  spend(): () => void;
+  /** Leases calls where none is left here; undefined where nothing has to be awaited. Never rejects. */
+  prepare(): Promise<void> | undefined;
+}
+
+/** Places for calls that run at the same time, over all replicas. */
+export interface SharedPlaces {
+  /**
+   * Resolves to a function that sets the place free. `limit`: how many there are. Rejects with the reason of `signal` when it
+   * is aborted first, and with `StoreUnavailable` where nothing is admitted because the store is away (`onOutage: closed`).
+   */
+  take(limit: number, signal: StopSignal): Promise<() => void>;
+}
+
+/** Limits that replicas count together. Keys are of any length, and are kept as digests. */
+export interface SharedLimits {
+  budget(key: string, settings: BudgetSettings): SharedBudget;
+  places(key: string): SharedPlaces;
+  /** The part of a limit that is this replica's own where nothing can be asked: 1 / number of replicas. */
+  readonly share: number;
 }

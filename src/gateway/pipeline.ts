@@ -60,7 +60,11 @@ export function createPipeline(
   const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks, audit, tracing } =
     parts.telemetry;
   const { state: sealedState, tasks } = parts.sealed;
-  const policy = createPolicy(config, { metrics, logger }, before?.policy);
+  const policy = createPolicy(
+    config,
+    { metrics, logger, sharedLimits: parts.cluster?.limits },
+    before?.policy,
+  );
   const servers = serverRuntimes(config, parts, inEffect, before);
   const catalog = createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),

@@ -2,6 +2,7 @@
 import type { Config, InteractionKind, LimitConfig, RuleConfig } from "../config/config.js";
 import type { Call, Middleware, Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import type { SharedLimits } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { questionKind } from "../core/methods.js";
@@ -128,8 +129,14 @@ export function createPolicy(
   const carried = before?.[CARRIED_STATE];
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals = carried?.approvals ?? new Approvals();
-  const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits);
-  const searchLimits = new Limits(config.limits ?? [], parts.metrics, carried?.searchLimits);
+  const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
+  const searchLimits = new Limits(
+    config.limits ?? [],
+    parts.metrics,
+    carried?.searchLimits,
+    parts.sharedLimits,
+    "searches",
+  );
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
   const accessMiddleware = access(evaluator, approvals);
@@ -200,6 +207,8 @@ const onlyForUrlElicitation =
 export interface PolicyParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Where replicas count together. */
+  readonly sharedLimits?: SharedLimits | undefined;
 }
 
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>

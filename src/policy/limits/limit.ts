@@ -2,8 +2,10 @@
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
+import type { SharedLimits, SharedPlaces } from "../../core/cluster.js";
 import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 import { boundedKey, entryLimit } from "../../runtime/cache-limits.js";
+import { writeJson } from "../../wire/json-text.js";
 import { Semaphore } from "../concurrency.js";
 import { hasUri } from "../rules/policy-input.js";
 import { compileMatcher, type Matcher, type PolicyFault } from "../rules/rule.js";
@@ -21,8 +23,17 @@ export class Limit {
   /** Only those in use. */
   readonly #semaphores = new Map<string, Semaphore>();
 
-  constructor(readonly config: LimitConfig) {
+  /** What its keys begin with where replicas count together: what it limits, and what it counts. */
+  readonly #scope: string;
+
+  /** @param shared where replicas count together; @param purpose tells equal limits apart that count different things */
+  constructor(
+    readonly config: LimitConfig,
+    private readonly shared?: SharedLimits,
+    purpose = "calls",
+  ) {
     this.matcher = compileMatcher(config);
+    this.#scope = shared === undefined ? "" : writeJson([purpose, config]);
   }
 
   /** What pays for this call, each for itself; nothing where the limit does not count. */
@@ -35,17 +46,39 @@ export class Limit {
       purses = [
         ...(rate === undefined
           ? NO_BUDGETS
-          : [new TokenBucket({ capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs })]),
-        ...(quota === undefined ? NO_BUDGETS : [new Quota(quota)]),
+          : [this.#bucket(key, { capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs })]),
+        ...(quota === undefined ? NO_BUDGETS : [this.#quota(key, quota)]),
       ];
       this.#budgets.set(key, purses);
     }
     return purses;
   }
 
+  #bucket(key: string, settings: TokenBucketSettings): CallBudget {
+    if (this.shared === undefined) return new TokenBucket(settings);
+    // A question of a server is counted without waiting, so that each replica has its share.
+    if (this.config.on !== "call") return new TokenBucket(settings, this.shared);
+    return this.shared.budget(`${this.#scope} rate ${key}`, { kind: "rate", ...settings });
+  }
+
+  #quota(key: string, settings: QuotaSettings): CallBudget {
+    if (this.shared === undefined) return new Quota(settings);
+    if (this.config.on !== "call") {
+      const { count, windowMs } = settings;
+      return new TokenBucket({ capacity: count, perMs: count / windowMs }, this.shared);
+    }
+    return this.shared.budget(`${this.#scope} quota ${key}`, { kind: "quota", ...settings });
+  }
+
+  /** The places that a call has over all replicas; undefined where each process counts for itself. */
+  sharedPlaces(call: Call, route: Route): SharedPlaces | undefined {
+    if (this.config.concurrency === undefined) return undefined;
+    return this.shared?.places(`${this.#scope} places ${this.#budgetKey(call, route)}`);
+  }
+
   /** How long until a call would be let through by the purses; 0 for now. */
   waitMs(call: Call, route: Route): number {
-    return Math.max(0, ...this.budgets(call, route).map((budget) => budget.waitMs));
+    return Math.max(0, ...this.budgets(call, route).map((budget) => budget.knownWaitMs ?? budget.waitMs));
   }
 
   /** The line that this call must go through, and how to leave it; undefined where the limit has none. */
@@ -123,6 +156,12 @@ export interface CallBudget {
   readonly waitMs: number;
   /** Spends one call; check `waitMs` first. The returned function refunds it. */
   spend(): () => void;
+  /** Where calls are leased: the wait as far as it is known without a lease. */
+  readonly knownWaitMs?: number;
+  /** Whether nothing is admitted because what replicas count with is away. */
+  readonly isClosed?: boolean;
+  /** Where replicas count together: leases calls where none is left; undefined where nothing has to be awaited. */
+  prepare?(): Promise<void> | undefined;
 }
 
 /** A rate and its burst. */
@@ -133,13 +172,16 @@ interface TokenBucketSettings {
   readonly perMs: number;
 }
 
-/** A token bucket on a monotonic clock. */
+/** A token bucket on a monotonic clock, or the share of one. */
 export class TokenBucket implements CallBudget {
   #tokens: number;
   #at: number;
   readonly #settings: TokenBucketSettings;
 
-  constructor(settings: TokenBucketSettings) {
+  constructor(
+    settings: TokenBucketSettings,
+    private readonly of: { readonly share: number } = { share: 1 },
+  ) {
     this.#settings = settings;
     this.#tokens = settings.capacity;
     this.#at = performance.now();
@@ -147,7 +189,7 @@ export class TokenBucket implements CallBudget {
 
   get waitMs(): number {
     this.#fill();
-    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#settings.perMs;
+    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / (this.#settings.perMs * this.of.share);
   }
 
   spend(): () => void {
@@ -161,9 +203,10 @@ export class TokenBucket implements CallBudget {
   #fill(): void {
     const now = performance.now();
     const { capacity, perMs } = this.#settings;
+    const { share } = this.of;
     // Sums of fractions fall short of whole numbers by less than this; a call that has waited must not wait again.
-    const filled = this.#tokens + (now - this.#at) * perMs + 1e-9;
-    this.#tokens = Math.min(capacity, filled);
+    const filled = this.#tokens + (now - this.#at) * perMs * share + 1e-9;
+    this.#tokens = Math.min(Math.max(1, capacity * share), filled);
     this.#at = now;
   }
 }

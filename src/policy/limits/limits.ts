@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { InteractionKind, LimitConfig } from "../../config/config.js";
 import type { Call, Handler, Middleware, Route } from "../../core/call.js";
+import { type SharedLimits, StoreUnavailable } from "../../core/cluster.js";
 import { type ErrorCode, GatewayError } from "../../core/errors.js";
 import { TASK_METHODS } from "../../core/methods.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
@@ -22,18 +23,27 @@ export class Limits {
   /** Whether any of them sets a timeout. */
   readonly hasTimeouts: boolean;
   readonly #metrics: Metrics;
+  readonly #isShared: boolean;
   readonly #paidRounds: PaidRounds;
   /** Routes live as long as the list they stand in. */
   readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly AppliedLimit[]>>();
 
   /** An unchanged limit keeps its state over a reload: a reload refills no bucket. */
-  constructor(configs: readonly LimitConfig[], metrics: Metrics, before?: Limits) {
+  constructor(
+    configs: readonly LimitConfig[],
+    metrics: Metrics,
+    before?: Limits,
+    shared?: SharedLimits,
+    purpose?: string,
+  ) {
     const held = before === undefined ? [] : before.#limits;
     this.#limits = configs.map(
-      (config) => held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config),
+      (config) =>
+        held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config, shared, purpose),
     );
     this.hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
+    this.#isShared = shared !== undefined;
     this.#paidRounds = before === undefined ? new PaidRounds() : before.#paidRounds;
   }
 
@@ -93,6 +103,7 @@ export class Limits {
     const limits = this.applicable("call", call, route);
     if (limits.length === 0) return next(call);
     const paid = call.inputResponses !== undefined && (await this.#paidRounds.use(call, route));
+    if (!paid && this.#isShared) await prepare(limits, call);
     const spent = paid ? [] : this.#spend(limits, call);
     const releases: (() => void)[] = [];
     try {
@@ -111,6 +122,17 @@ export class Limits {
           });
         }
         releases.push(entry.release);
+        const places = limit.sharedPlaces(call, on);
+        if (places === undefined) continue;
+        const start = performance.now();
+        const most = (limit.config.concurrency ?? 1) * (paid ? 2 : 1);
+        releases.push(
+          await places.take(most, call.signal).catch((cause: unknown) => {
+            if (cause instanceof StoreUnavailable) throw cannotCount(limit.config, route);
+            return cancelledInQueue(cause);
+          }),
+        );
+        if (call.record !== undefined) call.record.queueMs += performance.now() - start;
       }
       const reply = await next(call);
       if (reply.kind === "input_required") await this.#paidRounds.grant(call, route);
@@ -136,6 +158,7 @@ export class Limits {
       for (const budget of limit.budgets(call, route)) {
         budgets.push(budget);
         const { waitMs } = budget;
+        if (budget.isClosed === true) throw cannotCount(limit.config, route);
         if (waitMs <= longest) continue;
         longest = waitMs;
         refusing = applied;
@@ -171,6 +194,20 @@ export class Limits {
   }
 }
 
+/** How often leases are asked for: another call may take what was leased for this one. */
+const MAX_PREPARATIONS = 3;
+
+/** Leases what the call pays with, where replicas count together and nothing is left here. */
+async function prepare(limits: readonly AppliedLimit[], call: Call): Promise<void> {
+  for (let attempt = 0; attempt < MAX_PREPARATIONS; attempt += 1) {
+    const leases = limits.flatMap(({ limit, route }) =>
+      limit.budgets(call, route).flatMap((budget) => budget.prepare?.() ?? []),
+    );
+    if (leases.length === 0) return;
+    await Promise.all(leases);
+  }
+}
+
 /** A limit, and what of a call it is about. */
 interface AppliedLimit {
   readonly limit: Limit;
@@ -195,6 +232,14 @@ function rateLimited({ name, rate, quota, per }: LimitConfig, route: Route, wait
     { rule: name, server: route.upstream, retryable: true, retryAfterMs: waitMs },
   );
 }
+
+const cannotCount = ({ name }: LimitConfig, route: Route): GatewayError =>
+  new GatewayError(
+    "overloaded",
+    "gateway",
+    `"${route.exposed}" cannot be called now: the store in which replicas count its limit "${name}" is away`,
+    { rule: name, server: route.upstream, retryable: true, retryAfterMs: 1000 },
+  );
 
 const queueFull = ({ name, concurrency }: LimitConfig, route: Route, waiting: number): GatewayError =>
   new GatewayError(

@@ -1,0 +1,218 @@
+/**
+ * How do replicas count a rate or a quota together without asking the store for each call? Each takes a small lease of calls
+ * from the shared bucket and spends it here; near the edge leases shrink to single calls.
+ */
+import type { BudgetSettings, SharedBudget, SharedStore, StoreScript } from "../core/cluster.js";
+
+/** What a budget leases from, and what it does while that is away. */
+export interface LeaseContext {
+  readonly store: SharedStore;
+  readonly onOutage: "share" | "closed" | "open";
+  /** 1 / number of replicas. */
+  readonly share: () => number;
+  /** Called with each use of the store. */
+  readonly onUse: () => void;
+}
+
+/** The most calls that one lease has. */
+const WANTED = 64;
+/** A replica that cannot count says so for this time, in ms. */
+const CLOSED_MS = 1_000;
+
+/**
+ * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas, spent without a lease. Returns what is granted, and the
+ * ms until there is more. The clock is that of the store.
+ */
+export const LEASE_RATE: StoreScript = {
+  name: "lease.rate",
+  text: `local t = redis.call('TIME')
+local now = t[1] * 1000 + t[2] / 1000
+local capacity, per = tonumber(ARGV[1]), tonumber(ARGV[2])
+local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = tonumber(kept[1]) or capacity
+local at = tonumber(kept[2]) or now
+tokens = math.min(capacity, tokens + math.max(0, now - at) * per) - tonumber(ARGV[5])
+local granted = 0
+if tokens >= 1 then
+  granted = math.min(tonumber(ARGV[3]), math.max(1, math.floor(tokens / (2 * tonumber(ARGV[4])))))
+end
+tokens = tokens - granted
+redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', tokens), 'at', string.format('%.3f', now))
+redis.call('PEXPIRE', KEYS[1], math.ceil((capacity - tokens) / per) + 60000)
+local wait = 0
+if granted == 0 then wait = math.max(1, math.ceil((1 - tokens) / per)) end
+return {granted, wait}`,
+};
+
+/** The same for a quota: a window begins with the first call of it. Returns also the ms until the window ends. */
+export const LEASE_QUOTA: StoreScript = {
+  name: "lease.quota",
+  text: `local count, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('SET', KEYS[1], 0, 'PX', window)
+  left = window
+end
+local used = tonumber(redis.call('GET', KEYS[1])) + tonumber(ARGV[5])
+local rest = count - used
+local granted = 0
+if rest >= 1 then
+  granted = math.min(tonumber(ARGV[3]), math.max(1, math.floor(rest / (2 * tonumber(ARGV[4])))))
+end
+redis.call('SET', KEYS[1], used + granted, 'KEEPTTL')
+return {granted, granted == 0 and left or 0, left}`,
+};
+
+/** Gives ARGV[1] calls back: to a bucket of at most ARGV[2], or, where that is 0, to the window of a quota. */
+export const GIVE_BACK: StoreScript = {
+  name: "lease.return",
+  text: `if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local count, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
+if capacity > 0 then
+  local tokens = tonumber(redis.call('HGET', KEYS[1], 'tokens')) or 0
+  redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', math.min(capacity, tokens + count)))
+else
+  redis.call('SET', KEYS[1], math.max(0, tonumber(redis.call('GET', KEYS[1])) - count), 'KEEPTTL')
+end
+return 1`,
+};
+
+/** One bucket, as this replica sees it. */
+export class LeasedBudget implements SharedBudget {
+  /** Calls of the lease. */
+  #left = 0;
+  /** When what is left of a quota ends with its window; by `performance.now()`. */
+  #until = Number.POSITIVE_INFINITY;
+  #refusedUntil = 0;
+  #usedAt = performance.now();
+  #asking: Promise<void> | undefined;
+  /** Admitted while the store was away; it is told with the next lease. */
+  #debt = 0;
+  /** The share of this replica while the store is away; its tokens, and when they were counted. */
+  #own: { tokens: number; at: number } | undefined;
+
+  constructor(
+    /** Below the prefix of the store. */
+    readonly key: string,
+    private readonly settings: BudgetSettings,
+    private readonly context: LeaseContext,
+  ) {}
+
+  get waitMs(): number {
+    this.#dropEnded();
+    if (this.#left >= 1) return 0;
+    if (!this.context.store.isUp) return this.#waitAlone();
+    return Math.max(1, this.#refusedUntil - performance.now());
+  }
+
+  get knownWaitMs(): number {
+    if (!this.context.store.isUp) return this.waitMs;
+    return this.#left >= 1 ? 0 : Math.max(0, this.#refusedUntil - performance.now());
+  }
+
+  get isClosed(): boolean {
+    const { store, onOutage } = this.context;
+    return onOutage === "closed" && !store.isUp && this.waitMs > 0;
+  }
+
+  spend(): () => void {
+    this.#usedAt = performance.now();
+    this.#dropEnded();
+    if (this.#left >= 1) {
+      this.#left -= 1;
+      const until = this.#until;
+      return () => {
+        if (until === this.#until) this.#left += 1;
+      };
+    }
+    const own = this.#fill();
+    own.tokens -= 1;
+    this.#debt += 1;
+    return () => {
+      own.tokens += 1;
+      this.#debt -= 1;
+    };
+  }
+
+  prepare(): Promise<void> | undefined {
+    this.#dropEnded();
+    if (this.#left >= 1 || !this.context.store.isUp || performance.now() < this.#refusedUntil)
+      return undefined;
+    this.#asking ??= this.#lease().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  /** Gives the lease back where nothing was spent since `before` (by `performance.now()`). */
+  async giveBack(before: number): Promise<void> {
+    const count = this.#left;
+    if (count < 1 || this.#usedAt > before || this.#asking !== undefined) return;
+    this.#left = 0;
+    const { kind } = this.settings;
+    const capacity = kind === "rate" ? this.settings.capacity : 0;
+    this.context.onUse();
+    // A lease that cannot be given back is lost for one window at most.
+    await this.context.store.run(GIVE_BACK, [this.key], [String(count), String(capacity)]).catch(() => {});
+  }
+
+  /** Whether nothing is lost when it is forgotten. */
+  get isIdle(): boolean {
+    return this.#left < 1 && this.#debt === 0 && this.#asking === undefined && this.#own === undefined;
+  }
+
+  async #lease(): Promise<void> {
+    const { store, share, onUse } = this.context;
+    const debt = this.#debt;
+    const [script, most, per] =
+      this.settings.kind === "rate"
+        ? [LEASE_RATE, this.settings.capacity, this.settings.perMs]
+        : [LEASE_QUOTA, this.settings.count, this.settings.windowMs];
+    const args = [most, per, WANTED, Math.max(1, Math.round(1 / share())), debt].map(String);
+    onUse();
+    try {
+      const answer = (await store.run(script, [this.key], args)) as readonly number[];
+      const [granted = 0, waitMs = 0, leftMs] = answer;
+      const now = performance.now();
+      this.#debt -= debt;
+      this.#own = undefined;
+      this.#left += granted;
+      this.#refusedUntil = granted === 0 ? now + waitMs : 0;
+      if (leftMs !== undefined) this.#until = now + leftMs;
+    } catch {
+      // The store reports its outage itself; the share of this replica counts meanwhile.
+    }
+  }
+
+  /** What is left of a quota is worth nothing in the next window. */
+  #dropEnded(): void {
+    if (performance.now() < this.#until) return;
+    this.#left = 0;
+    this.#until = Number.POSITIVE_INFINITY;
+  }
+
+  #waitAlone(): number {
+    if (this.context.onOutage === "closed") return CLOSED_MS;
+    const { tokens } = this.#fill();
+    return tokens >= 1 ? 0 : Math.max(1, (1 - tokens) / this.#aloneSettings().perMs);
+  }
+
+  /** The bucket of this replica alone: empty at first where shares count, so that all together never admit more. */
+  #fill(): { tokens: number; at: number } {
+    const { capacity, perMs } = this.#aloneSettings();
+    const now = performance.now();
+    const own = this.#own ?? { tokens: this.context.onOutage === "open" ? capacity : 0, at: now };
+    own.tokens = Math.min(capacity, own.tokens + (now - own.at) * perMs);
+    own.at = now;
+    this.#own = own;
+    return own;
+  }
+
+  #aloneSettings(): { readonly capacity: number; readonly perMs: number } {
+    const { settings } = this;
+    const part = this.context.onOutage === "open" ? 1 : this.context.share();
+    return settings.kind === "rate"
+      ? { capacity: Math.max(1, settings.capacity * part), perMs: settings.perMs * part }
+      : { capacity: Math.max(1, settings.count * part), perMs: (settings.count / settings.windowMs) * part };
+  }
+}

@@ -1,0 +1,123 @@
+/** Which limits do replicas count together? Each bucket and each set of places is leased by itself, by a digest of its key. */
+import { createHmac, hkdfSync } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type {
+  BudgetSettings,
+  ReplicaDirectory,
+  SharedBudget,
+  SharedLimits,
+  SharedPlaces,
+  SharedStore,
+} from "../core/cluster.js";
+import { inBackground, type Logger } from "../core/logger.js";
+import { LeasedBudget } from "./leased-budget.js";
+import { LeasedPlaces, PLACE_TTL_MS } from "./leased-places.js";
+
+/** What limits are counted with. */
+export interface SharedLimitsOptions {
+  readonly store: SharedStore;
+  readonly directory: Pick<ReplicaDirectory, "own" | "count">;
+  /** Shared by all replicas; digests of keys are made with it. */
+  readonly secret: string;
+  readonly onOutage: "share" | "closed" | "open";
+  readonly logger: Logger;
+  /** Called with each use of the store. */
+  readonly onLeaseCall: (kind: "rate" | "concurrency") => void;
+}
+
+const MAX_BUDGETS = 10_000;
+/** A lease of which nothing was spent for this time (ms) goes back. */
+const IDLE_MS = 1_000;
+/** A place that no call takes over within this time (ms) is set free. */
+const SPARE_MS = 200;
+const HINT = "hint:place";
+
+/** The leases of one replica. */
+export class LeasedLimits implements SharedLimits {
+  readonly #budgets = new LRUCache<string, LeasedBudget>({
+    max: MAX_BUDGETS,
+    dispose: (budget) => this.#inBackground(budget.giveBack(Number.POSITIVE_INFINITY)),
+  });
+  /** Only those in use. */
+  readonly #places = new Map<string, LeasedPlaces>();
+  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #digestKey: Buffer;
+  readonly #endHints: () => void;
+  #lastPlace = 0;
+
+  constructor(private readonly options: SharedLimitsOptions) {
+    this.#digestKey = Buffer.from(hkdfSync("sha256", options.secret, "cardea", "keys of limits", 32));
+    this.#timers = [
+      setInterval(() => this.#giveIdleBack(), IDLE_MS),
+      setInterval(() => this.#inBackground(this.#freeSpares()), SPARE_MS),
+      setInterval(() => this.#inBackground(this.#renewPlaces()), PLACE_TTL_MS / 4),
+    ];
+    for (const timer of this.#timers) timer.unref();
+    this.#endHints = options.store.subscribe(HINT, (key) => this.#places.get(key)?.wake());
+  }
+
+  get share(): number {
+    return 1 / this.options.directory.count;
+  }
+
+  budget(key: string, settings: BudgetSettings): SharedBudget {
+    const name = `bucket:{${this.#digestOf(key)}}`;
+    let budget = this.#budgets.get(name);
+    if (budget === undefined) {
+      const { store, onOutage, onLeaseCall } = this.options;
+      const context = { store, onOutage, share: () => this.share, onUse: () => onLeaseCall("rate") };
+      budget = new LeasedBudget(name, settings, context);
+      this.#budgets.set(name, budget);
+    }
+    return budget;
+  }
+
+  places(key: string): SharedPlaces {
+    const name = `places:{${this.#digestOf(key)}}`;
+    let places = this.#places.get(name);
+    if (places === undefined) {
+      const { store, onOutage, onLeaseCall, directory } = this.options;
+      places = new LeasedPlaces(name, {
+        ...{ store, onOutage, share: () => this.share, onUse: () => onLeaseCall("concurrency") },
+        nextId: () => {
+          this.#lastPlace += 1;
+          return `${directory.own}-${this.#lastPlace}`;
+        },
+      });
+      this.#places.set(name, places);
+    }
+    return places;
+  }
+
+  /** Gives all leases back. */
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#endHints();
+    const budgets = [...this.#budgets.values()].map((budget) => budget.giveBack(Number.POSITIVE_INFINITY));
+    await Promise.all([...budgets, this.#freeSpares()]);
+  }
+
+  #giveIdleBack(): void {
+    const before = performance.now() - IDLE_MS;
+    for (const budget of this.#budgets.values()) this.#inBackground(budget.giveBack(before));
+  }
+
+  async #freeSpares(): Promise<void> {
+    for (const [name, places] of this.#places) {
+      if (await places.freeSpare()) this.options.store.publish(HINT, name);
+      if (places.isIdle) this.#places.delete(name);
+    }
+  }
+
+  async #renewPlaces(): Promise<void> {
+    await Promise.all([...this.#places.values()].map((places) => places.renew()));
+  }
+
+  #inBackground(work: Promise<void>): void {
+    inBackground(work, this.options.logger, "leases of limits");
+  }
+
+  #digestOf(key: string): string {
+    return createHmac("sha256", this.#digestKey).update(key).digest("base64url").slice(0, 32);
+  }
+}
