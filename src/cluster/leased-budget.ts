@@ -86,7 +86,7 @@ export class LeasedBudget implements SharedBudget {
   #refusedUntil = 0;
   #usedAt = performance.now();
   #asking: Promise<void> | undefined;
-  /** Admitted while the store was away; it is told with the next lease. */
+  /** Admitted while the store was away; the next lease deducts it. */
   #debt = 0;
   /** The share of this replica while the store is away; its tokens, and when they were counted. */
   #own: { tokens: number; at: number } | undefined;
