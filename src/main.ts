@@ -98,6 +98,13 @@ const shell: CommandContext = {
   },
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
+  examineCluster: async (config) => {
+    const { cluster } = config;
+    const secret = sharedSecret(config);
+    if (cluster === undefined || secret === undefined) return [];
+    const { examineCluster } = await import("./cluster/examine-cluster.js");
+    return examineCluster({ config: cluster, secret, version: packageVersion() });
+  },
   probe: async (server, signal, config) => {
     const [{ probeServer }, { probeWithSignIn }] = await Promise.all([
       import("./operator/probe.js"),

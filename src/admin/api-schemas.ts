@@ -183,6 +183,20 @@ export const tokens = z.looseObject({
 });
 /** `GET /api/v1/logins`. */
 export const logins = z.array(z.looseObject({ server: text, principal: text, state: text }));
+/** `GET /api/v1/cluster`. */
+export const cluster = z.object({
+  replicas: z.array(
+    z.object({
+      id: text,
+      url: text.optional(),
+      version: text,
+      isLeaving: z.boolean(),
+      startedAt: time.optional(),
+      isOwn: z.boolean(),
+    }),
+  ),
+  storeIsUp: z.boolean().optional(),
+});
 /** `GET /api/v1/workers`. */
 export const workers = z.array(
   z.object({ worker: count, pid: count.optional(), ready: z.boolean(), restarts: count }),

@@ -65,6 +65,7 @@ const API_ROUTES: readonly ApiRoute[] = [
   page("approvals", "Remembered approvals", schemas.approvals),
   page("tools/disabled", "Tools that are disabled until the next reload", schemas.disabledTools),
   page("config", "The config in effect, secrets masked", schemas.config),
+  page("cluster", "The replicas of the cluster; none where there is no cluster", schemas.cluster),
   page("workers", "Each worker process; only where there are several", schemas.workers),
   {
     ...{ method: "post", path: "/api/v1/calls", summary: "Call a tool", answer: schemas.reply },

@@ -3,6 +3,7 @@ import type { Advice } from "../config/advice.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
+import type { ClusterFinding } from "../core/cluster.js";
 import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
@@ -31,7 +32,10 @@ type Step = NonNullable<ProbeResult["signInSteps"]>[number];
 const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
-/** Reports come as servers answer; JSON at the end: `{ file, servers, warnings }`, in the order of the config. Returns the exit code. */
+/**
+ * Reports come as servers answer; JSON at the end: `{ file, servers, cluster?, warnings }`, in the order of the config. Returns
+ * the exit code.
+ */
 export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const json = wantsJson(flags, shell.env);
@@ -53,7 +57,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
     waiting.delete(server.name);
     if (json || giveUp.signal.aborted) return found;
     progress.clear();
-    await writePainted(shell.stdout, asText(found, paint));
+    await writePainted(shell.stdout, asText(server.name, found, paint));
     progress.update(waitingText(waiting, config));
     return found;
   });
@@ -61,18 +65,32 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   const reports = await work;
   progress.end();
   if (giveUp.signal.aborted) return EXIT.failed;
+  const cluster = config.cluster && (await examined(config, shell, safe));
   const warnings = await ineffective(opened.loaded, probes, shell, safe);
   if (json) {
     const all = [...opened.loaded.warnings, ...warnings];
-    const whole = { file: opened.file, servers: reports, warnings: all };
+    const whole = { file: opened.file, servers: reports, ...(cluster && { cluster }), warnings: all };
     await write(shell.stdout, `${JSON.stringify(whole, null, 2)}\n`);
   } else {
+    const parts = (cluster ?? []).map((found) => asText(`cluster: ${found.about}`, found, paint));
     const lines = warnings.map((warning) => `${warningText(warning, paint)}\n`);
-    await writePainted(shell.stdout, lines.join(""));
+    await writePainted(shell.stdout, [...parts, ...lines].join(""));
   }
   const unhealthy = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
   if (config.servers.some(({ name, required }) => required && unhealthy.has(name))) return EXIT.unavailable;
-  return unhealthy.size === 0 ? EXIT.done : EXIT.failed;
+  return unhealthy.size === 0 && (cluster ?? []).every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
+}
+
+async function examined(
+  config: Config,
+  shell: CommandContext,
+  safe: (text: string) => string,
+): Promise<readonly ClusterFinding[]> {
+  const findings = await shell.examineCluster(config);
+  return findings.map(({ about, ok, sentence, advice }) => ({
+    ...{ about: safe(about), ok, sentence: safe(sentence) },
+    ...(advice !== undefined && { advice: safe(advice) }),
+  }));
 }
 
 const waitingText = (waiting: ReadonlySet<string>, { servers }: Config): string =>
@@ -142,12 +160,18 @@ function tellingLines(lines: readonly string[]): readonly string[] {
     : lines.slice(error, error + STDERR_LINES);
 }
 
-function asText({ server, ok, sentence, advice, stderr, signIn = [] }: Report, paint: Paint): string {
+type Shown = Pick<Report, "ok" | "sentence" | "advice" | "signIn"> & Partial<Pick<Report, "stderr">>;
+
+function asText(
+  name: string,
+  { ok, sentence, advice, stderr = [], signIn = [] }: Shown,
+  paint: Paint,
+): string {
   const isPainted = paint("green", "x") !== "x";
   const mark = isPainted ? (ok ? paint("green", "✓") : paint("red", "✗")) : ok ? "ok   " : "WRONG";
   const indent = isPainted ? "    " : "      ";
   const lines = [
-    `${mark} ${paint("bold", escapeHidden(server))}: ${escapeHidden(sentence)}`,
+    `${mark} ${paint("bold", escapeHidden(name))}: ${escapeHidden(sentence)}`,
     ...(advice === undefined ? [] : [`${indent}${paint(ok ? "yellow" : "bold", advice)}`]),
     ...stderr.map((line) => `${indent}${paint("dim", `| ${line}`)}`),
     ...signIn.map((step) => `${indent}${stepText(step, paint)}`),

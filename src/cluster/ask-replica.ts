@@ -1,8 +1,9 @@
 /** What does the replica at an address say of itself? */
 import { type ClientRequest, request as openHttp } from "node:http";
 import { request as openHttps } from "node:https";
+import type { Replica } from "../core/cluster.js";
 import type { Certificates } from "../core/owners.js";
-import { isObject, type JsonObject } from "../wire/json.js";
+import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { PeerKey } from "./peer-key.js";
 import { REPLICA_PATH } from "./peer-listener.js";
@@ -68,4 +69,14 @@ function answerIn(text: string): ReplicaAnswer {
   return isObject(page)
     ? { kind: "page", page }
     : { kind: "failed", error: new Error("its answer is not that of a replica") };
+}
+
+/** What a replica says of itself, beside its id and URL, on its page or in the store. */
+export function replicaFacts(page: JsonObject): Pick<Replica, "version" | "isLeaving" | "startedAt"> {
+  const { startedAt } = page;
+  return {
+    version: stringAt(page, "version") ?? "",
+    isLeaving: page.isLeaving === true,
+    ...(typeof startedAt === "number" && { startedAt }),
+  };
 }

@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { stringAt } from "../wire/json.js";
-import { type Asker, askReplica } from "./ask-replica.js";
+import { type Asker, askReplica, replicaFacts } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
 
 /** Where to look, and as whom. */
@@ -125,7 +125,7 @@ export class DnsDirectory implements ReplicaDirectory {
       return;
     }
     this.#failed = false;
-    const urls = addresses.map((address) => `http://${isIPv6(address) ? `[${address}]` : address}:${port}`);
+    const urls = urlsOf(addresses, port);
     const found = await Promise.all(urls.map(ask));
     const now = this.#now();
     const others = new Map<string, Replica>();
@@ -146,7 +146,12 @@ export class DnsDirectory implements ReplicaDirectory {
   }
 }
 
-const addressesOf = async (name: string): Promise<readonly string[]> =>
+/** The URLs of the listeners for replicas at these addresses. */
+export const urlsOf = (addresses: readonly string[], port: number): readonly string[] =>
+  addresses.map((address) => `http://${isIPv6(address) ? `[${address}]` : address}:${port}`);
+
+/** The addresses of a name, as the system knows them. @throws the error of the system */
+export const addressesOf = async (name: string): Promise<readonly string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
 /** What the replica at `url` says of itself; undefined where none answers in time. */
@@ -156,5 +161,5 @@ async function askByHttp(url: string, asker: Asker): Promise<Replica | undefined
   const { page } = answer;
   const id = stringAt(page, "id");
   if (id === undefined) return undefined;
-  return { id, url, version: stringAt(page, "version") ?? "", isLeaving: page.isLeaving === true };
+  return { id, url, ...replicaFacts(page) };
 }

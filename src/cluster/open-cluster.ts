@@ -35,6 +35,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const { config, secret, version, logger, worker = 1 } = options;
   const { peers } = config;
   const id = newReplicaId();
+  const startedAt = Date.now();
   const observed: ClusterObserver = {};
   const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
   const opened =
@@ -47,7 +48,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const directory =
     peers.kind === "dns" || store === undefined
       ? new DnsDirectory({ ...namesOf(peers), key, ...common })
-      : new StoreDirectory({ version, store, ...common });
+      : new StoreDirectory({ version, startedAt, store, ...common });
   const sessions =
     config.adopt && store !== undefined
       ? new StoredSessions({
@@ -68,6 +69,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
   const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
   const secure = tls === undefined ? {} : { tls };
+  const keys = new PeerKey(secret).digest;
   let isLeaving = false;
   return {
     id,
@@ -80,7 +82,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
     listener: {
       bind: { host, port: port === 0 ? 0 : port + worker - 1 },
       ...secure,
-      admit: admitPeers(key, () => ({ id, version, isLeaving, now: Date.now() }), logger),
+      admit: admitPeers(key, () => ({ id, version, isLeaving, startedAt, keys, now: Date.now() }), logger),
     },
     start(bound) {
       logger.info(
@@ -122,7 +124,8 @@ function advertised(
   return url.href.replace(/\/$/, "");
 }
 
-function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>): Certificates | undefined {
+/** The certificates of the config. @throws Error where one cannot be read */
+export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>): Certificates | undefined {
   if (mtls === undefined) return undefined;
   return { ca: readFileSync(mtls.ca), cert: readFileSync(mtls.cert), key: readFileSync(mtls.key) };
 }

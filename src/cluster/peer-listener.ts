@@ -10,6 +10,10 @@ export interface ReplicaPage {
   readonly version: string;
   readonly isLeaving: boolean;
   /** The time of day in ms. */
+  readonly startedAt: number;
+  /** Tells whether it seals with the same secret as others, without giving the secret away. */
+  readonly keys: string;
+  /** The time of day in ms. */
   readonly now: number;
 }
 

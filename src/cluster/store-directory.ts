@@ -4,11 +4,14 @@ import type { Replica, ReplicaDirectory, SharedStore, StoreScript } from "../cor
 import { inBackground, type Logger } from "../core/logger.js";
 import { isObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
+import { replicaFacts } from "./ask-replica.js";
 
 /** What this replica registers, and how often. */
 export interface StoreDirectoryOptions {
   readonly id: string;
   readonly version: string;
+  /** The time of day in ms. */
+  readonly startedAt?: number;
   readonly store: SharedStore;
   readonly logger: Logger;
   /** After this time (ms) without a heartbeat a replica is gone. */
@@ -186,8 +189,9 @@ export class StoreDirectory implements ReplicaDirectory {
 
   #entry(): string {
     if (this.#url === "") return "";
-    const { version } = this.options;
-    return JSON.stringify({ schema: SCHEMA, url: this.#url, version, isLeaving: this.#isLeaving });
+    const { version, startedAt } = this.options;
+    const [url, isLeaving] = [this.#url, this.#isLeaving];
+    return JSON.stringify({ schema: SCHEMA, url, version, isLeaving, startedAt });
   }
 
   #read(entries: unknown): ReadonlyMap<string, Replica> {
@@ -210,7 +214,7 @@ function replicaOf(id: string, text: string): Replica | undefined {
   if (entry === undefined || entry.schema !== SCHEMA) return undefined;
   const url = stringAt(entry, "url");
   if (url === undefined || !URL.canParse(url)) return undefined;
-  return { id, url, version: stringAt(entry, "version") ?? "", isLeaving: entry.isLeaving === true };
+  return { id, url, ...replicaFacts(entry) };
 }
 
 function parsed(text: string) {

@@ -85,6 +85,18 @@ export interface Replica {
   readonly version: string;
   /** Whether it is about to stop: it still answers for what is its own, and takes nothing new. */
   readonly isLeaving: boolean;
+  /** The time of day in ms; absent where it does not say. */
+  readonly startedAt?: number;
+}
+
+/** What `cardea doctor` has found out about one part of the cluster. */
+export interface ClusterFinding {
+  /** "store", "replicas", or a replica by its id or URL. */
+  readonly about: string;
+  readonly ok: boolean;
+  readonly sentence: string;
+  /** What to do about it, where that can be known. */
+  readonly advice?: string;
 }
 
 /** Where the replicas are. */

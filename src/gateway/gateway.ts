@@ -127,6 +127,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     status,
     calls: metrics.calls,
     version: options.version,
+    cluster: parts.cluster,
   });
   const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry });
   const pages = {

@@ -3,6 +3,7 @@ import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { DefinitionCosts } from "../catalog/definition-cost.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
+import type { ClusterParts } from "../core/cluster.js";
 import type { ListKind } from "../core/lists.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { ModernEdge } from "../downstream/modern/edge.js";
@@ -27,6 +28,7 @@ export interface StatusPagesOptions {
   readonly status: GatewayStatus;
   readonly calls: Pick<CallMetrics, "toolCalls">;
   readonly version: string;
+  readonly cluster?: Pick<ClusterParts, "directory" | "store"> | undefined;
 }
 
 /** Sees what a host without capabilities sees. */
@@ -48,6 +50,7 @@ export function createStatusPages({
   status,
   calls,
   version,
+  cluster,
 }: StatusPagesOptions): AdminPages {
   const costs = new DefinitionCosts();
   const callCounts: CallCounts = {
@@ -118,6 +121,7 @@ export function createStatusPages({
     history: () => liveCalls.history.page(),
     questions: () => pendingQuestions.list(),
     config: () => maskedConfig(pipeline().config),
+    cluster: () => clusterPage(cluster, version, status.startedAt),
     approvals: () => pipeline().policy.approvals(),
     decisions: () => pipeline().policy.decisions(),
     explain: (query, signal) =>
@@ -159,4 +163,17 @@ export function createStatusPages({
       })),
     ],
   };
+}
+
+/** The replicas as this one knows them, itself first. */
+function clusterPage(cluster: StatusPagesOptions["cluster"], version: string, startedAt: number) {
+  if (cluster === undefined) return { replicas: [] };
+  const { directory, store } = cluster;
+  const own = { id: directory.own, version, isLeaving: false, startedAt, isOwn: true };
+  const others = directory.others().map((replica) => ({ ...replica, isOwn: false }));
+  const replicas = [own, ...others].map(({ startedAt: at, ...replica }) => ({
+    ...replica,
+    ...(at !== undefined && { startedAt: new Date(at).toISOString() }),
+  }));
+  return { replicas, ...(store !== undefined && { storeIsUp: store.isUp }) };
 }

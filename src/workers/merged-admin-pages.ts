@@ -43,6 +43,7 @@ const PAGE_NAMES = [
   "approvals",
   "config",
   "tools/disabled",
+  "cluster",
   "calls",
   "calls/running",
   "history",
@@ -252,6 +253,9 @@ const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>
   cardea_build_info: Math.max,
   cardea_config_last_reload_successful: Math.min,
   cardea_overload_level: Math.max,
+  // Each worker is a replica, and knows all.
+  cardea_cluster_replicas: Math.max,
+  cardea_cluster_store_up: Math.min,
   // Each process counts the same list.
   cardea_orphaned_processes: Math.max,
   nodejs_version_info: Math.max,

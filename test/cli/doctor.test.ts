@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
+import type { ClusterFinding } from "../../src/core/cluster.js";
 import { type ProbeResult, probeServer } from "../../src/operator/probe.js";
 import { fakeShell } from "./fake-shell.js";
 
@@ -462,6 +463,34 @@ ok    files: all right: 2 tools
     Object.assign(shell.stdout, { isTTY: true });
     expect(await runCommandLine(["doctor"], shell)).toBe(0);
     expect(shell.out()).toBe(text);
+  });
+
+  test("the parts of a cluster have their lines, and one that is wrong is a failure", async () => {
+    const file = {
+      mcpServers: { a: { command: "x" } },
+      keys: { state: "a secret of all replicas, 32 long" },
+      cluster: { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" } },
+    };
+    writeFileSync(join(folder, "cardea.json"), JSON.stringify(file));
+    const findings: ClusterFinding[] = [{ about: "store", ok: true, sentence: "it answers" }];
+    const examine = async () => listing();
+    const asked = () => fakeShell({ cwd: folder, examine, examineCluster: async () => findings });
+    const well = asked();
+    expect(await runCommandLine(["doctor"], well)).toBe(0);
+    expect(well.out()).toContain("ok    cluster: store: it answers\n");
+    findings.push({
+      about: "replica abcde",
+      ok: false,
+      sentence: "it\u001b[31m is away",
+      advice: "start it",
+    });
+    const ill = asked();
+    expect(await runCommandLine(["doctor"], ill)).toBe(1);
+    expect(ill.out()).toMatch(/WRONG cluster: replica abcde: it\S+ is away\n {6}start it\n/);
+    expect(ill.out()).not.toContain("\u001b");
+    const json = asked();
+    expect(await runCommandLine(["doctor", "--json"], json)).toBe(1);
+    expect((JSON.parse(json.out()) as { cluster: object[] }).cluster).toHaveLength(2);
   });
 
   test("a signal ends doctor", async () => {

@@ -11,6 +11,7 @@ export interface FakeShellOptions {
   readonly stdin?: string;
   readonly gateway?: Partial<Gateway>;
   readonly examine?: CommandContext["probe"];
+  readonly examineCluster?: CommandContext["examineCluster"];
 }
 
 export interface FakeShell extends CommandContext {
@@ -126,6 +127,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     probe:
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),
+    examineCluster: options.examineCluster ?? (async () => []),
     out: () => written.join(""),
     said,
     secrets,

@@ -1,0 +1,195 @@
+/** `cardea doctor`: do the store and each replica of a cluster answer, and do they fit each other? */
+import type { ClusterConfig } from "../config/cluster-config.js";
+import type { ClusterFinding, Replica } from "../core/cluster.js";
+import type { Logger } from "../core/logger.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
+import { type Asker, askReplica, type ReplicaAnswer } from "./ask-replica.js";
+import { addressesOf, urlsOf } from "./dns-directory.js";
+import { certificatesOf } from "./open-cluster.js";
+import { PeerKey } from "./peer-key.js";
+import { type OpenStore, openStore } from "./store.js";
+import { StoreDirectory } from "./store-directory.js";
+
+/** What is examined, and against what. */
+export interface ExamineOptions {
+  readonly config: ClusterConfig;
+  /** See `ClusterOptions`. */
+  readonly secret: string;
+  /** Of this program. */
+  readonly version: string;
+  /** The time of day in ms. */
+  readonly now?: () => number;
+}
+
+/** Where a replica should be; its id where it is registered. */
+interface Place {
+  readonly url: string;
+  readonly id?: string;
+}
+
+/** An id that no replica has: it begins with a digit. */
+const ASKER = "0";
+const CONNECT_MS = 2_000;
+/** Clocks that differ by more than this (ms) are worth a word; by more than ten minutes, replicas refuse each other. */
+const SKEW_MS = 30_000;
+
+/** Asks the store and each replica once; what is wrong is a finding, a missing package or certificate included. */
+export async function examineCluster(options: ExamineOptions): Promise<readonly ClusterFinding[]> {
+  try {
+    return await examine(options);
+  } catch (error) {
+    return [{ about: "config", ok: false, sentence: messageOf(error) }];
+  }
+}
+
+async function examine(options: ExamineOptions): Promise<readonly ClusterFinding[]> {
+  const { config, secret } = options;
+  const { peers } = config;
+  const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
+  const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
+  const { findings, places } = await placesOf(options);
+  const asker: Asker = { id: ASKER, key, ...(tls !== undefined && { tls }) };
+  const examined = await Promise.all(
+    places.map(async (place) => replicaFinding(place, await askReplica(place.url, asker), options)),
+  );
+  if (examined.length === 0 && findings.every(({ ok }) => ok))
+    return [...findings, { about: "replicas", ok: true, sentence: "none runs at present" }];
+  return [...findings, ...examined];
+}
+
+/** The replicas that are registered, or the addresses of their name; and what was found wrong on the way. */
+async function placesOf({ config, version }: ExamineOptions): Promise<{
+  readonly findings: readonly ClusterFinding[];
+  readonly places: readonly Place[];
+}> {
+  const { store, peers } = config;
+  const findings: ClusterFinding[] = [];
+  let registered: readonly Replica[] = [];
+  if (store !== undefined) {
+    let reason: unknown;
+    const note = ({ error }: { readonly error?: unknown }): void => {
+      reason = error;
+    };
+    const logger: Logger = { error: note, warn: note, info: () => {}, debug: () => {} };
+    const opened = await openStore({ config: store, logger });
+    try {
+      const isUp = await connected(opened);
+      findings.push(storeFinding(isUp, reason));
+      const directory = new StoreDirectory({ id: ASKER, version, store: opened, logger });
+      if (isUp) await directory.beat();
+      registered = directory.others();
+    } finally {
+      await opened.close();
+    }
+  }
+  if (peers.kind === "store") return { findings, places: registered };
+  try {
+    return { findings, places: urlsOf(await addressesOf(peers.name), peers.port).map((url) => ({ url })) };
+  } catch (error) {
+    const sentence = `the name ${peers.name} has no addresses: ${messageOf(error)}`;
+    const advice = "is it the name of a headless Service, and does one of its replicas run?";
+    return { findings: [...findings, { about: "replicas", ok: false, sentence, advice }], places: [] };
+  }
+}
+
+/** Whether the store is connected within CONNECT_MS. */
+function connected(store: OpenStore): Promise<boolean> {
+  if (store.isUp) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const late = setTimeout(() => resolve(false), CONNECT_MS);
+    store.onChange((isUp) => {
+      if (!isUp) return;
+      clearTimeout(late);
+      resolve(true);
+    });
+  });
+}
+
+function storeFinding(isUp: boolean, reason: unknown): ClusterFinding {
+  if (isUp) return { about: "store", ok: true, sentence: "it answers" };
+  return {
+    about: "store",
+    ok: false,
+    sentence: `it does not answer: ${reason === undefined ? "no connection in time" : messageOf(reason)}`,
+    advice: "is the address in cluster.store.url right, and are username, password and certificates?",
+  };
+}
+
+/** What is to be said of the replica at `place`, by what it has answered. */
+export function replicaFinding(
+  { url, id }: Place,
+  answer: ReplicaAnswer,
+  options: Pick<ExamineOptions, "secret" | "version" | "now">,
+): ClusterFinding {
+  const about = `replica ${id ?? url}`;
+  const at = id === undefined ? "" : ` at ${url}`;
+  const now = options.now?.() ?? Date.now();
+  if (answer.kind === "failed") {
+    return {
+      about,
+      ok: false,
+      sentence: `it cannot be reached${at}: ${messageOf(answer.error)}`,
+      advice: "is it the address under which this machine reaches it (cluster.peers), and is the port open?",
+    };
+  }
+  if (answer.kind === "refused") {
+    const skewMs = answer.date - now;
+    return {
+      about,
+      ok: false,
+      sentence: `what listens${at} refuses the key of this config with status ${answer.status}`,
+      advice:
+        Math.abs(skewMs) > SKEW_MS
+          ? `its clock differs by ${inSeconds(skewMs)}: replicas refuse each other beyond ten minutes`
+          : "give all replicas the same cluster.peers.key, or without one the same keys.state",
+    };
+  }
+  return pageFinding({ about, url, ...(id !== undefined && { id }) }, answer.page, { ...options, now });
+}
+
+function pageFinding(
+  { about, url, id }: Place & { readonly about: string },
+  page: JsonObject,
+  { secret, version, now }: { readonly secret: string; readonly version: string; readonly now: number },
+): ClusterFinding {
+  const self = stringAt(page, "id") ?? "?";
+  if (id !== undefined && self !== id) {
+    return {
+      about,
+      ok: false,
+      sentence: `replica ${self} answers at its address, ${url}`,
+      advice:
+        "give each replica a cluster.peers.advertise of its own; after a restart this passes in ten seconds",
+    };
+  }
+  const keys = stringAt(page, "keys");
+  if (keys !== undefined && keys !== new PeerKey(secret).digest) {
+    return {
+      about,
+      ok: false,
+      sentence: "its keys.state is another one: what one replica seals, the other cannot open",
+      advice: "give all replicas the same keys.state",
+    };
+  }
+  const theirs = stringAt(page, "version") ?? "?";
+  const skewMs = (typeof page.now === "number" ? page.now : now) - now;
+  const remarks = [
+    ...(theirs === version ? [] : [`its version is ${theirs}, that of this program ${version}`]),
+    ...(Math.abs(skewMs) > SKEW_MS ? [`its clock differs by ${inSeconds(skewMs)}`] : []),
+  ];
+  const name = id === undefined ? ` as ${self}` : ` at ${url}`;
+  return {
+    about,
+    ok: true,
+    sentence: `all right: it answers${name}${page.isLeaving === true ? ", and is about to stop" : ""}`,
+    ...(remarks.length > 0 && { advice: remarks.join("; ") }),
+  };
+}
+
+const inSeconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as NodeJS.ErrnoException;
+  return error.message === "" ? (code ?? error.name) : error.message;
+}

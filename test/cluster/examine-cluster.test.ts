@@ -1,0 +1,100 @@
+/** What `cardea doctor` says of a cluster: each replica that others cannot use, and why. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { ReplicaAnswer } from "../../src/cluster/ask-replica.js";
+import { examineCluster, replicaFinding } from "../../src/cluster/examine-cluster.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
+import { openStore } from "../../src/cluster/store.js";
+import { SILENT } from "../../src/core/logger.js";
+import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { SECRET, startReplica } from "../support/replicas.js";
+import { until } from "../support/until.js";
+
+const NOW = 1_800_000_000_000;
+const PLACE = { id: "abcde", url: "http://10.0.0.7:9001" };
+const GOOD = { id: "abcde", version: "1.2.3", isLeaving: false, now: NOW, keys: new PeerKey(SECRET).digest };
+const found = (answer: ReplicaAnswer) =>
+  replicaFinding(PLACE, answer, { secret: SECRET, version: "1.2.3", now: () => NOW });
+const page = (more: object = {}) => found({ kind: "page", page: { ...GOOD, ...more } });
+const refused = (date: number) => found({ kind: "refused", status: 403, date });
+
+test.each([
+  ["is all right", page(), true, /all right.*10\.0\.0\.7/, undefined],
+  ["is about to stop", page({ isLeaving: true }), true, /about to stop/, undefined],
+  ["is of another version", page({ version: "1.2.2" }), true, /all right/, /1\.2\.2.*1\.2\.3/],
+  ["has another time", page({ now: NOW - 120_000 }), true, /all right/, /-120 s/],
+  ["seals with another secret", page({ keys: "other" }), false, /keys\.state is another/, /same keys\.state/],
+  ["is another one at that address", page({ id: "other" }), false, /replica other answers/, /advertise/],
+  ["refuses the key", refused(NOW), false, /refuses the key.*403/, /same cluster\.peers\.key/],
+  ["refuses because of the time", refused(NOW + 900_000), false, /refuses/, /900 s/],
+  [
+    "is not there",
+    found({ kind: "failed", error: new Error("ECONNREFUSED") }),
+    false,
+    /cannot be reached.*ECONN/,
+    /port/,
+  ],
+] as const)("a replica that %s", (_, finding, ok, sentence, advice) => {
+  expect(finding.about).toBe("replica abcde");
+  expect(finding.ok).toBe(ok);
+  expect(finding.sentence).toMatch(sentence);
+  if (advice === undefined) expect(finding.advice).toBeUndefined();
+  else expect(finding.advice).toMatch(advice);
+});
+
+test("a page of an earlier version, which says less, is no fault", () => {
+  expect(found({ kind: "page", page: { id: "abcde", version: "1.2.3", isLeaving: false } }).ok).toBe(true);
+});
+
+describe.runIf(hasRedis)("a cluster with a real store", () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+
+  const examined = (url: string, secret = SECRET) =>
+    examineCluster({
+      config: {
+        store: { url, prefix: "doctor" },
+        peers: { kind: "store", listen: { host: "127.0.0.1", port: 0 } },
+        onOutage: "share",
+        adopt: true,
+      },
+      secret,
+      version: "0.0.0-test",
+    });
+
+  test("is asked whole, and joined by nothing", async () => {
+    const store = await openStore({ config: { url: redis.url, prefix: "doctor" }, logger: SILENT });
+    onTestFinished(() => store.close());
+    await until("a connection", () => store.isUp);
+    expect(await examined(redis.url)).toEqual([
+      { about: "store", ok: true, sentence: "it answers" },
+      { about: "replicas", ok: true, sentence: "none runs at present" },
+    ]);
+    const replica = await startReplica(store, { mcpServers: {} });
+    onTestFinished(() => replica.gateway.stop({ immediate: true }));
+    const [, first, ...more] = await until("its registration", async () => {
+      const findings = await examined(redis.url);
+      return findings.some(({ about }) => about.includes(replica.id)) && findings;
+    });
+    expect([first?.ok, first?.sentence, more]).toEqual([true, expect.stringContaining("all right"), []]);
+    const [, other] = await examined(redis.url, "another secret, also 32 long ...");
+    expect([other?.ok, other?.sentence]).toEqual([false, expect.stringContaining("refuses the key")]);
+    const shown = await (await fetch(`${replica.admin}/api/v1/cluster`)).json();
+    expect(shown).toEqual({
+      replicas: [expect.objectContaining({ id: replica.id, isOwn: true, isLeaving: false })],
+      storeIsUp: true,
+    });
+  });
+
+  test("whose store is away says so, with its reason", async () => {
+    const [finding, ...more] = await examined("redis://127.0.0.1:1");
+    expect([finding?.about, finding?.ok, finding?.sentence, more]).toEqual([
+      "store",
+      false,
+      expect.stringContaining("ECONNREFUSED"),
+      [],
+    ]);
+  });
+});
