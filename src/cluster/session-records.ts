@@ -206,6 +206,10 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     }
   }
 
+  release(id: string): void {
+    this.#held.delete(id);
+  }
+
   async move(id: string): Promise<boolean> {
     const target = this.#targetFor(id);
     if (target === undefined || this.#held.get(id) === undefined) return false;

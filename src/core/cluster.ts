@@ -143,6 +143,8 @@ export interface SessionRecords {
    * for this principal here. @throws GatewayError `overloaded` while the store is away
    */
   adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined>;
+  /** The session was adopted and could not be opened: it may be adopted again, here or elsewhere. */
+  release(id: string): void;
   /** Called with a session that another replica has taken over while this one stood still. */
   onTaken?: (id: string) => void;
   /** Gives a session to another replica; false where it stays. */

@@ -1,4 +1,8 @@
 /** Sessions that outlive their replica: taken over by another one under the same id, so that the host notices nothing. */
+import { writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { type Host, type Json, openHost, textOf } from "../support/host/host.mjs";
@@ -138,6 +142,48 @@ describe("a session whose replica has crashed", () => {
     expect((await listTools(next?.url ?? "", host.session)).status).toBe(200);
   });
 });
+
+describe("a call whose replica crashes", () => {
+  test("ends with one error for the host that comes back for its stream, and has run once", async () => {
+    const cluster = await clusterOf(2);
+    const host = await openAt(cluster.replicas[0]?.url);
+    const letGo = join(tmpdir(), `adoption-${process.pid}-let-go`);
+    onTestFinished(() => rm(letGo, { force: true }));
+    const headers = {
+      ...{ "mcp-session-id": host.session ?? "", accept: "text/event-stream" },
+      "mcp-protocol-version": "2025-11-25",
+    };
+    const call = await fetch(cluster.replicas[0]?.url ?? "", {
+      method: "POST",
+      headers: { ...headers, ...JSON_HEADERS },
+      body: JSON.stringify({
+        ...{ jsonrpc: "2.0", id: "the call", method: "tools/call" },
+        params: {
+          name: "one__work",
+          arguments: { label: "crash", steps: 1000, stepMs: 20, until: letGo },
+          _meta: { progressToken: 1 },
+        },
+      }),
+    });
+    const lastId = /^id: ?(.*)$/m.exec(await firstChunk(call))?.[1] ?? "none";
+    await until("the tool to run", () => fixture.ledger().some(({ label }) => label === "crash"));
+    await crash(cluster, 0);
+    writeFileSync(letGo, "");
+    const again = await fetch(cluster.replicas[1]?.url ?? "", {
+      headers: { ...headers, "last-event-id": lastId },
+    });
+    const text = await again.text();
+    expect(text.match(/"id":"the call"/g)).toHaveLength(1);
+    expect(text).toContain('"outcome_unknown"');
+    const begun = fixture.ledger().filter(({ event, label }) => event === "begun" && label === "crash");
+    expect(begun).toHaveLength(1);
+  });
+});
+
+async function firstChunk({ body }: Response): Promise<string> {
+  const read = await body?.getReader().read();
+  return Buffer.from(read?.value ?? []).toString();
+}
 
 describe("sessions of a replica that stops", () => {
   test("move to the others, and no request fails", async () => {

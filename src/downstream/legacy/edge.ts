@@ -15,7 +15,8 @@ import {
   type StreamQuota,
   UNLIMITED_STREAMS,
 } from "../edge.js";
-import type { CloseReason, StreamKind } from "./event-stream.js";
+import type { StreamKind } from "./event-id.js";
+import type { CloseReason } from "./event-stream.js";
 import { LegacyHttpEdge } from "./http-edge.js";
 import { LegacyPipeEdge } from "./pipe-edge.js";
 import { notifySession, sendSessionQuestion } from "./send-question.js";

@@ -1,6 +1,7 @@
 /** The events of one session that may have to be sent once more; never more than a budget, responses before notices. */
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
 import type { MessageId } from "../../wire/envelope.js";
+import { newLogName } from "./event-id.js";
 
 /** One event of a stream, kept for resumption. */
 export interface LoggedEvent {
@@ -32,6 +33,8 @@ const MAX_LOST = 100;
 
 /** The log of one session; it evicts notifications before responses. */
 export class EventLog {
+  /** Part of the ids of its events. */
+  readonly name = newLogName();
   #events: LoggedEvent[] = [];
   #lost: LostResponse[] = [];
   #length = 0;

@@ -4,13 +4,11 @@
  */
 import type { ServerResponse } from "node:http";
 import { GatewayError, refusalError } from "../../core/errors.js";
-import type { MessageId } from "../../wire/envelope.js";
+import { type IdKey, idKeyOf, type MessageId } from "../../wire/envelope.js";
 import { formatComment, formatEvent } from "../../wire/sse.js";
+import { awaitedText, type StreamKind } from "./event-id.js";
 import type { EventLog } from "./event-log.js";
 import { errorText, type MessageText, STREAM_HEADERS, stringOf } from "./messages.js";
-
-/** `call`: what was sent with, and instead of, the JSON answer to a POST. `general`: a GET. */
-export type StreamKind = "call" | "general";
 
 /** Limits of one stream, and its metrics. */
 export interface StreamSettings extends ConnectionLimits {
@@ -26,14 +24,22 @@ export class EventStream {
   #connection: SseConnection | undefined;
   #finished = false;
   #deliveredAt: number | undefined;
+  /** Requests that were answered, and with which event; made with the first of them. */
+  #answered: ReadonlyMap<IdKey, number> = NONE_ANSWERED;
+  /** As the ids of events have it before the first response. */
+  readonly #awaitedText: string;
 
   constructor(
-    /** Unique in its session; the first half of its events' ids. */
+    /** Unique in its log. */
     readonly number: number,
     readonly kind: StreamKind,
     private readonly log: EventLog,
     private readonly settings: StreamSettings,
-  ) {}
+    /** Those to which responses may come here; an adopter of the session ends them. */
+    private readonly requests: readonly MessageId[],
+  ) {
+    this.#awaitedText = awaitedText(requests);
+  }
 
   get isConnected(): boolean {
     return this.#connection?.isOpen === true;
@@ -81,6 +87,7 @@ export class EventStream {
     const sent = this.isConnected;
     const event = { stream: this.number, seq: this.#seq, data, sent };
     this.log.append(responseTo === undefined ? event : { ...event, responseTo });
+    if (responseTo != null) this.#answered = new Map([...this.#answered, [idKeyOf(responseTo), this.#seq]]);
     this.#write(this.#seq, data);
   }
 
@@ -103,31 +110,27 @@ export class EventStream {
   }
 
   #id(seq: number): string {
-    return `${this.kind}-${this.number}-${seq}`;
+    return `${this.kind}-${this.number}-${seq}-${this.log.name}${this.#awaitedAfter(seq)}`;
+  }
+
+  /** An event that is sent once more says what was awaited after it then. */
+  #awaitedAfter(seq: number): string {
+    if (this.#answered.size === 0) return this.#awaitedText;
+    const isAwaited = (id: MessageId): boolean => (this.#answered.get(idKeyOf(id)) ?? seq + 1) > seq;
+    return awaitedText(this.requests.filter(isAwaited));
   }
 }
 
-/** In the place of a response that was given up before its host came back for it. */
-const lostText = (responseTo: MessageId | null): string => errorText(responseTo, refusalError(LOST));
+const NONE_ANSWERED: ReadonlyMap<IdKey, number> = new Map();
+
+/** In the place of a response that was given up before its host came back for it, or lost with its replica. */
+export const lostText = (responseTo: MessageId | null): string => errorText(responseTo, refusalError(LOST));
 
 const LOST = new GatewayError(
   "outcome_unknown",
   "gateway",
   "the response was lost with its connection and was not kept; the request may have run",
 );
-
-interface EventId {
-  readonly kind: StreamKind;
-  readonly stream: number;
-  readonly seq: number;
-}
-
-/** What the id of an event says; undefined when it is none of ours. */
-export function readEventId(id: string): EventId | undefined {
-  const found = /^(call|general)-(\d{1,15})-(\d{1,15})$/.exec(id);
-  if (found === null) return undefined;
-  return { kind: found[1] === "call" ? "call" : "general", stream: Number(found[2]), seq: Number(found[3]) };
-}
 
 interface ConnectionLimits {
   /** Interval (ms) of comments, so that no proxy closes the stream as idle. */

@@ -5,7 +5,7 @@ import { invalidParams, paramsFault, responseFault } from "../../core/check-para
 import type { Principal } from "../../core/client.js";
 import type { SessionRecords } from "../../core/cluster.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
-import { issuerOf, withIssuer } from "../../core/issuer.js";
+import { withIssuer } from "../../core/issuer.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
   type Batch,
@@ -20,7 +20,8 @@ import {
 import { CODE, HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";
-import { openAdoptedSession, openSession, type SessionOpener } from "./handshake.js";
+import { Adoptions } from "./adoptions.js";
+import { openSession, type SessionOpener } from "./handshake.js";
 import { errorText, frameErrorText, PostResponse, respondJson, resultText } from "./messages.js";
 import type { Revision } from "./revision.js";
 import { type BackendDependencies, handleNonRequest, serveRequest } from "./serve-request.js";
@@ -49,74 +50,38 @@ const MAX_BATCH = 100;
 /** Streamable HTTP of the legacy revisions (2025-11-25, basic/transports). */
 export class LegacyHttpEdge {
   readonly #timers = new CoarseTimers();
-  /** Sessions that are being taken over, by their ids. */
-  readonly #adoptions = new Map<string, Promise<void>>();
+  /** Absent where sessions end with their process. */
+  readonly #adoptions: Adoptions | undefined;
 
-  constructor(private readonly parts: HttpEdgeParts) {}
+  constructor(private readonly parts: HttpEdgeParts) {
+    const { records, sessionOpener, issuer, backend } = parts;
+    if (records === undefined) return;
+    this.#adoptions = new Adoptions({
+      ...{ records, sessionOpener, logger: backend.logger },
+      ...(issuer !== undefined && { issuer }),
+      transportOf: (id, revision, { principal }) => this.#transportOf(id, revision, principal, true),
+    });
+  }
 
   post(post: HttpPost): void | Promise<void> {
-    const adoption = this.#adopt(post);
+    const adoption = this.#adoptions?.begin(post);
     return adoption === undefined ? this.#post(post) : adoption.then(() => this.#post(post));
   }
 
   /** @throws GatewayError `overloaded` */
   get(exchange: HttpExchange): void | Promise<void> {
-    const adoption = this.#adopt(exchange);
+    const adoption = this.#adoptions?.begin(exchange);
     return adoption === undefined ? this.#get(exchange) : adoption.then(() => this.#get(exchange));
   }
 
   delete(exchange: HttpExchange): void | Promise<void> {
-    const adoption = this.#adopt(exchange);
+    const adoption = this.#adoptions?.begin(exchange);
     return adoption === undefined ? this.#delete(exchange) : adoption.then(() => this.#delete(exchange));
   }
 
-  /** Takes the session of an exchange over where its replica is gone; undefined where there is nothing to take over. */
-  #adopt(exchange: HttpExchange): Promise<void> | undefined {
-    const { records, store } = this.parts;
-    const id = records === undefined ? undefined : headerOf(exchange.request, HEADER.sessionId);
-    if (records === undefined || id === undefined || store.has(id)) return undefined;
-    if (issuerOf(id) === undefined || issuerOf(id) === this.parts.issuer) return undefined;
-    const adoption = this.#adoptions.get(id) ?? this.#openAdopted(id, exchange, records);
-    this.#adoptions.set(id, adoption);
-    const forget = (): void => void this.#adoptions.delete(id);
-    adoption.then(forget, forget);
-    return adoption;
-  }
-
-  async #openAdopted(id: string, exchange: HttpExchange, records: SessionRecords): Promise<void> {
-    const adopted = await records.adopt(id, exchange.principal, exchange.endpoint);
-    if (adopted === undefined) return;
-    const { sessionOpener } = this.parts;
-    const session = await openAdoptedSession(sessionOpener, adopted, exchange, (revision) =>
-      this.#transportOf(id, revision, exchange.principal),
-    );
-    this.#keep(session);
-    this.parts.backend.logger.info(
-      { session: id.slice(0, 8), from: adopted.from },
-      "took over a session whose replica is gone",
-    );
-  }
-
-  /** Keeps a record of the session for the replica that takes it over. */
-  #keep(session: Session): void {
-    const { records } = this.parts;
-    if (records === undefined) return;
-    session.onChanged = () => {
-      const { client, revision, logLevel, subscriptions } = session;
-      const { principal, endpoint, capabilities, info } = client;
-      records.write(session.id, {
-        ...{ principal, endpoint, capabilities, revision: revision.name },
-        ...(info !== undefined && { info }),
-        ...(logLevel !== undefined && { logLevel }),
-        subscriptions: [...subscriptions.subscribedResources],
-      });
-    };
-    session.onChanged();
-  }
-
-  #transportOf(id: string, revision: Revision, principal: Principal) {
+  #transportOf(id: string, revision: Revision, principal: Principal, isAdopted = false) {
     const share = this.parts.sessionOpener.memoryBudget.shareOf(principal);
-    const streams = new SessionStreams(this.parts.streams, revision.primes, share);
+    const streams = new SessionStreams(this.parts.streams, revision.primes, share, isAdopted);
     return { id, sink: streams, streams };
   }
 
@@ -127,7 +92,7 @@ export class LegacyHttpEdge {
     const session = this.#sessionOf(post, message);
     if (session === undefined) return;
     if (isRequest(message)) {
-      const postResponse = this.#postResponse(1, session, post, false);
+      const postResponse = this.#postResponse([message.id], session, post, false);
       const sink = postResponse.sinkFor(message.id);
       return serveRequest(session, message, sink, this.parts.backend, post.request.headers);
     }
@@ -181,7 +146,7 @@ export class LegacyHttpEdge {
       );
       // The client is gone, so no request can name this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");
-      this.#keep(session);
+      this.#adoptions?.keep(session);
       post.response.setHeader(HEADER.sessionId, session.id);
       respondJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {
@@ -206,7 +171,8 @@ export class LegacyHttpEdge {
       post.response.writeHead(202).end();
       return;
     }
-    const postResponse = this.#postResponse(requests.length + bad.length, session, post, true);
+    const ids = [...requests.map(({ id }) => id), ...bad.map(({ id }) => id ?? null)];
+    const postResponse = this.#postResponse(ids, session, post, true);
     for (const fault of bad) postResponse.sinkFor(fault.id ?? null).respond(frameErrorText(fault));
     const served = requests.map((request) =>
       serveRequest(
@@ -220,7 +186,12 @@ export class LegacyHttpEdge {
     return Promise.all(served).then(() => {});
   }
 
-  #postResponse(requests: number, session: Session, post: HttpPost, batch: boolean): PostResponse {
+  #postResponse(
+    requests: readonly (MessageId | null)[],
+    session: Session,
+    post: HttpPost,
+    batch: boolean,
+  ): PostResponse {
     const { request, response, challenge } = post;
     const streamable = accepts(request, "text/event-stream");
     const json = accepts(request, "application/json") || !streamable;

@@ -112,14 +112,14 @@ export class PostResponse {
   /** Requests that were cancelled; made with the first of them. */
   #cancelled: (MessageId | null)[] = NONE;
 
-  /** `requests`: how many places will be asked for, and so how many responses there will be at most. */
+  /** `requests`: the places that will be asked for, and so the responses there will be at most. */
   constructor(
     private readonly response: ServerResponse,
     private readonly streams: SessionStreams,
     private readonly settings: PostSettings,
-    requests: number,
+    private readonly requests: readonly (MessageId | null)[],
   ) {
-    this.#pending = requests;
+    this.#pending = requests.length;
     if (!settings.json) this.#openStream();
     else if (settings.streamable) {
       this.#streamTimer = settings.timers.set(settings.streamAfterMs, () => this.#openStream());
@@ -167,7 +167,10 @@ export class PostResponse {
 
   #openStream(): EventStream | undefined {
     if (this.#stream !== undefined || this.response.destroyed) return this.#stream;
-    this.#stream = this.streams.openCallStream(this.response);
+    this.#stream = this.streams.openCallStream(
+      this.response,
+      this.requests.filter((id) => id !== null),
+    );
     for (const { text, id } of this.#replies.splice(0)) this.#stream.send(text, id);
     return this.#stream;
   }

@@ -2,8 +2,10 @@
 import type { ServerResponse } from "node:http";
 import type { BudgetShare } from "../../core/fair-share.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
+import type { MessageId } from "../../wire/envelope.js";
+import { type EventId, readEventId, type StreamKind } from "./event-id.js";
 import { EventLog, type EventLogLimits } from "./event-log.js";
-import { EventStream, readEventId, type StreamSettings } from "./event-stream.js";
+import { EventStream, lostText, type StreamSettings } from "./event-stream.js";
 import { type MessageText, type SessionSink, stringOf } from "./messages.js";
 
 /** Limits of the streams of one session. */
@@ -36,6 +38,8 @@ export class SessionStreams implements SessionSink {
     /** Whether the session's revision opens streams with an event without data. */
     private readonly primes: boolean,
     share?: BudgetShare,
+    /** Whether another replica served the session before, so that the host may come back for its streams. */
+    private readonly isAdopted = false,
   ) {
     this.#log = new EventLog(settings.log, share);
   }
@@ -48,9 +52,9 @@ export class SessionStreams implements SessionSink {
     return [...this.#streams.values()].filter((stream) => stream.isConnected).length;
   }
 
-  /** A stream for what is sent before, and with, the response to a POST. */
-  openCallStream(response: ServerResponse): EventStream {
-    return this.#open("call", response);
+  /** A stream for what is sent before, and with, the responses to the requests of a POST. */
+  openCallStream(response: ServerResponse, requests: readonly MessageId[]): EventStream {
+    return this.#open("call", response, requests);
   }
 
   /** A stream for what belongs to no request. */
@@ -63,20 +67,23 @@ export class SessionStreams implements SessionSink {
 
   /**
    * Resumes the stream of `lastEventId`. A GET stream that is not kept any more starts anew, because a host that is refused
-   * might never open another. For a call whose stream is not kept the host gets an error: the response is lost.
+   * might never open another. For a call whose stream is not kept, or was another replica's, the host gets an error: the
+   * response is lost.
    * `over`: the host has all events; `unknown`: there is no such stream.
    */
   resume(response: ServerResponse, lastEventId: string): "resumed" | "over" | "unknown" {
     const id = readEventId(lastEventId);
     if (id === undefined) return "unknown";
-    const stream = this.#streams.get(id.stream);
+    const isOwn = id.log === this.#log.name;
+    const stream = isOwn ? this.#streams.get(id.stream) : undefined;
     if (id.kind === "general" && stream?.kind !== "general") {
       this.openGetStream(response);
       return "resumed";
     }
+    if (!isOwn) return this.isAdopted ? this.#endLost(response, id) : "unknown";
     const isKept = stream?.kind === id.kind;
     if (!isKept && this.#log.after(id.stream, id.seq).length === 0) return "unknown";
-    const resumed = isKept ? stream : this.#endedCallStream(id.stream);
+    const resumed = isKept ? stream : this.#endedCallStream(id);
     const goesOn = resumed.resume(response, id.seq);
     if (id.kind === "general") this.#flush();
     return goesOn ? "resumed" : "over";
@@ -126,18 +133,28 @@ export class SessionStreams implements SessionSink {
     this.#streamChange.notifyAll();
   }
 
-  #open(kind: "call" | "general", response: ServerResponse): EventStream {
+  /** The replica that had the stream of a call is gone, and what it answered with it. */
+  #endLost(response: ServerResponse, { awaited }: EventId): "resumed" | "over" | "unknown" {
+    if (awaited === undefined) return "unknown";
+    if (awaited.length === 0) return "over";
+    const stream = this.openCallStream(response, awaited);
+    for (const id of awaited) stream.send(lostText(id), id);
+    stream.finish();
+    return "resumed";
+  }
+
+  #open(kind: StreamKind, response: ServerResponse, requests: readonly MessageId[] = []): EventStream {
     this.sweep();
     this.#lastNumber += 1;
-    const stream = new EventStream(this.#lastNumber, kind, this.#log, this.settings);
+    const stream = new EventStream(this.#lastNumber, kind, this.#log, this.settings, requests);
     this.#streams.set(stream.number, stream);
     stream.open(response, this.primes);
     return stream;
   }
 
   /** The stream of a call that is not kept any more, to say what became of its response. */
-  #endedCallStream(number: number): EventStream {
-    const stream = new EventStream(number, "call", this.#log, this.settings);
+  #endedCallStream({ stream: number, awaited = [] }: EventId): EventStream {
+    const stream = new EventStream(number, "call", this.#log, this.settings, awaited);
     stream.finish();
     return stream;
   }

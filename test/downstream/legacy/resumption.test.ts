@@ -66,7 +66,7 @@ test.each(["call", "general"] as const)("on the stream of a %s", async (kind) =>
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.boolean(), async (steps, noticed) => {
       const streams = new SessionStreams(SETTINGS, true);
       const host = new LossyHost();
-      const stream = kind === "call" ? streams.openCallStream(host.response) : undefined;
+      const stream = kind === "call" ? streams.openCallStream(host.response, [1]) : undefined;
       if (kind === "general") streams.openGetStream(host.response);
       const said: string[] = [];
       const say = () => {
