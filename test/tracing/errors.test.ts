@@ -1,7 +1,14 @@
 /** What spans say of calls that fail: at the host's end by other rules than at the server's. */
 import { expect, onTestFinished, test } from "vitest";
+import { compose, type Handler, observerMiddleware } from "../../src/core/call.js";
+import { callNotes } from "../../src/core/call-record.js";
+import { GatewayError } from "../../src/core/errors.js";
+import { SILENT } from "../../src/core/logger.js";
+import { errorBoundary } from "../../src/policy/error-boundary.js";
+import { openTracing } from "../../src/tracing/open-tracing.js";
 import { openGateway } from "../policy/gateway.js";
-import { startCollector } from "../support/collector.js";
+import { type CollectedSpan, startCollector } from "../support/collector.js";
+import { fakeCall, textResult } from "../support/fake-call.js";
 
 const TOOLS = ["say", "hide"].map((name) => ({ name, inputSchema: { type: "object" } }));
 
@@ -40,4 +47,76 @@ test("a call that a rule refuses has one span, which names the rule", async () =
       attributes: { "cardea.outcome": "denied", "cardea.rule": "no hiding", "gen_ai.tool.name": "s__hide" },
     },
   ]);
+});
+
+/** The spans of one call whose server does this, whatever the layers between would have made of it. */
+async function spansOf(server: Handler, attempts = 1): Promise<readonly CollectedSpan[]> {
+  const collector = await startCollector();
+  onTestFinished(() => collector.stop());
+  const tracing = await openTracing(
+    { url: `${collector.endpoint}/v1/traces`, headers: {} },
+    { logger: SILENT, redact: (text) => text.replaceAll("secret", "***"), version: "1", env: {} },
+  );
+  if (tracing === undefined) throw new Error("calls are not traced");
+  const served = tracing.servedBy({ name: "files", url: undefined })(server);
+  const again: Handler = async (call) => {
+    for (let left = attempts; left > 1; left -= 1) await served(call).catch(() => undefined);
+    return served(call);
+  };
+  const handle = compose([observerMiddleware([tracing.calls]), errorBoundary(SILENT)], again);
+  await handle(fakeCall({ record: callNotes(7) }));
+  await tracing.close(10_000);
+  return collector.spans;
+}
+
+test.each([
+  [-32602, false],
+  [-32601, false],
+  [-32002, false],
+  [-32603, true],
+  [-32000, true],
+  [4711, true],
+])("the JSON-RPC error %d of a server is one at its end, and at the host's: %j", async (code, isHosts) => {
+  const error = { code, message: "no such secret thing" };
+  const spans = await spansOf(async () => ({ kind: "error", error }));
+  const failed = {
+    status: { code: 2, message: "no such *** thing" },
+    attributes: { "error.type": String(code) },
+  };
+  const client = spans.find(({ kind }) => kind === "client");
+  const served = spans.find(({ kind }) => kind === "server");
+  expect(client).toMatchObject(failed);
+  if (isHosts) expect(served).toMatchObject(failed);
+  else expect([served?.status, "error.type" in (served?.attributes ?? {})]).toEqual([{ code: 0 }, false]);
+  for (const span of spans) expect(span.attributes["rpc.response.status_code"]).toBe(String(code));
+});
+
+test("a server that gives no answer is the error _OTHER at its end, and the host's has the code of the refusal", async () => {
+  const spans = await spansOf(() =>
+    Promise.reject(new GatewayError("upstream_closed", "upstream", "files closed its secret door")),
+  );
+  expect(spans.find(({ kind }) => kind === "client")).toMatchObject({
+    status: { code: 2, message: "files closed its *** door" },
+    attributes: { "error.type": "_OTHER", "cardea.outcome": "upstream_closed", "network.transport": "pipe" },
+  });
+  expect(spans.find(({ kind }) => kind === "server")?.attributes["cardea.outcome"]).toBe("upstream_closed");
+});
+
+test("each attempt at a server is a span of its own", async () => {
+  const closed = new GatewayError("upstream_closed", "upstream", "closed");
+  let calls = 0;
+  const spans = await spansOf(async () => {
+    calls += 1;
+    if (calls < 3) throw closed;
+    return textResult("done");
+  }, 3);
+  const [served] = spans.filter(({ kind }) => kind === "server");
+  const clients = spans.filter(({ kind }) => kind === "client");
+  expect(clients.map(({ attributes }) => attributes["cardea.outcome"])).toEqual([
+    "upstream_closed",
+    "upstream_closed",
+    "ok",
+  ]);
+  expect(new Set(clients.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([served?.spanId]));
+  expect(new Set(clients.map(({ spanId }) => spanId)).size).toBe(3);
 });
