@@ -93,11 +93,12 @@ export function spanName({ method, isRouted, target }: Operation): string {
 
 /** The attributes of a span; what is absent is left out. */
 export function operationAttributes(operation: Operation, redact: Redact): Attributes {
-  const { method, target, revision, isHttp, ending, server, address } = operation;
+  const { method, target, isRouted, revision, isHttp, ending, server, address } = operation;
   const attributes: Attributes = { "mcp.method.name": method.slice(0, MAX_TEXT) };
   if (method === "tools/call") attributes["gen_ai.operation.name"] = "execute_tool";
   if (target !== undefined) {
-    const name = target.name.slice(0, MAX_TEXT);
+    const cut = target.name.slice(0, MAX_TEXT);
+    const name = isRouted ? cut : redact(cut);
     if (target.kind === "tools") attributes["gen_ai.tool.name"] = name;
     else if (target.kind === "prompts") attributes["gen_ai.prompt.name"] = name;
     else attributes["mcp.resource.uri"] = redact(name);

@@ -85,14 +85,13 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
     const span = { traceId, spanId: ids.span(), isSampled: true, tracestate: parent?.tracestate };
     const since = performance.now();
     const startedAt = clock.at(since);
-    const links = [ambient, before].filter((each) => each !== undefined && each.spanId !== parent?.spanId);
     notes.trace = contextOf(span);
     const isParentRemote = parent !== undefined && parent !== before;
     notes.span = new OpenSpan(
       span,
       parent,
       isParentRemote,
-      links.length === 0 ? undefined : (links as NamedSpan[]),
+      ambient === undefined && before === undefined ? undefined : othersThan(parent, [ambient, before]),
       since,
       startedAt,
     );
@@ -215,6 +214,17 @@ function finished(
 ): SpanFacts {
   const duration = performance.now() - since;
   return { common, span, parent, isParentRemote, startedAt, duration, attributes, links, failure };
+}
+
+/** The spans that are not the parent; undefined where none is left. */
+function othersThan(
+  parent: NamedSpan | undefined,
+  spans: readonly (NamedSpan | undefined)[],
+): readonly NamedSpan[] | undefined {
+  const others = spans.flatMap((each) =>
+    each === undefined || each.spanId === parent?.spanId ? [] : [each],
+  );
+  return others.length === 0 ? undefined : others;
 }
 
 const read = (context: TraceContext | undefined): NamedSpan | undefined =>

@@ -36,6 +36,7 @@ export interface ExporterOptions {
 /** @throws Error with the code `MODULE_NOT_FOUND` where the packages are not installed */
 export function openExporter({ url, headers }: ExporterOptions): {
   readonly exporter: SpanExporter;
+  /** Without credentials. */
   readonly destination: string;
 } {
   const own = createRequire(import.meta.url);
@@ -56,5 +57,6 @@ export function openExporter({ url, headers }: ExporterOptions): {
     "otlp_http_span_exporter",
     metrics,
   );
-  return { exporter, destination: options.url };
+  const { origin, pathname } = new URL(options.url);
+  return { exporter, destination: `${origin}${pathname}` };
 }

@@ -11,9 +11,6 @@ interface KnownOperation {
 const MAX_TARGETS = 1_000;
 /** Operations of one target: servers, eras and ends. */
 const MAX_OPERATIONS = 16;
-/** The longest name (characters) that is kept: hosts choose names. */
-const MAX_NAME_LENGTH = 200;
-
 /** The texts of operations. */
 export class SpanTexts {
   /**
@@ -34,7 +31,7 @@ export class SpanTexts {
     if (found !== undefined) return found.text;
     const attributes = operationAttributes(operation, this.#redact);
     const text = spanKindText(spanName(operation), operation.kind, attributes);
-    if (target.length <= MAX_NAME_LENGTH) this.#keep(target, known ?? [], { operation, text });
+    if (isFromServer(operation)) this.#keep(target, known ?? [], { operation, text });
     return text;
   }
 
@@ -47,6 +44,10 @@ export class SpanTexts {
   }
 }
 
+/** URIs, and names that no server has, are chosen by hosts: they are many, and redacted by the secrets of the moment. */
+const isFromServer = ({ isRouted, target }: Operation): boolean =>
+  target === undefined ? isRouted : isRouted && (target.kind === "tools" || target.kind === "prompts");
+
 const isSame = (a: Operation, b: Operation): boolean =>
   a.kind === b.kind &&
   a.method === b.method &&
@@ -55,6 +56,7 @@ const isSame = (a: Operation, b: Operation): boolean =>
   a.revision === b.revision &&
   a.isHttp === b.isHttp &&
   a.server === b.server &&
+  a.address === b.address &&
   a.ending.outcome === b.ending.outcome &&
   a.ending.code === b.ending.code &&
   a.ending.failure?.type === b.ending.failure?.type;

@@ -121,3 +121,20 @@ test("an export carries the headers of the config and the resource of the variab
     team: "a b",
   });
 });
+
+test("a server that has moved with a new config is named by its new address", async () => {
+  const collector = await startCollector();
+  onTestFinished(() => collector.stop());
+  const { traced } = await tracing(collector.endpoint);
+  for (const url of ["http://one.example:81/mcp", "https://two.example/mcp", "https://two.example/mcp"]) {
+    const call = fakeCall({ record: callNotes() });
+    traced.calls.onStart?.(call);
+    await traced.servedBy({ name: "files", url })(async () => textResult("done"))(call);
+  }
+  const spans = await collector.received(3);
+  expect(spans.map(({ attributes }) => [attributes["server.address"], attributes["server.port"]])).toEqual([
+    ["one.example", 81],
+    ["two.example", 443],
+    ["two.example", 443],
+  ]);
+});

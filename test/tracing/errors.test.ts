@@ -120,3 +120,28 @@ test("each attempt at a server is a span of its own", async () => {
   expect(new Set(clients.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([served?.spanId]));
   expect(new Set(clients.map(({ spanId }) => spanId)).size).toBe(3);
 });
+
+test("a name that no server has is redacted, and so is a URI, with the secrets that are known at that moment", async () => {
+  let secret = "none so far";
+  const collector = await startCollector();
+  onTestFinished(() => collector.stop());
+  const tracing = await openTracing(
+    { url: `${collector.endpoint}/v1/traces`, headers: {} },
+    { logger: SILENT, redact: (text) => text.replaceAll(secret, "***"), version: "1", env: {} },
+  );
+  const unknown = { ...fakeCall({ params: { name: "my-token" } }), route: undefined };
+  const uri = "file:///my-token";
+  const route = { upstream: "files", target: uri, exposed: uri, kind: "resources" } as const;
+  for (const next of ["none so far", "my-token"]) {
+    secret = next;
+    for (const call of [unknown, fakeCall({ method: "resources/read", params: { uri }, route })]) {
+      const traced = { ...call, record: callNotes() };
+      tracing?.calls.onStart?.(traced);
+      tracing?.calls.onEnd(traced, textResult("done"), 1);
+    }
+  }
+  await tracing?.close(10_000);
+  expect(
+    collector.spans.map(({ attributes }) => attributes["gen_ai.tool.name"] ?? attributes["mcp.resource.uri"]),
+  ).toEqual(["my-token", uri, "***", "file:///***"]);
+});
