@@ -42,8 +42,21 @@ await row(
     await redis.command("FLUSHALL");
     await pause(8_000);
     checkNoFailure(row, await load.window(), "failed calls for 8 s after FLUSHALL");
-    await cluster.known();
-    row.check("replicas that know each other again", 3, 3, true);
+    const counts = await Promise.all(replicas.map((replica) => replica.metric("cardea_cluster_replicas")));
+    row.check(
+      "replicas that each knows then",
+      "3, 3, 3",
+      counts.join(", "),
+      counts.every((count) => count === 3),
+    );
+    const sessions = await load.sessions();
+    const keys = await redis.command("KEYS", "*session*");
+    row.check(
+      "records of sessions then",
+      `>= ${sessions.length}`,
+      keys.length,
+      keys.length >= sessions.length,
+    );
 
     await redis.kill();
     await pause(8_000);

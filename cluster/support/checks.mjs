@@ -64,7 +64,7 @@ export function checkInFlight(row, tally, killedAt) {
   );
   const unclear = tally.failed.filter(({ error }) => !UNKNOWN.test(error));
   row.check(
-    "failed calls that do not say that their outcome is unknown",
+    "failed calls that ended neither as `outcome_unknown` nor with their connection (502, reset)",
     0,
     `${unclear.length} of ${tally.failed.length}: ${words(countsOf(unclear))}`,
     unclear.length === 0,

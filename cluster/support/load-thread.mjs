@@ -167,7 +167,11 @@ const jobs = {
     clearInterval(sdkTimer);
     const end = performance.now() + limitMs;
     while (underWay.size > 0 && performance.now() < end) await pause(20);
-    for (const sample of [...underWay]) finished({ ...sample, error: "no answer" });
+    for (const sample of [...underWay]) {
+      const { kind, answerError } = sample;
+      const error = `no answer to ${kind}${answerError === undefined ? "" : `, whose answer got ${answerError}`}`;
+      finished({ ...sample, error });
+    }
     return jobs.window();
   },
 };

@@ -48,7 +48,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const directory =
     peers.kind === "dns" || store === undefined
       ? new DnsDirectory({ ...namesOf(peers), key, ...common })
-      : new StoreDirectory({ version, startedAt, store, ...common });
+      : new StoreDirectory({ onEmptied: () => sessions?.writeAll(), version, startedAt, store, ...common });
   const sessions =
     config.adopt && store !== undefined
       ? new StoredSessions({

@@ -110,7 +110,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     );
     this.#renewal.unref();
     this.#endWatch = options.store.onChange((isUp) => {
-      if (isUp) inBackground(this.#writeMissing(), options.logger, "writing the records of sessions");
+      if (isUp) this.writeAll();
     });
   }
 
@@ -248,8 +248,12 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     if (owner !== undefined && owner !== this.#own) this.#unverified.add(id);
   }
 
-  /** The store is back: what it lost, and what was written meanwhile. */
-  async #writeMissing(): Promise<void> {
+  /** The store is back, or has lost what was in it: every record is written again. */
+  writeAll(): void {
+    inBackground(this.#writeAll(), this.options.logger, "writing the records of sessions");
+  }
+
+  async #writeAll(): Promise<void> {
     for (const [id, text] of [...this.#held]) if (text !== undefined) await this.#writeOne(id, text);
   }
 

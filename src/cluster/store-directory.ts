@@ -24,6 +24,8 @@ export interface StoreDirectoryOptions {
    * sessions meanwhile.
    */
   readonly onLapsed?: () => void;
+  /** Called when the registration was missing before its time was over: the store has lost what was in it. */
+  readonly onEmptied?: () => void;
 }
 
 /** The format of what is registered; entries of another one are those of replicas to which nothing is forwarded. */
@@ -37,20 +39,21 @@ const MAX_SILENT = 100;
 
 const KEYS = ["{replicas}:until", "{replicas}:info"] as const;
 
-/** Registers ARGV[1] (where ARGV[2] is not empty) for ARGV[3] ms, forgets those whose time is over, and returns all. */
+/** Registers ARGV[1] (where ARGV[2] is not empty) for ARGV[3] ms, forgets those whose time is over, and returns 1 where ARGV[1] is new, and all. */
 const BEAT: StoreScript = {
   name: "replicas.beat",
   text: `local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local added = 0
 if ARGV[2] ~= '' then
-  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
+  added = redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
   redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
   redis.call('ZREM', KEYS[1], id)
   redis.call('HDEL', KEYS[2], id)
 end
-local all = {}
+local all = {added}
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   all[#all + 1] = id
   all[#all + 1] = redis.call('HGET', KEYS[2], id) or ''
@@ -165,10 +168,13 @@ export class StoreDirectory implements ReplicaDirectory {
       return;
     }
     this.#readAt = this.#now();
-    this.#keep(this.#read(entries));
+    const [added, ...listed] = Array.isArray(entries) ? entries : [];
+    this.#keep(this.#read(listed));
     const hasLapsed = this.#beatAt !== undefined && sentAt - this.#beatAt >= this.#ttlMs;
+    const isMissed = this.#beatAt !== undefined && added === 1;
     if (this.#url !== "") this.#beatAt = sentAt;
     if (hasLapsed) this.options.onLapsed?.();
+    else if (isMissed) this.options.onEmptied?.();
     this.#hasStalled = false;
   }
 
@@ -194,9 +200,8 @@ export class StoreDirectory implements ReplicaDirectory {
     return JSON.stringify({ schema: SCHEMA, url, version, isLeaving, startedAt });
   }
 
-  #read(entries: unknown): ReadonlyMap<string, Replica> {
+  #read(entries: readonly unknown[]): ReadonlyMap<string, Replica> {
     const replicas = new Map<string, Replica>();
-    if (!Array.isArray(entries)) return replicas;
     for (let at = 0; at + 1 < entries.length; at += 2) {
       const replica = replicaOf(String(entries[at]), String(entries[at + 1]));
       if (replica !== undefined && replica.id !== this.own) replicas.set(replica.id, replica);

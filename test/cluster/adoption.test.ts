@@ -95,6 +95,16 @@ describe("a session whose replica has crashed", () => {
     );
   });
 
+  test("goes on at another one where the store had lost all before, and the replicas did not notice an outage", async () => {
+    const cluster = await clusterOf(2);
+    const host = await openAt(cluster.url);
+    const mine = cluster.replicas.findIndex(({ id }) => host.session?.startsWith(id));
+    cluster.store.flush();
+    await until("the record to be written again", () => owner(cluster, host.session) !== undefined);
+    await crash(cluster, mine);
+    expect(await echo(host, "after")).toContain("after");
+  });
+
   test("is taken over by one replica where two are asked at once", async () => {
     const cluster = await clusterOf(3);
     const host = await openAt(cluster.replicas[0]?.url);

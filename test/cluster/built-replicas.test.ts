@@ -90,4 +90,15 @@ describe.runIf(hasRedis)("two replicas", () => {
       expect((await replicas.runs()).get(key)).toBe(1);
     },
   );
+
+  // The last: one of them is gone then.
+  test("keep a session whose replica was killed", async () => {
+    const host = await openLegacy({ url: first }, { agent });
+    expect(textOf((await run(host, first, "before")).message)).toBe("before");
+    await replicas.all[0]?.process.stop("SIGKILL");
+    const after = await run(host, second, "after");
+    expect(textOf(after.message)).toBe("after");
+    const runs = await replicas.runs();
+    expect(["before", "after"].map((key) => runs.get(key))).toEqual([1, 1]);
+  });
 });

@@ -122,6 +122,16 @@ describe.runIf(hasRedis)("the store", () => {
     expect(await store.get("a")).toBeUndefined();
   });
 
+  test("is not taken for away by a process that itself stood still for longer than the deadline", async () => {
+    const store = await connected(redis.url, { deadlineMs: 20 });
+    const reading = store.get("a");
+    // The command leaves the process; its answer arrives while nothing runs here.
+    await new Promise((resolve) => setImmediate(resolve));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    expect(await reading).toBeUndefined();
+    expect(store.isUp).toBe(true);
+  });
+
   test("that is not there at the start is an outage, and no error", async () => {
     const store = await opened("redis://127.0.0.1:1");
     await expect(store.get("a")).rejects.toThrow(StoreUnavailable);

@@ -11,11 +11,13 @@ export const SECRET = "a secret of all replicas, 32 long";
 /** The scripts of the directory, in memory. */
 export const DIRECTORY_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
   "replicas.beat"(memory, _keys, [id = "", info = "", ttl = "0"]) {
+    const added = info !== "" && memory.get(`replica ${id}`) === undefined ? 1 : 0;
     if (info !== "") memory.set(`replica ${id}`, info, Number(ttl));
-    return memory
+    const all = memory
       .keys()
       .filter((key) => key.startsWith("replica "))
       .flatMap((key) => [key.slice("replica ".length), memory.get(key) ?? ""]);
+    return [added, ...all];
   },
   "replicas.leave": (memory, _keys, [id = ""]) => memory.delete(`replica ${id}`),
 };
