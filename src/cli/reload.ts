@@ -13,16 +13,17 @@ import type { OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
 /** Settings that need a restart. */
-const RESTART_KEYS = ["listen", "keys", "credentials"] as const;
+const RESTART_KEYS = ["listen", "keys", "credentials", "cluster"] as const;
 
 /** What is bound stays bound and what is sealed stays sealed, so the running config must not claim otherwise. */
-function withoutRestartKeys(now: Config, { listen, keys, credentials }: Config): Config {
-  const { listen: _, keys: __, credentials: ___, ...next } = now;
+function withoutRestartKeys(now: Config, { listen, keys, credentials, cluster }: Config): Config {
+  const { listen: _, keys: __, credentials: ___, cluster: ____, ...next } = now;
   return {
     ...next,
     listen,
     ...(keys !== undefined && { keys }),
     ...(credentials !== undefined && { credentials }),
+    ...(cluster !== undefined && { cluster }),
   };
 }
 

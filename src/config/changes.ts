@@ -24,7 +24,6 @@ const OTHERS = [
   "parkedCalls",
   "audit",
   "telemetry",
-  "cluster",
   "startupWaitMs",
 ] as const satisfies readonly (keyof Config)[];
 

@@ -191,6 +191,20 @@ describe("a config reload while the gateway serves", () => {
     expect(await ended).toBe(0);
   });
 
+  test("stays a replica of the same cluster, and warns that a change of it needs a restart", async () => {
+    const outages: unknown[] = [];
+    const { shell, ended } = serving({
+      gateway: { reload: async ({ cluster }) => void outages.push(cluster?.onOutage) },
+    });
+    await ready(shell);
+    const cluster = { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" }, onOutage: "closed" };
+    writeFileSync(join(folder, "cardea.json"), JSON.stringify({ keys: { state: "a".repeat(32) }, cluster }));
+    await vi.waitFor(() => expect(outages).toEqual([undefined]), { timeout: 60_000 });
+    expect(shell.said).toContain("warn: a change of cluster takes effect at the next start");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
   test("keeps the old config when the gateway cannot apply the new one", async () => {
     const { shell, ended } = serving({ gateway: { reload: () => Promise.reject(new Error("no")) } });
     await ready(shell);
