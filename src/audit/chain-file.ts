@@ -5,7 +5,7 @@ import type { AuditConfig } from "../config/config.js";
 import type { AuditEvent } from "../core/audit.js";
 import { type Head, readHead, writeHead } from "./head.js";
 import { readFileEnd, readFirstLine } from "./last-line.js";
-import { CHAIN_START, type ChainPosition, sealLine } from "./line.js";
+import { CHAIN_START, type ChainPosition, sealLine, type WrittenEvent } from "./line.js";
 import { takeLock } from "./lock.js";
 import { headName, rotatedFiles, rotatedName } from "./names.js";
 
@@ -88,7 +88,7 @@ export class ChainFile {
    *
    * @throws the error of the system
    */
-  async append(events: readonly AuditEvent[]): Promise<void> {
+  async append(events: readonly (AuditEvent | WrittenEvent)[]): Promise<void> {
     if (events.length === 0) return;
     await this.#rotateWhereDue();
     let position = this.#position;

@@ -23,18 +23,29 @@ export interface SealedLine extends ChainPosition {
   readonly text: string;
 }
 
+/** An event whose members, but `at` and `kind`, are text already: JSON with a comma before each. */
+export interface WrittenEvent {
+  readonly kind: AuditEvent["kind"];
+  readonly at: string;
+  readonly text: string;
+}
+
 /**
  * Writes `event` as the line after `last`. The hash is the SHA-256 of the line as it stands without its member `hash`, which is
  * always the last one.
  */
-export function sealLine(event: AuditEvent, last: ChainPosition, now: () => Date): SealedLine {
+export function sealLine(event: AuditEvent | WrittenEvent, last: ChainPosition, now: () => Date): SealedLine {
   const seq = last.seq + 1;
-  const { at = now().toISOString(), kind, ...rest } = event;
-  const members = writeJson(rest);
-  const others = members === "{}" ? "" : `,${members.slice(1, -1)}`;
-  const open = `{"seq":${seq},"at":"${at}","kind":"${kind}"${others},"prev":"${last.hash}"`;
+  const { kind, at, text } = "text" in event ? event : writtenEvent(event, now);
+  const open = `{"seq":${seq},"at":"${at}","kind":"${kind}"${text},"prev":"${last.hash}"`;
   const digest = hash("sha256", `${open}}`);
   return { seq, hash: digest, text: `${open},"hash":"${digest}"}\n` };
+}
+
+function writtenEvent(event: AuditEvent, now: () => Date): WrittenEvent {
+  const { at = now().toISOString(), kind, ...rest } = event;
+  const members = writeJson(rest);
+  return { kind, at, text: members === "{}" ? "" : `,${members.slice(1, -1)}` };
 }
 
 /** A line that was read. */

@@ -1,12 +1,14 @@
 /** The audit log of a gateway: its events as lines, in the words of the docs. */
 import { LRUCache } from "lru-cache";
 import type { AuditConfig } from "../config/config.js";
-import type { AuditEvent, AuditLog } from "../core/audit.js";
+import type { AuditLog } from "../core/audit.js";
 import type { Call, Reply } from "../core/call.js";
 import type { CallRecord } from "../core/call-record.js";
 import type { Logger } from "../core/logger.js";
 import { entryLimit } from "../runtime/cache-limits.js";
+import { writeJson } from "../wire/json-text.js";
 import { interactionEvents } from "./interaction-events.js";
+import type { WrittenEvent } from "./line.js";
 import { workerFile } from "./names.js";
 import { argumentsReader, type RecordedArguments } from "./recorded-arguments.js";
 import { AuditWriter } from "./writer.js";
@@ -24,8 +26,14 @@ interface AuditOptions {
   readonly now?: () => Date;
 }
 
-/** Texts that hosts choose, with and without secrets. */
+/** Texts that lines repeat. */
 const MAX_TEXTS = 2_000;
+
+/** A text without secrets, and its JSON. */
+interface SafeText {
+  readonly text: string;
+  readonly json: string;
+}
 
 /** Opens the log and writes its first line. A file that cannot be opened is a `problem` of the log, and tried again. */
 export async function openAuditLog(config: AuditConfig, options: AuditOptions): Promise<AuditLog> {
@@ -35,14 +43,25 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
   const found = await writer.open();
   if (found === "torn" || found === "cut")
     logger.warn({ file }, `the audit log was ${FOUND[found]}; its first line of this run says so`);
-  const texts = new LRUCache<string, string>(entryLimit(MAX_TEXTS));
-  const text = (raw: string): string => {
-    if (raw === "") return raw;
-    const known = texts.get(raw);
-    if (known !== undefined) return known;
-    const safe = redact(raw);
-    texts.set(raw, safe);
-    return safe;
+  const texts = new LRUCache<string, SafeText>(entryLimit(MAX_TEXTS));
+  const safe = (raw: string): SafeText => {
+    let known = texts.get(raw);
+    if (known === undefined) {
+      const text = redact(raw);
+      known = { text, json: writeJson(text) };
+      texts.set(raw, known);
+    }
+    return known;
+  };
+  const words = new LRUCache<string, string>(entryLimit(MAX_TEXTS));
+  /** Of texts that the config or the gateway chooses. */
+  const quoted = (word: string): string => {
+    let known = words.get(word);
+    if (known === undefined) {
+      known = writeJson(word);
+      words.set(word, known);
+    }
+    return known;
   };
   const readArguments = argumentsReader(config.arguments, redact);
   writer.post({
@@ -50,22 +69,37 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     outcome: found ?? "unopened",
     arguments: { version: options.version, config: options.configDigest ?? null },
   });
-  const write = (event: AuditEvent): Promise<boolean> => writer.add(event);
 
   const call = (record: CallRecord, source: Call, reply: Reply): void => {
-    const about = {
-      host: text(record.host),
-      method: text(record.method),
-      target: text(record.target),
-    };
-    const safe: CallRecord = { ...record, ...about };
-    for (const event of interactionEvents(safe, source, reply)) writer.post(event);
+    const host = safe(record.host);
+    const method = safe(record.method);
+    const target = safe(record.target);
+    if (reply.kind === "input_required" || source.inputResponses !== undefined) {
+      const shown = { ...record, host: host.text, method: method.text, target: target.text };
+      for (const event of interactionEvents(shown, source, reply)) writer.post(event);
+    }
+    const write = (args: RecordedArguments): Promise<boolean> => writer.add(callEvent(args));
     const args = readArguments(source);
-    const written =
-      args instanceof Promise
-        ? args.then((read) => write(callEvent(safe, read)))
-        : write(callEvent(safe, args));
+    const written = args instanceof Promise ? args.then(write) : write(args);
     if (source.record !== undefined) source.record.audited = written;
+
+    /** Every call writes one, so that its text is put together of parts that are JSON already. */
+    function callEvent(args: RecordedArguments): WrittenEvent {
+      const { at, principal, server, decision, rule, outcome, ms, traceId } = record;
+      let text = `,"principal":${quoted(principal)}`;
+      if (host.text !== "") text += `,"host":${host.json}`;
+      text += `,"method":${method.json}`;
+      if (target.text !== "") text += `,"target":${target.json}`;
+      if (server !== "") text += `,"server":${quoted(server)}`;
+      if (decision !== undefined) text += `,"decision":${quoted(decision)}`;
+      if (rule !== undefined) text += `,"rule":${quoted(rule)}`;
+      text += `,"outcome":${quoted(outcome)},"ms":{"total":${rounded(ms.total)},"queue":${rounded(ms.queue)},`;
+      text += `"policy":${rounded(ms.policy)},"upstream":${rounded(ms.upstream)},"input":${rounded(ms.input)}}`;
+      if ("argumentsDigest" in args) text += `,"argumentsDigest":"${args.argumentsDigest}"`;
+      else if ("arguments" in args) text += `,"arguments":${writeJson(args.arguments)}`;
+      if (traceId !== undefined) text += `,"traceId":"${traceId}"`;
+      return { kind: "call", at: new Date(at).toISOString(), text };
+    }
   };
 
   return {
@@ -91,30 +125,5 @@ const FOUND = {
   torn: "left with an unfinished last line, which is kept beside it",
   cut: "shorter than its head says",
 } as const;
-
-function callEvent(record: CallRecord, args: RecordedArguments): AuditEvent {
-  const { at, principal, host, method, target, server, decision, rule, outcome, ms, traceId } = record;
-  return {
-    at: new Date(at).toISOString(),
-    kind: "call",
-    principal,
-    ...(host !== "" && { host }),
-    method,
-    ...(target !== "" && { target }),
-    ...(server !== "" && { server }),
-    ...(decision !== undefined && { decision }),
-    ...(rule !== undefined && { rule }),
-    outcome,
-    ms: {
-      total: rounded(ms.total),
-      queue: rounded(ms.queue),
-      policy: rounded(ms.policy),
-      upstream: rounded(ms.upstream),
-      input: rounded(ms.input),
-    },
-    ...args,
-    ...(traceId !== undefined && { traceId }),
-  };
-}
 
 const rounded = (ms: number): number => Math.round(ms * 100) / 100;

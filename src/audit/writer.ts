@@ -2,7 +2,7 @@
 import type { AuditEvent } from "../core/audit.js";
 import type { Logger } from "../core/logger.js";
 import { ChainFile, type ChainFileOptions, type Found } from "./chain-file.js";
-import { CHAIN_START, type ChainPosition } from "./line.js";
+import { CHAIN_START, type ChainPosition, type WrittenEvent } from "./line.js";
 import { messageOf } from "./message-of.js";
 
 /** How often (ms) a log that failed is tried again. */
@@ -11,6 +11,13 @@ const RETRY_MS = 1_000;
 const HEAD_MS = 100;
 /** Lines that are kept in memory while they cannot be written. */
 const MAX_PENDING = 10_000;
+
+/**
+ * Under load a write waits for this time (ms) for further lines: a write costs as much as ten lines. A load is that the
+ * last write had several lines and is this time ago at most.
+ */
+const GATHER_MS = 1;
+const LOAD_MS = 20;
 
 const NOT_WRITTEN: Promise<boolean> = Promise.resolve(false);
 
@@ -26,7 +33,7 @@ export class AuditWriter {
   readonly #now: () => Date;
   #file: ChainFile | undefined;
   #position: ChainPosition = CHAIN_START;
-  #pending: AuditEvent[] = [];
+  #pending: (AuditEvent | WrittenEvent)[] = [];
   #group: Group | undefined;
   /** The write that is scheduled or runs. */
   #work: Promise<void> | undefined;
@@ -35,6 +42,9 @@ export class AuditWriter {
   #problem: string | undefined;
   #isClosed = false;
   #lost = 0;
+  /** Of the last write, and when it ended. */
+  #lastLines = 0;
+  #writtenAt = 0;
   #lostSince = 0;
 
   constructor(options: ChainFileOptions, logger: Logger, now: () => Date = () => new Date()) {
@@ -69,7 +79,7 @@ export class AuditWriter {
   }
 
   /** Resolves when the line is with the system, with false at once while the log fails; the line is then written later. */
-  add(event: AuditEvent): Promise<boolean> {
+  add(event: AuditEvent | WrittenEvent): Promise<boolean> {
     if (this.#isClosed) return NOT_WRITTEN;
     if (this.#problem !== undefined) {
       if (this.#pending.length < MAX_PENDING) this.#pending.push(event);
@@ -102,20 +112,31 @@ export class AuditWriter {
   }
 
   #schedule(): void {
-    this.#work ??= new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+    this.#work ??= this.#gathered().then(async () => {
       await this.#write();
       this.#work = undefined;
       if (this.#group !== undefined && !this.#isClosed) this.#schedule();
     });
   }
 
+  /** Resolves when the lines of this turn, under load those of the next millisecond too, are pending. */
+  #gathered(): Promise<void> {
+    const isLoaded = this.#lastLines > 1 && performance.now() - this.#writtenAt < LOAD_MS;
+    return new Promise((resolve) => {
+      if (isLoaded) setTimeout(resolve, GATHER_MS);
+      else setImmediate(resolve);
+    });
+  }
+
   async #write(): Promise<void> {
     const events = this.#pending;
+    this.#lastLines = events.length;
     const group = this.#group;
     this.#pending = [];
     this.#group = undefined;
     try {
       await this.#append(events).catch(() => this.#append(events)); // a file that was deleted is made anew at once
+      this.#writtenAt = performance.now();
       group?.settle(true);
       this.#recovered();
       if (!this.#isClosed) this.#headTimer ??= this.#writeHeadSoon();
@@ -126,7 +147,7 @@ export class AuditWriter {
     }
   }
 
-  async #append(events: readonly AuditEvent[]): Promise<void> {
+  async #append(events: readonly (AuditEvent | WrittenEvent)[]): Promise<void> {
     const file = this.#file ?? (await this.#reopen());
     this.#file = file;
     const gap = this.#lostSince;
