@@ -47,6 +47,23 @@ export interface Client {
   readonly capabilities: JsonObject;
   /** The client's own name and version, for display only. */
   readonly info?: JsonObject;
+  /** Absent where its session was opened here. */
+  readonly adoption?: Adoption;
+}
+
+/** How a session came here that another replica served before. */
+export class Adoption {
+  readonly #seen = new Set<string>();
+
+  /** @param from the replica that issued it */
+  constructor(readonly from: string) {}
+
+  /** True once for each server. */
+  isFirstResultOf(server: string): boolean {
+    if (this.#seen.has(server)) return false;
+    this.#seen.add(server);
+    return true;
+  }
 }
 
 /** The size (characters of JSON) of what the client declared, for memory budgets. */

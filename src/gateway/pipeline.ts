@@ -4,6 +4,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import { compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
+import type { Logger } from "../core/logger.js";
 import type { Tracing } from "../core/tracing.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
 import { concurrency } from "../policy/concurrency.js";
@@ -13,6 +14,7 @@ import { createPolicy, type Policy } from "../policy/policy.js";
 import { responseCache } from "../policy/response-cache.js";
 import { retry } from "../policy/retry.js";
 import { checkedArguments, checkedResults, ToolSchemas } from "../policy/schema-checks.js";
+import { markAdopted } from "../routing/adopted-sessions.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
 import { dropBaggage } from "../routing/drop-baggage.js";
 import { findTools } from "../routing/find-tools.js";
@@ -86,7 +88,8 @@ export function createPipeline(
     [...servers].map(([name, running]): [string, Handler] => [
       name,
       serverStack(running, {
-        ...{ policy, metrics, schemas, tracing, signIn: parts.signIn },
+        ...{ policy, metrics, schemas, tracing, signIn: parts.signIn, logger },
+        marksAdopted: parts.cluster?.sessions !== undefined,
         forwardsBaggage: config.telemetry?.forwardsBaggage === true,
       }),
     ]),
@@ -192,16 +195,19 @@ interface ServerStackOptions {
   readonly metrics: Metrics;
   readonly schemas: ToolSchemas;
   readonly signIn: GatewayParts["signIn"];
+  readonly logger: Logger;
   readonly forwardsBaggage: boolean;
+  /** Whether sessions outlive their replica. */
+  readonly marksAdopted: boolean;
   readonly tracing: Tracing | undefined;
 }
 
 function serverStack(
   runtime: ServerRuntime,
-  { policy, metrics, schemas, signIn, forwardsBaggage, tracing }: ServerStackOptions,
+  { policy, metrics, schemas, signIn, forwardsBaggage, tracing, logger, marksAdopted }: ServerStackOptions,
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
-  const { name: server, timeoutMs, checks, auth } = config;
+  const { name: server, timeoutMs, checks, auth, transport } = config;
   return compose(
     [
       // outermost: no timeout runs while a person signs in, and the attempts before count as calls of their own
@@ -215,6 +221,7 @@ function serverStack(
               credentialsOf: ({ principal }) => (auth.as === "principal" ? principal.id : auth.as),
             }),
           ]),
+      ...(marksAdopted && transport.kind === "stdio" ? [markAdopted(server, logger)] : []), // outside of the cache, which is for all sessions
       ...(forwardsBaggage ? [] : [dropBaggage]), // whatever follows leaves for the server
       ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has carried out a call whose result is withheld here
       responseCache(cache, {
@@ -226,7 +233,7 @@ function serverStack(
       concurrency({ semaphore, server }), // queue calls over the limit
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // the timeout starts when the call leaves the queue
       upstreamMetrics(metrics.calls), // innermost: the time in the queue is not the server's
-      ...(tracing === undefined ? [] : [tracing.servedBy({ name: server, url: urlOf(config.transport) })]), // a span for each attempt
+      ...(tracing === undefined ? [] : [tracing.servedBy({ name: server, url: urlOf(transport) })]), // a span for each attempt
     ],
     upstream.call,
   );

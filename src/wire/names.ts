@@ -25,6 +25,8 @@ export const OWN_META = {
   instance: "cardea/instance",
   /** The instance ids of the gateways passed; in list entries and calls between gateways. */
   hops: "cardea/hops",
+  /** In the first result of a server in a session that was taken over: true. */
+  adopted: "cardea/adopted",
 } as const;
 
 /** Header names in lower case, as in `IncomingMessage.headers`. */

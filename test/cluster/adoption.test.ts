@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Fixture, startFixture } from "../support/fixture.js";
+import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Host, type Json, openHost, textOf } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
 import type { MemoryStore, StoreView } from "../support/memory-store.js";
@@ -31,12 +31,12 @@ interface Cluster {
   inFront: readonly Replica[];
 }
 
-async function clusterOf(count: number, options: object = {}): Promise<Cluster> {
+async function clusterOf(count: number, options: object = {}, one: object = fixture.entry): Promise<Cluster> {
   const store = memoryStore();
   const replicas: Running[] = [];
   for (let at = 0; at < count; at += 1) {
     const view = store.view();
-    const replica = await startReplica(view, { mcpServers: { one: fixture.entry } }, options);
+    const replica = await startReplica(view, { mcpServers: { one } }, options);
     let stopped: Promise<void> | undefined;
     const stop = (): Promise<void> => {
       stopped ??= replica.gateway.stop({ immediate: true });
@@ -150,6 +150,22 @@ describe("a session whose replica has crashed", () => {
     expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"]);
     next?.store.connect(true);
     expect((await listTools(next?.url ?? "", host.session)).status).toBe(200);
+  });
+});
+
+describe("a session at a server that runs as a process", () => {
+  test("says with the first result that this is another process now, and not again", async () => {
+    const cluster = await clusterOf(2, {}, fixtureCommand("modern"));
+    const host = await openAt(cluster.url);
+    const mine = cluster.replicas.findIndex(({ id }) => host.session?.startsWith(id));
+    const meta = async () => {
+      const { message } = await host.call("one__echo", { value: "x" });
+      return (message as { result?: { _meta?: object } }).result?._meta ?? {};
+    };
+    expect(await meta()).not.toHaveProperty("cardea/adopted");
+    await crash(cluster, mine);
+    expect(await meta()).toHaveProperty("cardea/adopted", true);
+    expect(await meta()).not.toHaveProperty("cardea/adopted");
   });
 });
 

@@ -1,6 +1,6 @@
 /** How does `initialize` open a session: what does the host declare, and what does the gateway answer? */
 import { checkLogLevel, checkParams, invalidParams } from "../../core/check-params.js";
-import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
+import { Adoption, type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import type { AdoptedSession } from "../../core/cluster.js";
 import { GatewayError } from "../../core/errors.js";
 import type { MemoryBudget } from "../../core/fair-share.js";
@@ -129,7 +129,7 @@ interface OpenedSession {
 
 /**
  * Opens a session that another replica served, under its id: the host goes on as if nothing had happened. It is notified once that
- * all lists may have changed.
+ * all lists may have changed. `restored` resolves when its subscriptions are accepted or refused again, and never rejects.
  *
  * @throws GatewayError when no more sessions can be opened
  */
@@ -138,12 +138,15 @@ export async function openAdoptedSession(
   adopted: AdoptedSession,
   sender: Pick<HttpExchange, "principal" | "endpoint">,
   transportOf: (revision: Revision) => Pick<SessionParts, "id" | "sink" | "streams">,
-): Promise<Session> {
+): Promise<{ readonly session: Session; readonly restored: Promise<unknown> }> {
   const revision = negotiate(adopted.revision);
   const transport = transportOf(revision);
   const session = new Session({
     ...transport,
-    client: clientOf({ ...adopted, revision }, transport.id, sender),
+    client: {
+      ...clientOf({ ...adopted, revision }, transport.id, sender),
+      adoption: new Adoption(adopted.from),
+    },
     revision,
     changes: opener.gateway.changes,
     questions: opener.questions,
@@ -157,11 +160,11 @@ export async function openAdoptedSession(
     session.advertise(lists);
     session.initialized();
     for (const kind of lists) session.sink.send(noticeText(LISTS[kind].changed));
-    // A server that refuses, or is not there, is one that the host has to ask again.
-    await Promise.allSettled(
+    // A server that refuses, or is not there, is one that the host has to ask again; no request waits for it.
+    const restored = Promise.allSettled(
       adopted.subscriptions.map((uri) => session.subscriptions.subscribeResource(uri)),
     );
-    return session;
+    return { session, restored };
   } catch (error) {
     opener.store.end(session, "closed");
     throw error;
