@@ -14,6 +14,8 @@ export interface StoreOptions {
   readonly deadlineMs?: number;
   /** How often a store that is away is tried again, in ms. Default 500. */
   readonly probeMs?: number;
+  /** A connection that was silent for this time (ms) is given up. Default 9 s. */
+  readonly silenceMs?: number;
   /** Called with each use that has ended. */
   readonly onUse?: (use: StoreUse) => void;
 }
@@ -51,7 +53,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { createClient } = await loadClient();
   return new RedisStore(
     options,
-    () => createClient(clientOptions(options.config)) as unknown as RedisClientType,
+    () => createClient(clientOptions(options.config, options.silenceMs)) as unknown as RedisClientType,
   );
 }
 
@@ -71,10 +73,13 @@ async function loadClient(): Promise<typeof import("@redis/client")> {
 /** The types of the client do not know that `undefined` is how its time-out is switched off. */
 const NO_TIMEOUT: object = { timeout: undefined };
 
-function clientOptions({ url, username, password, tls }: StoreConfig): RedisClientOptions {
+function clientOptions(
+  { url, username, password, tls }: StoreConfig,
+  silenceMs = SILENCE_MS,
+): RedisClientOptions {
   const common = {
     connectTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: SILENCE_MS,
+    socketTimeout: silenceMs,
     reconnectStrategy: (retries: number) => Math.min(MAX_BACKOFF_MS, 50 * 2 ** Math.min(retries, 10)),
   };
   const path = url.startsWith("unix://") ? url.slice("unix://".length) : undefined;
@@ -86,7 +91,7 @@ function clientOptions({ url, username, password, tls }: StoreConfig): RedisClie
     // Uses have a deadline of their own; that of the client costs ten times a command.
     commandOptions: NO_TIMEOUT,
     disableOfflineQueue: true,
-    pingInterval: SILENCE_MS / 3,
+    pingInterval: silenceMs / 3,
     socket:
       path !== undefined
         ? { path, ...common }
@@ -109,6 +114,8 @@ class RedisStore implements OpenStore {
   /** Whether an outage has been reported, or the first connection. */
   #hasReported = false;
   #probe: NodeJS.Timeout | undefined;
+  /** Whether a question of `#tryAgain` has no answer yet. */
+  #isTrying = false;
   #isClosed = false;
 
   constructor(
@@ -258,14 +265,21 @@ class RedisStore implements OpenStore {
     for (const watcher of this.#watchers) watcher(isUp);
   }
 
-  /** The connection may stand while the store is stopped, or be half open; `ready` tells of a new one. */
+  /**
+   * The connection may stand while the store is stopped, or be half open; `ready` tells of a new one. One question at a time: each
+   * that is written would start the time anew after which a silent connection is given up.
+   */
   #tryAgain(): void {
-    if (!this.#client.isReady) return;
-    const answered = withDeadline(this.#client.ping(), this.options.deadlineMs ?? DEADLINE_MS).then(
+    if (!this.#client.isReady || this.#isTrying) return;
+    this.#isTrying = true;
+    const answered = this.#client.ping().then(
       () => this.#setUp(true),
       () => {},
     );
-    inBackground(answered, this.options.logger, "trying the cluster's store");
+    const done = answered.finally(() => {
+      this.#isTrying = false;
+    });
+    inBackground(done, this.options.logger, "trying the cluster's store");
   }
 
   #key(key: string): string {

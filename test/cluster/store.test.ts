@@ -1,4 +1,5 @@
 /** The store of a cluster, with a real Redis: what it keeps, and what happens while it is away. */
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openStore, type StoreOptions } from "../../src/cluster/store.js";
 import { StoreUnavailable } from "../../src/core/cluster.js";
@@ -130,6 +131,29 @@ describe.runIf(hasRedis)("the store", () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     expect(await reading).toBeUndefined();
     expect(store.isUp).toBe(true);
+  });
+
+  test("is reached by a new connection when the old one passes nothing on any more, as after a partition", async () => {
+    const passed: Socket[] = [];
+    const proxy = createServer((client) => {
+      const server = connect(redis.port, "127.0.0.1");
+      for (const socket of [client, server]) {
+        socket.on("error", () => {});
+        passed.push(socket);
+      }
+      client.pipe(server).pipe(client);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    onTestFinished(async () => {
+      for (const socket of passed) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    });
+    const url = `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const store = await connected(url, { deadlineMs: 20, probeMs: 10, silenceMs: 300 });
+    for (const socket of passed) socket.unpipe().resume();
+    await expect(store.get("a")).rejects.toThrow(StoreUnavailable);
+    await until("the way back", () => store.isUp);
+    expect(await store.get("a")).toBeUndefined();
   });
 
   test("that is not there at the start is an outage, and no error", async () => {
