@@ -5,7 +5,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { ClusterParts } from "../core/cluster.js";
+import type { ClusterParts, SharedStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -118,6 +118,8 @@ interface SealedParts {
   /** Seals the state of each round that ends in questions. */
   readonly state: Middleware;
   readonly tasks: Tasks;
+  /** Where replicas share a store: false for a nonce that one of them has used. */
+  readonly useOnce?: (nonce: string) => Promise<boolean>;
 }
 
 /** The parts, grouped by what they are for. */
@@ -197,11 +199,18 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
         isShared: options.cluster !== undefined,
       }),
       tasks: new Tasks(keys.tasks, issuer),
+      ...(options.cluster?.store !== undefined && { useOnce: useOnceIn(options.cluster.store, ttlMs) }),
     },
     ...(options.cluster !== undefined && { cluster: observed(options.cluster, metrics) }),
     signIn: options.signIn,
   };
 }
+
+/** Uses a nonce once over all replicas; while the store is away, once in each of them. */
+const useOnceIn =
+  (store: SharedStore, ttlMs: () => number) =>
+  (nonce: string): Promise<boolean> =>
+    store.setIfAbsent(`once:${nonce}`, "1", ttlMs()).catch(() => true);
 
 /** The cluster, whose numbers the metrics show. */
 function observed(cluster: ClusterParts, metrics: Metrics): ClusterParts {

@@ -64,7 +64,7 @@ export function createPipeline(
   const { state: sealedState, tasks } = parts.sealed;
   const policy = createPolicy(
     config,
-    { metrics, logger, sharedLimits: parts.cluster?.limits },
+    { metrics, logger, sharedLimits: parts.cluster?.limits, useOnce: parts.sealed.useOnce },
     before?.policy,
   );
   const servers = serverRuntimes(config, parts, inEffect, before);

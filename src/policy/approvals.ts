@@ -26,6 +26,9 @@ export interface RememberedApproval {
   readonly until: string;
 }
 
+/** Uses something once over all replicas: false where it was used before. */
+export type SingleUse = (nonce: string) => Promise<boolean>;
+
 /** Approval questions, and which answers were used or are remembered; memory is bounded by LRU. */
 export class Approvals {
   /** Used answers: each allows one call. The seal of the round state limits how long an answer is valid. */
@@ -35,6 +38,9 @@ export class Approvals {
     ...entryLimit(MAX_REMEMBERED),
     perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
   });
+
+  /** @param useOnce where replicas share a store. Default: answers are used once in each process */
+  constructor(private readonly useOnce?: SingleUse) {}
 
   /** The approvals that hold, the newest first. */
   remembered(): readonly RememberedApproval[] {
@@ -97,14 +103,15 @@ export class Approvals {
     route: Route,
     asked: NonNullable<PolicyRoundState["asked"]>,
   ): Promise<boolean> {
-    if (asked.rule !== rule.name || this.#spent.has(asked.nonce)) {
+    const isUnused = asked.rule === rule.name && !this.#spent.has(asked.nonce);
+    if (isUnused) this.#spent.set(asked.nonce, true);
+    if (!isUnused || (this.useOnce !== undefined && !(await this.useOnce(asked.nonce)))) {
       throw new GatewayError(
         "state_rejected",
         "downstream",
         "this approval belongs to another call, or was used",
       );
     }
-    this.#spent.set(asked.nonce, true);
     if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept") return false;
     // Where not all was shown, the approval holds for this call only.
     if (rule.rememberMs === undefined || asked.isCut === true) return true;

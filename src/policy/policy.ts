@@ -12,7 +12,7 @@ import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { access } from "./access.js";
-import { Approvals, type RememberedApproval } from "./approvals.js";
+import { Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
@@ -128,7 +128,7 @@ export function createPolicy(
   const ruleSet = new RuleSet(rules, fallback);
   const carried = before?.[CARRIED_STATE];
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
-  const approvals = carried?.approvals ?? new Approvals();
+  const approvals = carried?.approvals ?? new Approvals(parts.useOnce);
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
   const searchLimits = new Limits(
     config.limits ?? [],
@@ -209,6 +209,8 @@ export interface PolicyParts {
   readonly logger: Logger;
   /** Where replicas count together. */
   readonly sharedLimits?: SharedLimits | undefined;
+  /** Where replicas share a store: uses the answer to an approval once over all of them. */
+  readonly useOnce?: SingleUse | undefined;
 }
 
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>

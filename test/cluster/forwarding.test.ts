@@ -1,7 +1,7 @@
 /** Two replicas behind a balancer that sends each request to the other one: what is served where it arrives, and what is forwarded. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Fixture, startFixture } from "../support/fixture.js";
-import { Host, type Json, openHost, textOf } from "../support/host/host.mjs";
+import { Host, type Json, openHost, refusalOf, textOf } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
 import { memoryStore, type Replica, startReplica } from "../support/replicas.js";
 import { type RoundRobin, roundRobin } from "../support/round-robin.js";
@@ -119,5 +119,18 @@ describe("a question that is asked at one replica and answered at the other", ()
       const { response } = await (await hostOf(era)).converse("tools/call", params, () => ANSWER);
       expect(textOf(response)).toContain("ask");
     }
+  });
+
+  test("is answered once over all replicas", async () => {
+    const host = (await hostOf("modern")) as Host;
+    const params = { name: "new__echo", arguments: { value: "ask" } };
+    const { message } = await host.exchange("tools/call", params);
+    const { inputRequests = {}, requestState } = (message?.result ?? {}) as Json;
+    const [key = ""] = Object.keys(inputRequests as Json);
+    const again = { ...params, inputResponses: { [key]: ANSWER }, requestState };
+    expect(textOf((await host.exchange("tools/call", again)).message)).toContain("ask");
+    // At one replica and at the other.
+    for (let at = 0; at < 2; at += 1)
+      expect(refusalOf((await host.exchange("tools/call", again)).message)?.code).toBe("state_rejected");
   });
 });
