@@ -6,7 +6,8 @@ import { now, startLoad, words } from "./support/load.mjs";
 import { withoutMachines } from "./support/machines.mjs";
 
 const GRACE_MS = 4_000;
-const CLEAR = new Set(["outcome_unknown", "upstream_unavailable"]);
+/** `overloaded`: it has not run, and may be sent again. */
+const CLEAR = new Set(["outcome_unknown", "upstream_unavailable", "overloaded"]);
 
 await row(
   "C4",
