@@ -8,6 +8,7 @@ import { hasRedis } from "../support/redis.js";
 
 const CAPABILITIES = { elicitation: { form: {} } };
 const ANSWER = { action: "accept", content: { name: "ann" } };
+const BURST = 6;
 
 const textOf = (message: Json | undefined): unknown =>
   ((message?.result as Json | undefined)?.content as readonly Json[] | undefined)?.[0]?.text;
@@ -18,7 +19,10 @@ describe.runIf(hasRedis)("two replicas", () => {
   let second: string;
   const agent = newAgent();
   beforeAll(async () => {
-    replicas = await startReplicas(2);
+    replicas = await startReplicas(2, (url) => ({
+      mcpServers: { limited: { type: "http", url, protocol: "modern" } },
+      limits: [{ tools: ["limited__run"], rate: "1/h", burst: BURST, per: "all" }],
+    }));
     [first, second] = replicas.all.map(({ url }) => url) as [string, string];
   });
   afterAll(async () => {
@@ -90,6 +94,14 @@ describe.runIf(hasRedis)("two replicas", () => {
       expect((await replicas.runs()).get(key)).toBe(1);
     },
   );
+
+  test("admit together what a limit allows one", async () => {
+    const hosts = await Promise.all([first, second].map((url) => openModern({ url }, { agent })));
+    const keys = Array.from({ length: 4 * BURST }, (_, i) => `limited ${i}`);
+    for (const [i, key] of keys.entries()) await (hosts[i % 2] as Host).call("limited__run", { key });
+    const ran = [...(await replicas.runs()).keys()].filter((key) => key.startsWith("limited"));
+    expect(ran).toHaveLength(BURST);
+  });
 
   // The last: one of them is gone then.
   test("keep a session whose replica was killed", async () => {
