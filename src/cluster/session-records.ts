@@ -187,27 +187,23 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     try {
       const [owner, text] = (await this.#run(READ, id, [])) as readonly unknown[];
       const gone = this.#orphans.get(id);
-      if (typeof owner !== "string") return undefined;
+      if (typeof owner !== "string" || (owner !== this.#own && owner !== gone)) return undefined;
       const record = recordIn(text);
       const isOwn = record?.principal === this.#digestOf(principal) && record.endpoint === endpoint;
       if (record === undefined || !isOwn) {
         onAdopted("refused");
         return undefined;
       }
-      const mayTake = owner === this.#own || owner === gone;
-      const next = mayTake && (await this.#run(PASS, id, [owner, this.#own, String(this.#ttlMs)]));
-      if (next === this.#own) {
-        this.#orphans.delete(id);
-        this.#held.set(id, String(text));
-        onAdopted("adopted");
-        return { ...record, from: issuerOf(id) ?? owner };
-      }
+      const next = await this.#run(PASS, id, [owner, this.#own, String(this.#ttlMs)]);
+      if (next !== this.#own) return undefined;
+      this.#orphans.delete(id);
+      this.#held.set(id, String(text));
+      onAdopted("adopted");
+      return { ...record, from: issuerOf(id) ?? owner };
     } catch {
       onAdopted("failed");
       throw overloaded("the session could not be taken over: the cluster's store is away", 1_000);
     }
-    // Never 404, which would make the host forget a session that lives: the next request is forwarded.
-    throw overloaded("another replica has just taken the session over", 100);
   }
 
   release(id: string): void {

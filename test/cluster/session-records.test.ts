@@ -1,38 +1,192 @@
-/** Records of sessions: who takes one over whose replica is gone. */
-import { expect, onTestFinished, test } from "vitest";
+/** Records of sessions: who may take a session over, how often, and what becomes of it where that fails. */
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { StoredSessions } from "../../src/cluster/session-records.js";
+import { ANONYMOUS } from "../../src/core/client.js";
+import type { ReplicaDirectory, SessionState } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
-import { memoryStore, SECRET } from "../support/replicas.js";
+import { createLegacyEdge, type LegacyEdge } from "../../src/downstream/legacy/edge.js";
+import { fakePort } from "../support/fake-port.js";
+import { memoryStore } from "../support/replicas.js";
+import { until } from "../support/until.js";
 
-const ID = "one12-a session";
-const ANN = { id: "ann", groups: [], claims: {} };
-const STATE = {
+const ANN = { ...ANONYMOUS, id: "ann@example.com" };
+const STATE: SessionState = {
   principal: ANN,
-  endpoint: "/mcp",
+  endpoint: "",
   revision: "2025-11-25",
-  capabilities: {},
-  subscriptions: [],
+  capabilities: { roots: {} },
+  info: { name: "host", version: "1" },
+  logLevel: "error",
+  subscriptions: ["one://a"],
 };
 
-test("of two replicas that take a session over at once one does, and the other does not take it for unknown", async () => {
+const ID = "aaaaa-1";
+
+/** Replicas over one store, which know no others but by the store. */
+function replicas(...names: readonly string[]) {
   const store = memoryStore();
-  const of = (own: string): StoredSessions => {
-    const directory = { own, isRegistered: true, hasStalled: false, others: () => [] };
-    const sessions = new StoredSessions({ store: store.view(), directory, secret: SECRET, logger: SILENT });
+  const outcomes: string[] = [];
+  const records = names.map((own) => {
+    const directory = {
+      own,
+      others: (): ReturnType<ReplicaDirectory["others"]> => [],
+      isRegistered: true,
+      hasStalled: false,
+    };
+    const view = store.view();
+    const sessions = new StoredSessions({
+      ...{ store: view, directory, secret: "the state key", logger: SILENT },
+      onAdopted: (outcome) => outcomes.push(outcome),
+    });
     onTestFinished(() => sessions.close());
-    return sessions;
-  };
-  const [one, two, three] = [of("one12"), of("two34"), of("thr56")];
-  one.write(ID, STATE);
-  for (const each of [two, three]) each.orphaned(ID, "one12");
-  const [first, second] = await Promise.allSettled([two, three].map((each) => each.adopt(ID, ANN, "/mcp")));
-  expect(first).toMatchObject({ status: "fulfilled", value: { from: "one12", revision: "2025-11-25" } });
-  expect(second).toMatchObject({
-    status: "rejected",
-    reason: { message: expect.stringContaining("another replica") },
+    return { sessions, view };
   });
-  // Late by a whole round trip, it is the same.
-  await expect(three.adopt(ID, ANN, "/mcp")).rejects.toThrow(/another replica/);
-  // Who it does not belong to learns nothing of it.
-  expect(await three.adopt(ID, { ...ANN, id: "eve" }, "/mcp")).toBeUndefined();
+  return { store, outcomes, records };
+}
+
+/** A replica with one session, and others that know it to be gone. */
+async function orphaned() {
+  const cluster = replicas("aaaaa", "bbbbb", "ccccc");
+  const [first, second, third] = cluster.records;
+  if (first === undefined || second === undefined || third === undefined) throw new Error("there are three");
+  first.sessions.write(ID, STATE);
+  await until("the record", () => cluster.store.get(`session:{${ID}}`) !== undefined);
+  for (const { sessions } of [second, third]) sessions.orphaned(ID, "aaaaa");
+  return { ...cluster, first: first.sessions, second: second.sessions, third: third.sessions };
+}
+
+describe("a record", () => {
+  test("has what a host declared, and no name of its principal", async () => {
+    const { store, second } = await orphaned();
+    expect(store.get(`session:{${ID}}`)).not.toContain("ann");
+    const { principal: _, ...rest } = STATE;
+    expect(await second.adopt(ID, ANN, "")).toMatchObject({ ...rest, from: "aaaaa" });
+  });
+
+  test("is none for another principal or another endpoint", async () => {
+    const { outcomes, second } = await orphaned();
+    expect(await second.adopt(ID, { ...ANN, id: "bob" }, "")).toBeUndefined();
+    expect(await second.adopt(ID, ANN, "one")).toBeUndefined();
+    expect(outcomes).toEqual(["refused", "refused"]);
+    expect(await second.adopt(ID, ANN, "")).toBeDefined();
+  });
+
+  test("of a replica that lives is nobody else's", async () => {
+    const { records, store } = replicas("aaaaa", "bbbbb");
+    records[0]?.sessions.write(ID, STATE);
+    await until("the record", () => store.get(`session:{${ID}}`) !== undefined);
+    expect(await records[1]?.sessions.adopt(ID, ANN, "")).toBeUndefined();
+  });
+
+  test("goes to one of two replicas that want it at once", async () => {
+    const { second, third } = await orphaned();
+    const adopted = await Promise.all([second.adopt(ID, ANN, ""), third.adopt(ID, ANN, "")]);
+    expect(adopted.filter((each) => each !== undefined)).toHaveLength(1);
+    expect(await second.ownerOf(ID)).toBe(await third.ownerOf(ID));
+  });
+
+  test("can be adopted again by the replica that could not open the session", async () => {
+    const { second } = await orphaned();
+    expect(await second.adopt(ID, ANN, "")).toBeDefined();
+    expect(await second.adopt(ID, ANN, "")).toBeUndefined();
+    second.release(ID);
+    expect(await second.adopt(ID, ANN, "")).toBeDefined();
+  });
+
+  test("of a session that another one has taken over is not written any more by the first, which must ask", async () => {
+    const { store, first, second } = await orphaned();
+    await second.adopt(ID, ANN, "");
+    first.write(ID, { ...STATE, logLevel: "debug" });
+    await until("the first to doubt", () => first.mustVerify(ID));
+    expect(store.get(`session:{${ID}}`)).not.toContain("debug");
+    const taken: string[] = [];
+    first.onTaken = (id) => taken.push(id);
+    expect([await first.ownerOf(ID), taken]).toEqual(["bbbbb", [ID]]);
+    first.remove(ID);
+    expect(await second.ownerOf(ID)).toBe("bbbbb");
+  });
+
+  test("that could not be written is written when the store is back", async () => {
+    const { records, store } = replicas("aaaaa");
+    records[0]?.view.connect(false);
+    records[0]?.sessions.write(ID, STATE);
+    await new Promise(setImmediate);
+    expect(store.get(`session:{${ID}}`)).toBeUndefined();
+    records[0]?.view.connect(true);
+    await until("the record", () => store.get(`session:{${ID}}`) !== undefined);
+  });
+});
+
+/** An exchange whose response goes nowhere; what a session gets there is its status. */
+async function notify(edge: LegacyEdge, id: string, principal = ANONYMOUS): Promise<number> {
+  const request = new IncomingMessage(new Socket());
+  request.headers["mcp-session-id"] = id;
+  const response = new ServerResponse(request);
+  const message = { jsonrpc: "2.0", method: "notifications/initialized" } as const;
+  const exchange = { request, response, principal, endpoint: "", challenge: () => "" };
+  await edge.post({ ...exchange, message });
+  return response.statusCode;
+}
+
+describe("a session that could not be opened", () => {
+  test("is opened with the next request", async () => {
+    const { second, outcomes } = await orphaned();
+    const gateway = fakePort();
+    let tries = 0;
+    const describe: typeof gateway.describe = (client) => {
+      tries += 1;
+      return tries === 1 ? Promise.reject(new Error("no room")) : gateway.describe(client);
+    };
+    const edge = createLegacyEdge({
+      ...{ gateway: { ...gateway, describe }, records: second, issuer: "bbbbb" },
+      ...{ sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 15_000 },
+    });
+    onTestFinished(() => edge.close());
+    await expect(notify(edge, ID, ANN)).rejects.toThrow("no room");
+    expect(await notify(edge, ID, ANN)).toBe(202);
+    expect(outcomes).toEqual(["adopted", "adopted"]);
+  });
+});
+
+describe("1,000 sessions of a replica that is gone", () => {
+  test("are opened 64 at a time and once each, whichever replicas are asked", async () => {
+    const { records, outcomes, store } = replicas("aaaaa", "bbbbb", "ccccc");
+    const ids = Array.from({ length: 1000 }, (_, at) => `aaaaa-${at}`);
+    const state = { ...STATE, principal: ANONYMOUS, subscriptions: [] };
+    for (const id of ids) records[0]?.sessions.write(id, state);
+    await until("the records", () => store.keys().length === 1000);
+    let most = 0;
+    const edges = ["bbbbb", "ccccc"].map((issuer, at) => {
+      const sessions = (records[at + 1] as (typeof records)[0]).sessions;
+      for (const id of ids) sessions.orphaned(id, "aaaaa");
+      let running = 0;
+      const adopt = sessions.adopt.bind(sessions);
+      sessions.adopt = (...args) => {
+        running += 1;
+        most = Math.max(most, running);
+        return adopt(...args).finally(() => {
+          running -= 1;
+        });
+      };
+      const limits = { sessions: { max: 2000, idleMs: 60_000 }, keepAliveMs: 15_000 };
+      const edge = createLegacyEdge({ gateway: fakePort(), records: sessions, issuer, ...limits });
+      onTestFinished(() => edge.close());
+      return edge;
+    });
+    const asked = edges.map((edge) => Promise.all([...ids, ...ids].map((id) => notify(edge, id))));
+    const statuses = await Promise.all(asked);
+    expect(outcomes).toEqual(ids.map(() => "adopted"));
+    expect(most).toBe(64);
+    ids.forEach((_, at) => {
+      const each = statuses.map((of) => [of[at], of[at + 1000]]);
+      expect(each.sort()).toEqual([
+        [202, 202],
+        [404, 404],
+      ]);
+    });
+    const open = edges.map((edge) => edge.sessions().length);
+    expect((open[0] ?? 0) + (open[1] ?? 0)).toBe(1000);
+  });
 });
