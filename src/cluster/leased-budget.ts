@@ -23,7 +23,7 @@ const CLOSED_MS = 1_000;
  * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas, spent without a lease. Returns what is granted, and the
  * ms until there is more. The clock is that of the store.
  */
-export const LEASE_RATE: StoreScript = {
+const LEASE_RATE: StoreScript = {
   name: "lease.rate",
   text: `local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
@@ -45,7 +45,7 @@ return {granted, wait}`,
 };
 
 /** The same for a quota: a window begins with the first call of it. Returns also the ms until the window ends. */
-export const LEASE_QUOTA: StoreScript = {
+const LEASE_QUOTA: StoreScript = {
   name: "lease.quota",
   text: `local count, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local left = redis.call('PTTL', KEYS[1])
@@ -64,7 +64,7 @@ return {granted, granted == 0 and left or 0, left}`,
 };
 
 /** Gives ARGV[1] calls back: to a bucket of at most ARGV[2], or, where that is 0, to the window of a quota. */
-export const GIVE_BACK: StoreScript = {
+const GIVE_BACK: StoreScript = {
   name: "lease.return",
   text: `if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local count, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -21,7 +21,7 @@ export const PLACE_TTL_MS = 10_000;
 const RETRY_MS = 250;
 
 /** Takes the place ARGV[1] for ARGV[3] ms where fewer than ARGV[2] are taken; returns 1 where it did. */
-export const TAKE: StoreScript = {
+const TAKE: StoreScript = {
   name: "place.take",
   text: `local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -33,7 +33,7 @@ return 1`,
 };
 
 /** Keeps the places ARGV[2…] for another ARGV[1] ms, also those that the store has lost. */
-export const RENEW: StoreScript = {
+const RENEW: StoreScript = {
   name: "place.renew",
   text: `local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -43,7 +43,7 @@ return 1`,
 };
 
 /** Sets the places ARGV[1…] free. */
-export const FREE: StoreScript = {
+const FREE: StoreScript = {
   name: "place.free",
   text: "return redis.call('ZREM', KEYS[1], unpack(ARGV))",
 };

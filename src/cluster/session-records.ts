@@ -18,7 +18,7 @@ import { parseJson } from "../wire/json-text.js";
 import type { SessionOwners } from "./replica-owners.js";
 
 /** A directory that knows whether this replica may still trust its own memory of what it serves. */
-export interface FencedDirectory extends Pick<ReplicaDirectory, "own" | "others"> {
+interface FencedDirectory extends Pick<ReplicaDirectory, "own" | "others"> {
   /** Whether the others certainly take this replica to be alive. */
   readonly isRegistered: boolean;
   /** Whether this process stood still so that others may have taken it for gone. */

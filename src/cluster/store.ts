@@ -21,7 +21,7 @@ export interface StoreOptions {
 }
 
 /** A use of the store. */
-export interface StoreUse {
+interface StoreUse {
   /** The command, or the name of the script. */
   readonly what: string;
   readonly ms: number;

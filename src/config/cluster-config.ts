@@ -45,7 +45,7 @@ export type PeersConfig =
   | { readonly kind: "dns"; readonly name: string; readonly port: number };
 
 /** An IPv6 address has no brackets. */
-export interface HostAndPort {
+interface HostAndPort {
   readonly host: string;
   readonly port: number;
 }

@@ -39,7 +39,7 @@ export interface ClusterObserver {
 }
 
 /** The listener for other replicas. */
-export interface PeerAddress {
+interface PeerAddress {
   readonly bind: { readonly host: string; readonly port: number };
   readonly tls?: Certificates;
   /** How often the request has been forwarded; undefined where it is no request of a replica, and has been answered. */

@@ -9,7 +9,7 @@ import { MemoryStore, type ScriptInMemory } from "./memory-store.js";
 export const SECRET = "a secret of all replicas, 32 long";
 
 /** The scripts of the directory, in memory. */
-export const DIRECTORY_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
+const DIRECTORY_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
   "replicas.beat"(memory, _keys, [id = "", info = "", ttl = "0"]) {
     const added = info !== "" && memory.get(`replica ${id}`) === undefined ? 1 : 0;
     if (info !== "") memory.set(`replica ${id}`, info, Number(ttl));
