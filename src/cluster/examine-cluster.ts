@@ -5,6 +5,7 @@ import type { Logger } from "../core/logger.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { type Asker, askReplica, type ReplicaAnswer } from "./ask-replica.js";
 import { addressesOf, urlsOf } from "./dns-directory.js";
+import { examineStore, inSeconds, messageOf } from "./examine-store.js";
 import { certificatesOf } from "./open-cluster.js";
 import { PeerKey } from "./peer-key.js";
 import { type OpenStore, openStore } from "./store.js";
@@ -58,7 +59,7 @@ async function examine(options: ExamineOptions): Promise<readonly ClusterFinding
 }
 
 /** The replicas that are registered, or the addresses of their name; and what was found wrong on the way. */
-async function placesOf({ config, version }: ExamineOptions): Promise<{
+async function placesOf({ config, version, now = () => Date.now() }: ExamineOptions): Promise<{
   readonly findings: readonly ClusterFinding[];
   readonly places: readonly Place[];
 }> {
@@ -74,7 +75,9 @@ async function placesOf({ config, version }: ExamineOptions): Promise<{
     const opened = await openStore({ config: store, logger });
     try {
       const isUp = await connected(opened);
-      findings.push(storeFinding(isUp, reason));
+      const { prefix, username } = store;
+      const named = username === undefined ? {} : { username };
+      findings.push(isUp ? await examineStore(opened, { prefix, now, ...named }) : unreachable(reason));
       const directory = new StoreDirectory({ id: ASKER, version, store: opened, logger });
       if (isUp) await directory.beat();
       registered = directory.others();
@@ -105,8 +108,7 @@ function connected(store: OpenStore): Promise<boolean> {
   });
 }
 
-function storeFinding(isUp: boolean, reason: unknown): ClusterFinding {
-  if (isUp) return { about: "store", ok: true, sentence: "it answers" };
+function unreachable(reason: unknown): ClusterFinding {
   return {
     about: "store",
     ok: false,
@@ -184,12 +186,4 @@ function pageFinding(
     sentence: `all right: it answers${name}${page.isLeaving === true ? ", and is about to stop" : ""}`,
     ...(remarks.length > 0 && { advice: remarks.join("; ") }),
   };
-}
-
-const inSeconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
-
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code } = error as NodeJS.ErrnoException;
-  return error.message === "" ? (code ?? error.name) : error.message;
 }

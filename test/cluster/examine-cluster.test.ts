@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { ReplicaAnswer } from "../../src/cluster/ask-replica.js";
 import { examineCluster, replicaFinding } from "../../src/cluster/examine-cluster.js";
+import { readInfo } from "../../src/cluster/examine-store.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
-import { openStore } from "../../src/cluster/store.js";
+import { type OpenStore, openStore } from "../../src/cluster/store.js";
 import { SILENT } from "../../src/core/logger.js";
 import { hasRedis, type Redis, startRedis } from "../support/redis.js";
 import { SECRET, startReplica } from "../support/replicas.js";
@@ -45,6 +46,18 @@ test("a page of an earlier version, which says less, is no fault", () => {
   expect(found({ kind: "page", page: { id: "abcde", version: "1.2.3", isLeaving: false } }).ok).toBe(true);
 });
 
+test.each([
+  ["redis_version:6.0.16\r\nmaxmemory_policy:noeviction\r\n", true, /Redis 6\.0\.16/, 1],
+  ["redis_version:6.2.0\r\nmaxmemory_policy:volatile-ttl\r\n", false, /Redis 6\.2\.0/, 0],
+  ["redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n", false, /Valkey 8\.0\.1/, 0],
+  ["redis_version:10.0.0\r\nmaxmemory_policy:volatile-lru\r\n", false, /Redis 10/, 1],
+  ["# nothing", false, /unknown version/, 0],
+] as const)("a store whose INFO is %j", (text, isOld, sentence, remarks) => {
+  const info = readInfo(text, "in 1 ms");
+  expect([info.isOld, info.remarks.length]).toEqual([isOld, remarks]);
+  expect(info.sentence).toMatch(sentence);
+});
+
 describe.runIf(hasRedis)("a cluster with a real store", () => {
   let redis: Redis;
   beforeAll(async () => {
@@ -52,16 +65,25 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
   });
   afterAll(() => redis.stop());
 
-  const examined = (url: string, secret = SECRET) =>
+  const examined = (
+    url: string,
+    secret = SECRET,
+    more: { readonly username?: string; readonly password?: string; readonly now?: () => number } = {},
+  ) =>
     examineCluster({
       config: {
-        store: { url, prefix: "doctor" },
+        store: {
+          ...{ url, prefix: "doctor" },
+          ...(more.username !== undefined && { username: more.username }),
+          ...(more.password !== undefined && { password: more.password }),
+        },
         peers: { kind: "store", listen: { host: "127.0.0.1", port: 0 } },
         onOutage: "share",
         adopt: true,
       },
       secret,
       version: "0.0.0-test",
+      ...(more.now !== undefined && { now: more.now }),
     });
 
   test("is asked whole, and joined by nothing", async () => {
@@ -69,7 +91,11 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     onTestFinished(() => store.close());
     await until("a connection", () => store.isUp);
     expect(await examined(redis.url)).toEqual([
-      { about: "store", ok: true, sentence: "it answers" },
+      {
+        about: "store",
+        ok: true,
+        sentence: expect.stringMatching(/^it answers in [\d.]+ ms: (?:Redis|Valkey) \d/),
+      },
       { about: "replicas", ok: true, sentence: "none runs at present" },
     ]);
     const replica = await startReplica(store, { mcpServers: {} });
@@ -86,6 +112,49 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
       replicas: [expect.objectContaining({ id: replica.id, isOwn: true, isLeaving: false })],
       storeIsUp: true,
     });
+  });
+
+  /** Connected as the default user, which may do everything. */
+  const openedAs = async (): Promise<OpenStore> => {
+    const store = await openStore({ config: { url: redis.url, prefix: "doctor" }, logger: SILENT });
+    onTestFinished(() => store.close());
+    await until("a connection", () => store.isUp);
+    return store;
+  };
+  const RIGHTS = "~doctor:* &doctor:* +@read +@write +@scripting +@pubsub -@dangerous".split(" ");
+
+  test("whose user may not ask for the time is told what to grant, and nothing more is missing then", async () => {
+    const store = await openedAs();
+    await store.command(["ACL", "SETUSER", "gateway", "on", ">word", ...RIGHTS]);
+    const user = { username: "gateway", password: "word" };
+    const [finding] = await examined(redis.url, SECRET, user);
+    expect(finding?.ok).toBe(false);
+    expect(finding?.sentence).toMatch(/refuses user gateway .*PING .*TIME .*scripts /);
+    await store.command(String(finding?.advice).split(" "));
+    const [granted] = await examined(redis.url, SECRET, user);
+    expect([granted?.ok, granted?.advice]).toEqual([true, undefined]);
+    expect(await store.command(["KEYS", "doctor:doctor:*"])).toEqual([]);
+  });
+
+  test("whose user may not reach its channels, or not ask for INFO, is told so", async () => {
+    const store = await openedAs();
+    const all = [...RIGHTS, "+ping", "+time"];
+    const user = { username: "half", password: "word" };
+    await store.command(["ACL", "SETUSER", "half", "on", ">word", ...all]);
+    const [finding] = await examined(redis.url, SECRET, user);
+    expect([finding?.ok, finding?.advice]).toEqual([true, expect.stringContaining("refuses INFO")]);
+    await store.command(["ACL", "SETUSER", "half", "resetchannels"]);
+    const [deaf] = await examined(redis.url, SECRET, user);
+    expect([deaf?.ok, deaf?.sentence]).toEqual([false, expect.stringContaining("PUBLISH and SUBSCRIBE")]);
+  });
+
+  test("whose store evicts what it keeps, or has another time, is warned", async () => {
+    const store = await openedAs();
+    await store.command(["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    const [finding] = await examined(redis.url, SECRET, { now: () => 0 });
+    await store.command(["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    expect(finding?.ok).toBe(true);
+    expect(finding?.advice).toMatch(/allkeys-lru.*volatile-ttl.*differs by \d{10,} s/);
   });
 
   test("whose store is away says so, with its reason", async () => {
