@@ -1,0 +1,73 @@
+/** The records of sessions in a real Redis: what its scripts do, which other tests have in memory. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { StoredSessions } from "../../src/cluster/session-records.js";
+import { openStore } from "../../src/cluster/store.js";
+import { ANONYMOUS } from "../../src/core/client.js";
+import { SILENT } from "../../src/core/logger.js";
+import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { until } from "../support/until.js";
+
+const STATE = {
+  ...{ principal: ANONYMOUS, endpoint: "", revision: "2025-11-25" },
+  ...{ capabilities: {}, subscriptions: [] },
+};
+
+describe.runIf(hasRedis)("in a real Redis", () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+
+  async function replica(own: string, others: readonly string[] = [], ttlMs = 60_000) {
+    const store = await openStore({ config: { url: redis.url, prefix: "test" }, logger: SILENT });
+    await until("a connection", () => store.isUp);
+    const known = others.map((id) => ({ id, url: `http://${id}:9001`, version: "1", isLeaving: false }));
+    const directory = { own, others: () => known, isRegistered: true, hasStalled: false };
+    const sessions = new StoredSessions({ store, directory, secret: "key", logger: SILENT, ttlMs });
+    onTestFinished(async () => {
+      sessions.close();
+      await store.close();
+    });
+    const ttl = async (id: string) => Number(await store.command(["PTTL", `test:session:{${id}}`]));
+    return { sessions, store, ttl };
+  }
+
+  test("a record is written for a time, has one owner, and goes with its session", async () => {
+    const [first, second, third] = [await replica("aaaaa"), await replica("bbbbb"), await replica("ccccc")];
+    first.sessions.write("aaaaa-1", STATE);
+    await until("the record", async () => (await second.sessions.ownerOf("aaaaa-1")) === "aaaaa");
+    expect(await first.ttl("aaaaa-1")).toBeGreaterThan(50_000);
+    expect(await second.sessions.adopt("aaaaa-1", ANONYMOUS, "")).toBeUndefined();
+    for (const { sessions } of [second, third]) sessions.orphaned("aaaaa-1", "aaaaa");
+    const adopted = [second, third].map(({ sessions }) => sessions.adopt("aaaaa-1", ANONYMOUS, ""));
+    expect((await Promise.all(adopted)).filter((each) => each !== undefined)).toHaveLength(1);
+    const owner = await first.sessions.ownerOf("aaaaa-1");
+    expect(["bbbbb", "ccccc"]).toContain(owner);
+    // The first has no say any more; the owner has.
+    first.sessions.remove("aaaaa-1");
+    expect(await first.sessions.ownerOf("aaaaa-1")).toBe(owner);
+    (owner === "bbbbb" ? second : third).sessions.remove("aaaaa-1");
+    await until("its end", async () => (await first.sessions.ownerOf("aaaaa-1")) === undefined);
+  });
+
+  test("a session that was given away is that of the other replica", async () => {
+    const first = await replica("aaaaa", ["bbbbb"]);
+    const second = await replica("bbbbb");
+    first.sessions.write("aaaaa-2", STATE);
+    await until("the record", async () => (await second.sessions.ownerOf("aaaaa-2")) === "aaaaa");
+    expect(await first.sessions.move("aaaaa-2")).toBe(true);
+    expect(await first.sessions.ownerOf("aaaaa-2")).toBe("bbbbb");
+    expect(await second.sessions.adopt("aaaaa-2", ANONYMOUS, "")).toMatchObject({ from: "aaaaa" });
+  });
+
+  test("a record lives on while its session does, and is written again where it was lost", async () => {
+    const first = await replica("aaaaa", [], 2_000);
+    first.sessions.write("aaaaa-3", STATE);
+    await until("the record", async () => (await first.ttl("aaaaa-3")) > 0);
+    await first.store.command(["PEXPIRE", "test:session:{aaaaa-3}", "60000"]);
+    await until("it to be renewed", async () => (await first.ttl("aaaaa-3")) <= 2_000);
+    await first.store.delete("session:{aaaaa-3}");
+    await until("it to be there again", async () => (await first.ttl("aaaaa-3")) > 0);
+  });
+});
