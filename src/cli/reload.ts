@@ -13,18 +13,35 @@ import type { OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
 /** Settings that need a restart. */
-const RESTART_KEYS = ["listen", "keys", "credentials", "cluster"] as const;
+const RESTART_KEYS = ["listen", "keys", "credentials", "cluster", "audit"] as const;
 
 /** What is bound stays bound and what is sealed stays sealed, so the running config must not claim otherwise. */
-function withoutRestartKeys(now: Config, { listen, keys, credentials, cluster }: Config): Config {
-  const { listen: _, keys: __, credentials: ___, cluster: ____, ...next } = now;
+function withoutRestartKeys(now: Config, running: Config): Config {
+  const { listen: _, keys: __, credentials: ___, cluster: ____, audit: _____, telemetry, ...next } = now;
+  const { listen, keys, credentials, cluster, audit } = running;
   return {
     ...next,
     listen,
     ...(keys !== undefined && { keys }),
     ...(credentials !== undefined && { credentials }),
     ...(cluster !== undefined && { cluster }),
+    ...(audit !== undefined && { audit }),
+    ...telemetryOf(telemetry, running.telemetry?.otlp),
   };
+}
+
+/** The section `telemetry` of the new config, with the traces of the one that runs. */
+function telemetryOf(now: Config["telemetry"], otlp: NonNullable<Config["telemetry"]>["otlp"]) {
+  if (now === undefined && otlp === undefined) return {};
+  const { otlp: _, ...others } = now ?? { forwardsBaggage: false };
+  return { telemetry: { ...others, ...(otlp !== undefined && { otlp }) } };
+}
+
+/** The changes that wait for a restart, by their keys. */
+function postponedKeys(now: Config, running: Config): readonly string[] {
+  const keys = RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key]));
+  const hasOtherTraces = !isDeepStrictEqual(now.telemetry?.otlp, running.telemetry?.otlp);
+  return hasOtherTraces ? [...keys, "telemetry.otlp"] : keys;
 }
 
 /** `in effect: servers: added git`; without the settings that wait for a restart. */
@@ -64,7 +81,7 @@ export function watchAndReload(
       refuse([{ file, line: 1, column: 1, message: obstacle }]);
       return;
     }
-    const postponed = RESTART_KEYS.filter((key) => !isDeepStrictEqual(loaded.config[key], running[key]));
+    const postponed = postponedKeys(loaded.config, running);
     for (const key of postponed) log.warn({ file }, `a change of ${key} takes effect at the next start`);
     const next = withoutRestartKeys(loaded.config, running);
     try {

@@ -2,7 +2,13 @@
  * How do replicas count a rate or a quota together without asking the store for each call? Each takes a small lease of calls
  * from the shared bucket and spends it here; near the edge leases shrink to single calls.
  */
-import type { BudgetSettings, SharedBudget, SharedStore, StoreScript } from "../core/cluster.js";
+import {
+  type BudgetSettings,
+  type SharedBudget,
+  type SharedStore,
+  type StoreScript,
+  StoreUnavailable,
+} from "../core/cluster.js";
 
 /** What a budget leases from, and what it does while that is away. */
 export interface LeaseContext {
@@ -12,12 +18,16 @@ export interface LeaseContext {
   readonly share: () => number;
   /** Called with each use of the store. */
   readonly onUse: () => void;
+  /** Called where the store answers, and refuses: what it cannot count is counted as in an outage. */
+  readonly onRefused: (error: unknown) => void;
 }
 
 /** The most calls that one lease has. */
 const WANTED = 64;
 /** A replica that cannot count says so for this time, in ms. */
 const CLOSED_MS = 1_000;
+/** A store that refuses a lease is asked again after this time, in ms. */
+const REFUSED_MS = 1_000;
 
 /**
  * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas, spent without a lease. Returns what is granted, and the
@@ -88,6 +98,8 @@ export class LeasedBudget implements SharedBudget {
   #asking: Promise<void> | undefined;
   /** Admitted while the store was away; the next lease deducts it. */
   #debt = 0;
+  /** Whether the store refused the last lease, as for want of rights. */
+  #isRefused = false;
   /** The share of this replica while the store is away; its tokens, and when they were counted. */
   #own: { tokens: number; at: number } | undefined;
 
@@ -101,18 +113,17 @@ export class LeasedBudget implements SharedBudget {
   get waitMs(): number {
     this.#dropEnded();
     if (this.#left >= 1) return 0;
-    if (!this.context.store.isUp) return this.#waitAlone();
+    if (this.#isAlone) return this.#waitAlone();
     return Math.max(1, this.#refusedUntil - performance.now());
   }
 
   get knownWaitMs(): number {
-    if (!this.context.store.isUp) return this.waitMs;
+    if (this.#isAlone) return this.waitMs;
     return this.#left >= 1 ? 0 : Math.max(0, this.#refusedUntil - performance.now());
   }
 
   get isClosed(): boolean {
-    const { store, onOutage } = this.context;
-    return onOutage === "closed" && !store.isUp && this.waitMs > 0;
+    return this.context.onOutage === "closed" && this.#isAlone && this.waitMs > 0;
   }
 
   spend(): () => void {
@@ -161,6 +172,10 @@ export class LeasedBudget implements SharedBudget {
     return this.#left < 1 && this.#debt === 0 && this.#asking === undefined && this.#own === undefined;
   }
 
+  get #isAlone(): boolean {
+    return this.#isRefused || !this.context.store.isUp;
+  }
+
   async #lease(): Promise<void> {
     const { store, share, onUse } = this.context;
     const debt = this.#debt;
@@ -174,13 +189,18 @@ export class LeasedBudget implements SharedBudget {
       const answer = (await store.run(script, [this.key], args)) as readonly number[];
       const [granted = 0, waitMs = 0, leftMs] = answer;
       const now = performance.now();
+      this.#isRefused = false;
       this.#debt -= debt;
       this.#own = undefined;
       this.#left += granted;
       this.#refusedUntil = granted === 0 ? now + waitMs : 0;
       if (leftMs !== undefined) this.#until = now + leftMs;
-    } catch {
+    } catch (error) {
       // The store reports its outage itself; the share of this replica counts meanwhile.
+      if (error instanceof StoreUnavailable) return;
+      this.#isRefused = true;
+      this.#refusedUntil = performance.now() + REFUSED_MS;
+      this.context.onRefused(error);
     }
   }
 

@@ -11,6 +11,8 @@ export interface PlacesContext {
   readonly onOutage: "share" | "closed" | "open";
   readonly share: () => number;
   readonly onUse: () => void;
+  /** Called where the store answers, and refuses: what it cannot count is counted as in an outage. */
+  readonly onRefused: (error: unknown) => void;
   /** Unique among all replicas. */
   readonly nextId: () => string;
 }
@@ -109,7 +111,8 @@ export class LeasedPlaces implements SharedPlaces {
     try {
       const taken = await store.run(TAKE, [this.key], [id, String(limit), String(PLACE_TTL_MS)]);
       return taken === 1 ? this.#hold(id) : undefined;
-    } catch {
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.context.onRefused(error);
       return this.#takeAlone(limit, id);
     }
   }

@@ -24,8 +24,11 @@ export interface SessionOwners {
   isHeld(id: string): boolean;
   /** Whether this replica must look in the record before it serves a session that it has, or had. */
   mustVerify(id: string): boolean;
-  /** The owner of the session is gone: this replica may take it over. */
-  orphaned(id: string, owner: string): void;
+  /**
+   * Makes this replica the owner in place of `owner`, which is gone, and resolves to who is the owner then; undefined where there is
+   * no record any more. @throws GatewayError `overloaded` while the store is away
+   */
+  claim(id: string, owner: string): Promise<string | undefined>;
   /** The replica that the record names; undefined where there is no record. */
   ownerOf(id: string): Promise<string | undefined>;
 }
@@ -63,9 +66,11 @@ export class ReplicaOwners implements Owners {
     if (owner === undefined) return issuer === directory.own ? "here" : "nowhere";
     if (owner === directory.own) return "here";
     const running = await this.#running(owner, gone);
-    // With the first request whose principal is that of the session, it is taken over here.
-    if (running === undefined) sessions?.orphaned(id, owner);
-    return running ?? "here";
+    if (running !== undefined) return running;
+    // One of the replicas that ask at once has it then, and opens it for the first request of its principal.
+    const next = await sessions?.claim(id, owner);
+    if (next === directory.own) return "here";
+    return (next === undefined ? undefined : await this.#running(next, gone)) ?? "nowhere";
   }
 
   close(): void {}

@@ -2,13 +2,14 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../core/client.js";
-import type {
-  AdoptedSession,
-  ReplicaDirectory,
-  SessionRecords,
-  SessionState,
-  SharedStore,
-  StoreScript,
+import {
+  type AdoptedSession,
+  type ReplicaDirectory,
+  type SessionRecords,
+  type SessionState,
+  type SharedStore,
+  type StoreScript,
+  StoreUnavailable,
 } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
 import { issuerOf } from "../core/issuer.js";
@@ -45,8 +46,8 @@ const TTL_MS = 40 * 60_000;
 const RENEWALS = 4;
 /** A longer record is not written: its session ends with its replica. In characters. */
 const MAX_RECORD_LENGTH = 16_384;
-/** Sessions whose owner was found to be gone, until they are taken over. */
-const MAX_ORPHANS = 10_000;
+/** Sessions that were given away, until their replica ends. */
+const MAX_MOVED = 10_000;
 
 /** Writes ARGV[2], where the owner is ARGV[1] or there is none. */
 const WRITE: StoreScript = {
@@ -93,9 +94,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   /** The sessions of this replica, and the text of each record; undefined for one that could not be written. */
   readonly #held = new Map<string, string | undefined>();
   /** Sessions that this replica has given away. */
-  readonly #moved = new LRUCache<string, true>({ max: MAX_ORPHANS });
-  /** Sessions whose owner, the value, is gone. */
-  readonly #orphans = new LRUCache<string, string>({ max: MAX_ORPHANS });
+  readonly #moved = new LRUCache<string, true>({ max: MAX_MOVED });
   /** Sessions that must be verified: other replicas may have taken them over while this one stood still. */
   #unverified = new Set<string>();
   readonly #digestKey: Buffer;
@@ -116,7 +115,6 @@ export class StoredSessions implements SessionRecords, SessionOwners {
 
   write(id: string, state: SessionState): void {
     this.#moved.delete(id);
-    this.#orphans.delete(id);
     const text = JSON.stringify({
       schema: SCHEMA,
       ...state,
@@ -177,8 +175,13 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     return String(await this.#run(WRITE, id, [this.#own, text, String(this.#ttlMs)]));
   }
 
-  orphaned(id: string, owner: string): void {
-    this.#orphans.set(id, owner);
+  async claim(id: string, owner: string): Promise<string | undefined> {
+    try {
+      const next = await this.#run(PASS, id, [owner, this.#own, String(this.#ttlMs)]);
+      return typeof next === "string" && next !== "" ? next : undefined;
+    } catch (error) {
+      throw this.#asOutage(error);
+    }
   }
 
   async adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined> {
@@ -186,24 +189,27 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     const { onAdopted = () => {} } = this.options;
     try {
       const [owner, text] = (await this.#run(READ, id, [])) as readonly unknown[];
-      const gone = this.#orphans.get(id);
-      if (typeof owner !== "string" || (owner !== this.#own && owner !== gone)) return undefined;
+      if (owner !== this.#own) return undefined;
       const record = recordIn(text);
       const isOwn = record?.principal === this.#digestOf(principal) && record.endpoint === endpoint;
       if (record === undefined || !isOwn) {
         onAdopted("refused");
         return undefined;
       }
-      const next = await this.#run(PASS, id, [owner, this.#own, String(this.#ttlMs)]);
-      if (next !== this.#own) return undefined;
-      this.#orphans.delete(id);
       this.#held.set(id, String(text));
       onAdopted("adopted");
-      return { ...record, from: issuerOf(id) ?? owner };
-    } catch {
+      return { ...record, from: issuerOf(id) ?? this.#own };
+    } catch (error) {
       onAdopted("failed");
-      throw overloaded("the session could not be taken over: the cluster's store is away", 1_000);
+      throw this.#asOutage(error);
     }
+  }
+
+  /** An outage of the store is a refusal; any other error is a fault. */
+  #asOutage(error: unknown): unknown {
+    return error instanceof StoreUnavailable
+      ? overloaded("the session could not be taken over: the cluster's store is away", 1_000)
+      : error;
   }
 
   release(id: string): void {

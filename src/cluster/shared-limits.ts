@@ -31,6 +31,8 @@ const IDLE_MS = 1_000;
 /** A place that no call takes over within this time (ms) is set free. */
 const SPARE_MS = 200;
 const HINT = "hint:place";
+/** How often a store that refuses is reported, in ms. */
+const REPORT_MS = 60_000;
 
 /** The leases of one replica. */
 export class LeasedLimits implements SharedLimits {
@@ -44,6 +46,7 @@ export class LeasedLimits implements SharedLimits {
   readonly #digestKey: Buffer;
   readonly #endHints: () => void;
   #lastPlace = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: SharedLimitsOptions) {
     this.#digestKey = Buffer.from(hkdfSync("sha256", options.secret, "cardea", "keys of limits", 32));
@@ -65,7 +68,10 @@ export class LeasedLimits implements SharedLimits {
     let budget = this.#budgets.get(name);
     if (budget === undefined) {
       const { store, onOutage, onLeaseCall } = this.options;
-      const context = { store, onOutage, share: () => this.share, onUse: () => onLeaseCall("rate") };
+      const context = {
+        ...{ store, onOutage, share: () => this.share, onUse: () => onLeaseCall("rate") },
+        onRefused: (error: unknown) => this.#reportRefusal(error),
+      };
       budget = new LeasedBudget(name, settings, context);
       this.#budgets.set(name, budget);
     }
@@ -79,6 +85,7 @@ export class LeasedLimits implements SharedLimits {
       const { store, onOutage, onLeaseCall, directory } = this.options;
       places = new LeasedPlaces(name, {
         ...{ store, onOutage, share: () => this.share, onUse: () => onLeaseCall("concurrency") },
+        onRefused: (error) => this.#reportRefusal(error),
         nextId: () => {
           this.#lastPlace += 1;
           return `${directory.own}-${this.#lastPlace}`;
@@ -111,6 +118,17 @@ export class LeasedLimits implements SharedLimits {
 
   async #renewPlaces(): Promise<void> {
     await Promise.all([...this.#places.values()].map((places) => places.renew()));
+  }
+
+  /** At most one line a minute: each call would write one. */
+  #reportRefusal(error: unknown): void {
+    const now = performance.now();
+    if (now - this.#reportedAt < REPORT_MS) return;
+    this.#reportedAt = now;
+    this.options.logger.error(
+      { error },
+      "the cluster's store refuses to count limits, so each replica counts as in an outage; cardea doctor says what is missing",
+    );
   }
 
   #inBackground(work: Promise<void>): void {

@@ -205,6 +205,22 @@ describe("a config reload while the gateway serves", () => {
     expect(await ended).toBe(0);
   });
 
+  test.each([
+    ["audit", { audit: { file: "audit.jsonl" } }],
+    ["telemetry.otlp", { telemetry: { otlp: { endpoint: "http://127.0.0.1:4318" } } }],
+  ])("goes on without %s, and warns that a change of it needs a restart", async (key, section) => {
+    const seen: unknown[] = [];
+    const { shell, ended } = serving({
+      gateway: { reload: async (config) => void seen.push(config.audit ?? config.telemetry?.otlp) },
+    });
+    await ready(shell);
+    writeFileSync(join(folder, "cardea.json"), JSON.stringify(section));
+    await vi.waitFor(() => expect(seen).toEqual([undefined]), { timeout: 60_000 });
+    expect(shell.said).toContain(`warn: a change of ${key} takes effect at the next start`);
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
   test("keeps the old config when the gateway cannot apply the new one", async () => {
     const { shell, ended } = serving({ gateway: { reload: () => Promise.reject(new Error("no")) } });
     await ready(shell);

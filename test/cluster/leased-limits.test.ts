@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { LeasedLimits } from "../../src/cluster/shared-limits.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
 import type { SharedBudget, SharedStore } from "../../src/core/cluster.js";
-import { SILENT } from "../../src/core/logger.js";
+import { type Logger, SILENT } from "../../src/core/logger.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
 import { hasRedis, type Redis, startRedis } from "../support/redis.js";
@@ -16,6 +16,7 @@ function limitsOver(
   at: number,
   count: number,
   onOutage: "share" | "closed" | "open" = "share",
+  logger: Logger = SILENT,
 ) {
   const uses: string[] = [];
   const limits = new LeasedLimits({
@@ -23,7 +24,7 @@ function limitsOver(
     directory: { own: `r${at}`, count },
     secret: "a secret of all replicas",
     onOutage,
-    logger: SILENT,
+    logger,
     onLeaseCall: (kind) => uses.push(kind),
   });
   onTestFinished(() => limits.close());
@@ -213,6 +214,25 @@ describe("replicas whose store is away", () => {
     for (let call = 0; call < 10; call += 1) await isAdmitted(budget);
     expect(debts[0]).toBe(admitted);
     expect(debts.slice(1).every((debt) => debt === 0)).toBe(true);
+  });
+
+  test("count alone where the store refuses, and say so once", async () => {
+    const store = memoryStore({
+      "lease.rate": () => {
+        throw new Error("NOPERM this user has no permissions to run the 'time' command");
+      },
+      "lease.return": () => 1,
+    });
+    const lines: string[] = [];
+    const { limits } = limitsOver(store.view(), 0, 1, "open", {
+      ...SILENT,
+      error: (_, sentence) => lines.push(sentence),
+    });
+    const budget = limits.budget("a", RATE);
+    let admitted = 0;
+    for (let call = 0; call < 40; call += 1) if (await isAdmitted(budget)) admitted += 1;
+    expect([admitted, lines.length]).toEqual([30, 1]);
+    expect(lines[0]).toContain("refuses to count limits");
   });
 
   test("run their share of calls at a time, and at least one", async () => {

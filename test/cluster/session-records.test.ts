@@ -46,14 +46,14 @@ function replicas(...names: readonly string[]) {
   return { store, outcomes, records };
 }
 
-/** A replica with one session, and others that know it to be gone. */
+/** A replica with one session, which the second one claims because the first is gone; and a third one. */
 async function orphaned() {
   const cluster = replicas("aaaaa", "bbbbb", "ccccc");
   const [first, second, third] = cluster.records;
   if (first === undefined || second === undefined || third === undefined) throw new Error("there are three");
   first.sessions.write(ID, STATE);
   await until("the record", () => cluster.store.get(`session:{${ID}}`) !== undefined);
-  for (const { sessions } of [second, third]) sessions.orphaned(ID, "aaaaa");
+  await second.sessions.claim(ID, "aaaaa");
   return { ...cluster, first: first.sessions, second: second.sessions, third: third.sessions };
 }
 
@@ -81,10 +81,14 @@ describe("a record", () => {
   });
 
   test("goes to one of two replicas that want it at once", async () => {
-    const { second, third } = await orphaned();
-    const adopted = await Promise.all([second.adopt(ID, ANN, ""), third.adopt(ID, ANN, "")]);
+    const { records, store } = replicas("aaaaa", "bbbbb", "ccccc");
+    const [first, ...others] = records.map(({ sessions }) => sessions);
+    first?.write(ID, STATE);
+    await until("the record", () => store.get(`session:{${ID}}`) !== undefined);
+    const owners = await Promise.all(others.map((each) => each.claim(ID, "aaaaa")));
+    expect(new Set(owners).size).toBe(1);
+    const adopted = await Promise.all(others.map((each) => each.adopt(ID, ANN, "")));
     expect(adopted.filter((each) => each !== undefined)).toHaveLength(1);
-    expect(await second.ownerOf(ID)).toBe(await third.ownerOf(ID));
   });
 
   test("can be adopted again by the replica that could not open the session", async () => {
@@ -157,10 +161,14 @@ describe("1,000 sessions of a replica that is gone", () => {
     const state = { ...STATE, principal: ANONYMOUS, subscriptions: [] };
     for (const id of ids) records[0]?.sessions.write(id, state);
     await until("the records", () => store.keys().length === 1000);
+    // Each is claimed by one of them, wherever its first request comes.
+    for (const [at, id] of ids.entries()) {
+      const claims = [1, 2].map((replica) => records[((at + replica) % 2) + 1]?.sessions.claim(id, "aaaaa"));
+      expect(new Set(await Promise.all(claims)).size).toBe(1);
+    }
     let most = 0;
     const edges = ["bbbbb", "ccccc"].map((issuer, at) => {
       const sessions = (records[at + 1] as (typeof records)[0]).sessions;
-      for (const id of ids) sessions.orphaned(id, "aaaaa");
       let running = 0;
       const adopt = sessions.adopt.bind(sessions);
       sessions.adopt = (...args) => {
