@@ -67,7 +67,9 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
     },
     listen: (id: string) => {
       const { out, request, ...rest } = exchange({ "mcp-session-id": id });
-      edge.get({ ...rest, request: request as never });
+      // A promise only where a session is taken over; a refusal is thrown.
+      const got = edge.get({ ...rest, request: request as never });
+      expect(got).toBeUndefined();
       return out;
     },
     ping: async (id: string) =>

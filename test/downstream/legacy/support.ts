@@ -49,8 +49,8 @@ export async function edgeServer(
     const principal: Principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
     const challenge = (scopes: readonly string[]) => `Bearer scope="${scopes.join(" ")}"`;
     const exchange = { request, response, principal, endpoint: request.url?.slice(1) ?? "", challenge };
-    if (request.method === "GET") edge.get(exchange);
-    else if (request.method === "DELETE") edge.delete(exchange);
+    if (request.method === "GET") await edge.get(exchange);
+    else if (request.method === "DELETE") await edge.delete(exchange);
     else await edge.post({ ...exchange, message: parseDocument(await bodyOf(request)) });
   });
   const url = await listen(server);
