@@ -237,8 +237,8 @@ describe("the PromQL reader", () => {
   });
 });
 
-test("every alert is in docs/containers.md", () => {
-  const page = readFileSync(inRepository("docs/containers.md"), "utf8");
+test("every alert is in docs/observability.md", () => {
+  const page = readFileSync(inRepository("docs/observability.md"), "utf8");
   const named = [...page.matchAll(/`(Cardea\w+)`/g)].map(([, alert]) => alert);
   expect(new Set(named)).toEqual(new Set(rules.map(({ alert }) => alert)));
 });
