@@ -1,5 +1,5 @@
 /** Two replicas of the built program with a real Redis, and no balancer: each request names the replica that it goes to. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Replicas, startReplicas } from "../support/built-replicas.js";
 import { type Host, newAgent } from "../support/host/host.mjs";
 import type { Json } from "../support/peers/host.js";
@@ -103,14 +103,16 @@ describe.runIf(hasRedis)("two replicas", () => {
     expect(ran).toHaveLength(BURST);
   });
 
-  // The last: one of them is gone then.
   test("keep a session whose replica was killed", async () => {
-    const host = await openLegacy({ url: first }, { agent });
-    expect(textOf((await run(host, first, "before")).message)).toBe("before");
-    await replicas.all[0]?.process.stop("SIGKILL");
-    const after = await run(host, second, "after");
+    const others = await startReplicas(2);
+    onTestFinished(() => others.stop());
+    const [killed, kept] = others.all.map(({ url }) => url) as [string, string];
+    const host = await openLegacy({ url: killed }, { agent });
+    expect(textOf((await run(host, killed, "before")).message)).toBe("before");
+    await others.all[0]?.process.stop("SIGKILL");
+    const after = await run(host, kept, "after");
     expect(textOf(after.message)).toBe("after");
-    const runs = await replicas.runs();
+    const runs = await others.runs();
     expect(["before", "after"].map((key) => runs.get(key))).toEqual([1, 1]);
   });
 });

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { inRepository, type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { Host, openHost, textOf } from "../support/host/host.mjs";
@@ -53,33 +53,38 @@ async function startBalancer(
   return { url: `${origin}/mcp`, balancer };
 }
 
-describe.each(BALANCERS.filter(({ program }) => existsSync(program)))("$name", (example) => {
-  let gateways: readonly Serving[];
-  let url: string;
-  const endings: (() => Promise<unknown>)[] = [];
+/** Three gateways behind the balancer. */
+async function startBehind(example: (typeof BALANCERS)[number]) {
+  const gateways: readonly Serving[] = await Promise.all(
+    [1, 2, 3].map(() => serve({ mcpServers: { one: fixture.entry } })),
+  );
+  const ports = gateways.map((gateway) => Number(new URL(gateway.url).port));
+  const { url, balancer } = await startBalancer(example, ports);
+  const stop = async (): Promise<void> => {
+    await balancer.stop();
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
+  };
+  return { gateways, url, stop };
+}
 
+describe.each(BALANCERS.filter(({ program }) => existsSync(program)))("$name", (example) => {
+  let shared: Awaited<ReturnType<typeof startBehind>>;
   beforeAll(async () => {
-    gateways = await Promise.all([1, 2, 3].map(() => serve({ mcpServers: { one: fixture.entry } })));
-    const ports = gateways.map((gateway) => Number(new URL(gateway.url).port));
-    const started = await startBalancer(example, ports);
-    url = started.url;
-    endings.push(() => started.balancer.stop(), ...gateways.map((gateway) => () => gateway.stop()));
+    shared = await startBehind(example);
   });
-  afterAll(async () => {
-    for (const end of endings) await end();
-  });
+  afterAll(() => shared.stop());
 
   /** How many calls each gateway has had. */
   const served = (): Promise<readonly number[]> =>
     Promise.all(
-      gateways.map(async ({ admin }) => {
+      shared.gateways.map(async ({ admin }) => {
         const text = await (await fetch(`${admin}/metrics`)).text();
         return Number(/^cardea_requests_total\{method="tools\/call".*\} (\d+)$/m.exec(text)?.[1] ?? 0);
       }),
     );
   const echo = async (host: Host, message: string): Promise<string | undefined> =>
     textOf((await host.call("one__echo", { value: message })).message);
-  const modern = (): Host => new Host(url, "modern", { agent: false });
+  const modern = (url = shared.url): Host => new Host(url, "modern", { agent: false });
 
   test("distributes calls over all gateways", async () => {
     await until("calls at each of them", async () => {
@@ -114,15 +119,17 @@ describe.each(BALANCERS.filter(({ program }) => existsSync(program)))("$name", (
 
   test.runIf(example.sessions)("sends the requests of a session to the gateway that opened it", async () => {
     for (let at = 0; at < 6; at += 1) {
-      const host = await openHost(url, "legacy", { agent: false });
+      const host = await openHost(shared.url, "legacy", { agent: false });
       for (const message of ["a", "b", "c", "d"]) expect(await echo(host, message)).toContain(message);
       await host.close();
     }
   });
 
   test("loses no call when a gateway stops: those under way finish, and new ones go elsewhere", async () => {
+    const { gateways, url, stop } = await startBehind(example);
+    onTestFinished(stop);
     const letGo = join(folder, `${example.name}-drained`);
-    const hosts = [modern(), modern(), modern()];
+    const hosts = [modern(url), modern(url), modern(url)];
     const working = hosts.map((host, at) =>
       host.call("one__work", { label: `${example.name} ${at}`, steps: 100_000, stepMs: 20, until: letGo }),
     );
@@ -135,11 +142,11 @@ describe.each(BALANCERS.filter(({ program }) => existsSync(program)))("$name", (
     const stopping = gateways[0]?.stop().then(({ code }) => {
       exit = code;
     });
-    for (let at = 0; at < 60; at += 1) expect(await echo(modern(), `${at}`)).toContain(`${at}`);
+    for (let at = 0; at < 60; at += 1) expect(await echo(modern(url), `${at}`)).toContain(`${at}`);
     writeFileSync(letGo, "");
     for (const done of await Promise.all(working)) expect(textOf(done.message)).toMatch(/was let go$/);
-    while (exit === undefined) expect(await echo(modern(), "until it has stopped")).toContain("until");
-    for (let at = 0; at < 12; at += 1) expect(await echo(modern(), `${at}`)).toContain(`${at}`);
+    while (exit === undefined) expect(await echo(modern(url), "until it has stopped")).toContain("until");
+    for (let at = 0; at < 12; at += 1) expect(await echo(modern(url), `${at}`)).toContain(`${at}`);
     await stopping;
     expect(exit).toBe(0);
   });
