@@ -1,5 +1,5 @@
 /** The file that is written: opened where the chain ends, appended to, rotated, and closed. One process has it at a time. */
-import { constants } from "node:fs";
+import { constants, fstatSync, ftruncateSync, writeSync } from "node:fs";
 import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
 import type { AuditConfig } from "../config/config.js";
 import type { AuditEvent } from "../core/audit.js";
@@ -82,15 +82,24 @@ export class ChainFile {
     return this.#position;
   }
 
+  /** Whether `rotate` is due before the next line. */
+  get isFull(): boolean {
+    const { sizeBytes, everyMs } = this.#rotation;
+    if (this.#size === 0) return false;
+    if (this.#size >= sizeBytes) return true;
+    return (
+      everyMs !== undefined && this.#begunAt !== undefined && this.#now().getTime() - this.#begunAt >= everyMs
+    );
+  }
+
   /**
    * Writes a line for each event; they are with the system when it returns. On an error none of them is in the file, as far as the
    * system allows.
    *
    * @throws the error of the system
    */
-  async append(events: readonly (AuditEvent | WrittenEvent)[]): Promise<void> {
+  append(events: readonly (AuditEvent | WrittenEvent)[]): void {
     if (events.length === 0) return;
-    await this.#rotateWhereDue();
     let position = this.#position;
     let text = "";
     for (const event of events) {
@@ -99,17 +108,31 @@ export class ChainFile {
       text += line.text;
     }
     const bytes = Buffer.from(text);
+    const { fd } = this.#file;
     try {
-      const [{ nlink }] = await Promise.all([this.#file.stat(), writeAll(this.#file, bytes)]);
-      if (nlink === 0) throw new Error("the file was deleted");
+      writeAll(fd, bytes);
+      if (fstatSync(fd).nlink === 0) throw new Error("the file was deleted");
     } catch (error) {
       // A part of a line would be kept aside as torn, and whole lines be there twice.
-      await this.#file.truncate(this.#size).catch(() => {});
+      tryTruncate(fd, this.#size);
       throw error;
     }
     this.#position = { seq: position.seq, hash: position.hash };
     this.#size += bytes.length;
     this.#begunAt ??= this.#now().getTime();
+  }
+
+  /** Puts the file aside under the name of its last line, begins another, and deletes those beyond `keep`. @throws the error of the system */
+  async rotate(): Promise<void> {
+    await this.#file.datasync();
+    await this.writeHead();
+    await rename(this.#path, rotatedName(this.#path, this.#position.seq));
+    const file = await openOwn(this.#path, FLAGS);
+    await this.#file.close();
+    this.#file = file;
+    this.#size = 0;
+    this.#begunAt = undefined;
+    await this.#deleteOld();
   }
 
   /** Writes where the chain ends. @throws the error of the system */
@@ -128,21 +151,6 @@ export class ChainFile {
     ];
     // An error was reported when a line could not be written.
     for (const work of works) await work().catch(() => {});
-  }
-
-  async #rotateWhereDue(): Promise<void> {
-    const { sizeBytes, everyMs } = this.#rotation;
-    const age = this.#begunAt === undefined ? 0 : this.#now().getTime() - this.#begunAt;
-    if (this.#size === 0 || (this.#size < sizeBytes && (everyMs === undefined || age < everyMs))) return;
-    await this.#file.datasync();
-    await this.writeHead();
-    await rename(this.#path, rotatedName(this.#path, this.#position.seq));
-    const file = await openOwn(this.#path, FLAGS);
-    await this.#file.close();
-    this.#file = file;
-    this.#size = 0;
-    this.#begunAt = undefined;
-    await this.#deleteOld();
   }
 
   /** The head names the place before the oldest file first, so that a kill in between leaves a file too many, and none too few. */
@@ -247,9 +255,16 @@ async function openOwn(path: string, flags: number): Promise<FileHandle> {
   throw new Error(`${path} is no file`);
 }
 
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  for (let written = 0; written < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, written, bytes.length - written);
-    written += bytesWritten;
+/** Of this thread, as loggers write: a thread of the pool costs several times the system call, and the replies wait for it anyway. */
+function writeAll(fd: number, bytes: Buffer): void {
+  for (let written = 0; written < bytes.length; )
+    written += writeSync(fd, bytes, written, bytes.length - written);
+}
+
+function tryTruncate(fd: number, size: number): void {
+  try {
+    ftruncateSync(fd, size);
+  } catch {
+    // The error of the write is reported.
   }
 }

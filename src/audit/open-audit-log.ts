@@ -78,7 +78,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
       const shown = { ...record, host: host.text, method: method.text, target: target.text };
       for (const event of interactionEvents(shown, source, reply)) writer.post(event);
     }
-    const write = (args: RecordedArguments): Promise<boolean> => writer.add(callEvent(args));
+    const write = (args: RecordedArguments): boolean | Promise<boolean> => writer.add(callEvent(args));
     const args = readArguments(source);
     const written = args instanceof Promise ? args.then(write) : write(args);
     if (source.record !== undefined) source.record.audited = written;

@@ -1,4 +1,4 @@
-/** When are lines written, and what happens while they cannot be? Those of one turn together, one write at a time. */
+/** When are lines written, and what happens while they cannot be? Each at once, by the thread that serves calls. */
 import type { AuditEvent } from "../core/audit.js";
 import type { Logger } from "../core/logger.js";
 import { ChainFile, type ChainFileOptions, type Found } from "./chain-file.js";
@@ -12,20 +12,6 @@ const HEAD_MS = 100;
 /** Lines that are kept in memory while they cannot be written. */
 const MAX_PENDING = 10_000;
 
-/**
- * Under load a write waits for this time (ms) for further lines: a write costs as much as ten lines. A load is that the
- * last write had several lines and is this time ago at most.
- */
-const GATHER_MS = 1;
-const LOAD_MS = 20;
-
-const NOT_WRITTEN: Promise<boolean> = Promise.resolve(false);
-
-interface Group {
-  readonly done: Promise<boolean>;
-  readonly settle: (isWritten: boolean) => void;
-}
-
 /** Writes events in order; each is written, waits for a log that failed, or is counted as lost. */
 export class AuditWriter {
   readonly #options: ChainFileOptions;
@@ -34,17 +20,13 @@ export class AuditWriter {
   #file: ChainFile | undefined;
   #position: ChainPosition = CHAIN_START;
   #pending: (AuditEvent | WrittenEvent)[] = [];
-  #group: Group | undefined;
-  /** The write that is scheduled or runs. */
-  #work: Promise<void> | undefined;
+  /** The file is opened or rotated, and what is pending is written then. */
+  #work: Promise<boolean> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #headTimer: NodeJS.Timeout | undefined;
   #problem: string | undefined;
   #isClosed = false;
   #lost = 0;
-  /** Of the last write, and when it ended. */
-  #lastLines = 0;
-  #writtenAt = 0;
   #lostSince = 0;
 
   constructor(options: ChainFileOptions, logger: Logger, now: () => Date = () => new Date()) {
@@ -75,24 +57,26 @@ export class AuditWriter {
 
   /** As `add`, for events that no reply waits for. */
   post(event: AuditEvent): void {
-    this.add(event).catch(() => {}); // it does not reject
+    const written = this.add(event);
+    if (written instanceof Promise) written.catch(() => {}); // it does not reject
   }
 
-  /** Resolves when the line is with the system, with false at once while the log fails; the line is then written later. */
-  add(event: AuditEvent | WrittenEvent): Promise<boolean> {
-    if (this.#isClosed) return NOT_WRITTEN;
+  /**
+   * Writes a line. True when it is with the system; false while the log fails, and the line is then written later. A promise
+   * where the file is opened or rotated first; it does not reject.
+   */
+  add(event: AuditEvent | WrittenEvent): boolean | Promise<boolean> {
+    if (this.#isClosed) return false;
     if (this.#problem !== undefined) {
       if (this.#pending.length < MAX_PENDING) this.#pending.push(event);
       else {
         this.#lost += 1;
         this.#lostSince += 1;
       }
-      return NOT_WRITTEN;
+      return false;
     }
     this.#pending.push(event);
-    this.#group ??= newGroup();
-    this.#schedule();
-    return this.#group.done;
+    return this.#work ?? this.#writePending();
   }
 
   /** Writes what is pending, tries once where the log failed, and closes the file. */
@@ -102,7 +86,7 @@ export class AuditWriter {
     clearTimeout(this.#retry);
     clearTimeout(this.#headTimer);
     await this.#work;
-    if (this.#pending.length > 0) await this.#write();
+    if (this.#pending.length > 0) await this.#writeAnew();
     clearTimeout(this.#retry);
     clearTimeout(this.#headTimer);
     await this.#file?.close();
@@ -111,55 +95,63 @@ export class AuditWriter {
       this.#logger.error({ lines: this.#pending.length }, "lines of the audit log could not be written");
   }
 
-  #schedule(): void {
-    this.#work ??= this.#gathered().then(async () => {
-      await this.#write();
-      this.#work = undefined;
-      if (this.#group !== undefined && !this.#isClosed) this.#schedule();
-    });
-  }
-
-  /** Resolves when the lines of this turn, under load those of the next millisecond too, are pending. */
-  #gathered(): Promise<void> {
-    const isLoaded = this.#lastLines > 1 && performance.now() - this.#writtenAt < LOAD_MS;
-    return new Promise((resolve) => {
-      if (isLoaded) setTimeout(resolve, GATHER_MS);
-      else setImmediate(resolve);
-    });
-  }
-
-  async #write(): Promise<void> {
-    const events = this.#pending;
-    this.#lastLines = events.length;
-    const group = this.#group;
-    this.#pending = [];
-    this.#group = undefined;
+  #writePending(): true | Promise<boolean> {
+    const file = this.#file;
+    if (file === undefined || file.isFull) return this.#writeLater();
     try {
-      await this.#append(events).catch(() => this.#append(events)); // a file that was deleted is made anew at once
-      this.#writtenAt = performance.now();
-      group?.settle(true);
-      this.#recovered();
-      if (!this.#isClosed) this.#headTimer ??= this.#writeHeadSoon();
+      this.#append(file);
+    } catch {
+      return this.#writeLater(file); // a file that was deleted is made anew at once
+    }
+    return true;
+  }
+
+  #writeLater(broken?: ChainFile): Promise<boolean> {
+    this.#work = this.#writeAnew(broken);
+    return this.#work;
+  }
+
+  /** Writes what is pending to a file that is opened or rotated first; false where it cannot, and it stays pending. */
+  async #writeAnew(broken?: ChainFile): Promise<boolean> {
+    try {
+      if (broken !== undefined) await this.#giveUp(broken);
+      this.#file ??= await this.#reopen();
+      await this.#rotateAndAppend(this.#file);
+      return true;
     } catch (error) {
-      this.#pending = [...events, ...this.#pending];
-      group?.settle(false);
+      this.#work = undefined;
       this.#failed(error);
+      return false;
     }
   }
 
-  async #append(events: readonly (AuditEvent | WrittenEvent)[]): Promise<void> {
-    const file = this.#file ?? (await this.#reopen());
-    this.#file = file;
-    const gap = this.#lostSince;
+  /** @throws the error of the system; the file is closed then */
+  async #rotateAndAppend(file: ChainFile): Promise<void> {
     try {
-      await file.append(gap > 0 ? [...events, linesLost(gap)] : events);
+      if (file.isFull) await file.rotate();
+      this.#append(file);
     } catch (error) {
-      this.#file = undefined;
-      await file.close();
+      await this.#giveUp(file);
       throw error;
     }
-    this.#lostSince -= gap;
+  }
+
+  /** A file that failed is closed, and another is opened in its place. */
+  async #giveUp(file: ChainFile): Promise<void> {
+    this.#file = undefined;
+    await file.close();
+  }
+
+  /** Writes what is pending. @throws the error of the system */
+  #append(file: ChainFile): void {
+    const gap = this.#lostSince;
+    file.append(gap > 0 ? [...this.#pending, linesLost(gap)] : this.#pending);
+    this.#lostSince = 0;
+    this.#pending = [];
     this.#position = file.position;
+    this.#work = undefined;
+    this.#recovered();
+    if (!this.#isClosed) this.#headTimer ??= this.#writeHeadSoon();
   }
 
   async #reopen(): Promise<ChainFile> {
@@ -189,14 +181,10 @@ export class AuditWriter {
     if (this.#problem !== reason)
       this.#logger.error({ file: this.#options.file }, `the audit log cannot be written: ${reason}`);
     this.#problem = reason;
-    this.#group?.settle(false);
-    this.#group = undefined;
     if (this.#isClosed) return;
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => {
-      this.#work ??= this.#write().then(() => {
-        this.#work = undefined;
-      });
+      if (this.#work === undefined) this.#writeLater().catch(() => {}); // it does not reject
     }, RETRY_MS).unref();
   }
 
@@ -205,14 +193,6 @@ export class AuditWriter {
     this.#problem = undefined;
     this.#logger.info({ file: this.#options.file }, "the audit log is written again");
   }
-}
-
-function newGroup(): Group {
-  let settle: (isWritten: boolean) => void = () => {};
-  const done = new Promise<boolean>((resolve) => {
-    settle = resolve;
-  });
-  return { done, settle };
 }
 
 /** Says in the log itself that it is not whole. */

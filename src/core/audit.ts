@@ -51,7 +51,7 @@ export interface AuditLog {
   readonly problem: string | undefined;
   /** Events that were lost while the log could not be written. */
   readonly lost: number;
-  /** Records a finished call; `call.record.audited` then says when its line is written. */
+  /** Records a finished call; `call.record.audited` then says whether its line is written. */
   readonly call: (record: CallRecord, call: Call, reply: Reply) => void;
   /** Records what an operator did. */
   admin(action: AdminAction): void;

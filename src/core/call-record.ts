@@ -99,8 +99,8 @@ export interface CallNotes {
   approval: "accepted" | "declined" | undefined;
   /** The arguments without what rules redact; absent where no rule redacts any. */
   forwardedArguments: unknown;
-  /** Whether its line of the audit log is written; absent without an audit log. */
-  audited: Promise<boolean> | undefined;
+  /** Whether its line of the audit log is written, or when that is known; absent without an audit log. */
+  audited: boolean | Promise<boolean> | undefined;
   /** Gives the call up, so that the host receives `error`; absent while no server works on it. */
   cancel: ((error: GatewayError) => void) | undefined;
   /** Where the call stands among those that run; -1 outside. */

@@ -1,5 +1,5 @@
 /** What is the digest of a JSON value, in any order of keys, and by which is a call known? Large values are digested in steps. */
-import { createHash, type Hash } from "node:crypto";
+import { createHash, type Hash, hash } from "node:crypto";
 import type { Call } from "../core/call.js";
 import { ExactNumber } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
@@ -37,7 +37,8 @@ const HASH_CHUNK = 65_536;
 
 class DigestBuilder {
   readonly work = new Work();
-  readonly #hash: Hash = createHash("sha256");
+  /** Of the chunks before `#buffered`; undefined while there are none. */
+  #hash: Hash | undefined;
   #buffered = "";
 
   /** Adds text; true when the caller should yield. */
@@ -48,11 +49,12 @@ class DigestBuilder {
   }
 
   digest(): string {
-    this.#flush();
-    return this.#hash.digest("base64");
+    if (this.#hash === undefined) return hash("sha256", this.#buffered, "base64");
+    return this.#hash.update(this.#buffered).digest("base64");
   }
 
   #flush(): void {
+    this.#hash ??= createHash("sha256");
     this.#hash.update(this.#buffered);
     this.#buffered = "";
   }

@@ -1,6 +1,6 @@
 /** What does the audit log change for calls? A reply waits for its line, and no call runs without one where `audit.required` says so. */
 import type { AuditLog } from "../core/audit.js";
-import type { Handler, Middleware } from "../core/call.js";
+import type { Call, Handler, Middleware, Reply } from "../core/call.js";
 import { GatewayError, refusalReply } from "../core/errors.js";
 
 /** When (ms) a refused call may be tried again: the log is tried that often. */
@@ -8,16 +8,17 @@ const RETRY_AFTER_MS = 1_000;
 
 /** Gives each reply on when its line is written. Must be right outside the observers, which write the line. */
 export function auditedReplies(audit: AuditLog): Middleware {
+  const isGiven = (reply: Reply, isWritten: boolean): boolean =>
+    isWritten || !audit.required || (reply.kind !== "input_required" && reply.refusal !== undefined);
+  const answer = (call: Call, reply: Reply, isWritten: boolean): Reply =>
+    isGiven(reply, isWritten) ? reply : refusalReply(lostOutcome(), call);
   return (next: Handler): Handler =>
     function auditedReplies(call) {
       return next(call).then((reply) => {
-        const audited = call.record?.audited;
-        if (audited === undefined) return reply;
-        return audited.then((isWritten) => {
-          const isKept =
-            isWritten || !audit.required || (reply.kind !== "input_required" && reply.refusal !== undefined);
-          return isKept ? reply : refusalReply(lostOutcome(), call);
-        });
+        const isWritten = call.record?.audited ?? true;
+        return typeof isWritten === "boolean"
+          ? answer(call, reply, isWritten)
+          : isWritten.then((later) => answer(call, reply, later));
       });
     };
 }

@@ -1,9 +1,11 @@
 /** The file that is written: what a killed process left, who may write it, and what happens when it is gone. */
-import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ChainFile } from "../../src/audit/chain-file.js";
 import { AuditWriter } from "../../src/audit/writer.js";
 import { SILENT } from "../../src/core/logger.js";
+import { until } from "../support/until.js";
 import { faultsOf, linesOf, NO_ROTATION, newLog, writeLines } from "./logs.js";
 
 test("only its user may read the log and its head, also where others could before", async () => {
@@ -20,7 +22,7 @@ test("an unfinished last line is kept aside, and the chain goes on without a fau
   expect(await faultsOf(file)).toEqual(["an unfinished last line of 19 bytes"]);
   const chain = await ChainFile.open({ file, rotate: NO_ROTATION });
   expect(chain.found).toBe("torn");
-  await chain.append([{ kind: "start" }]);
+  chain.append([{ kind: "start" }]);
   await chain.close();
   expect(readFileSync(`${file}.torn-4`, "utf8")).toBe('{"seq":4,"at":"2027');
   expect(await faultsOf(file)).toEqual([]);
@@ -57,32 +59,59 @@ test("a new file is begun at the age of the config, also where the process was s
   const open = () =>
     ChainFile.open({ file, rotate: { sizeBytes: 1e9, everyMs: 60_000 } }, () => new Date(now));
   const first = await open();
-  await first.append([{ kind: "start" }]);
+  first.append([{ kind: "start" }]);
   await first.close();
   now += 59_000;
   const second = await open();
-  await second.append([{ kind: "start" }]);
-  expect(linesOf(file)).toHaveLength(2);
+  second.append([{ kind: "start" }]);
+  expect([linesOf(file).length, second.isFull]).toEqual([2, false]);
   now += 1_000;
-  await second.append([{ kind: "start" }]);
+  expect(second.isFull).toBe(true);
+  await second.rotate();
+  second.append([{ kind: "start" }]);
   await second.close();
   expect(linesOf(file)).toHaveLength(1);
   expect(await faultsOf(file)).toEqual([]);
 });
 
-test("lines of one turn are written together and in order", async () => {
+test("a line is in the file when it is added, and lines that come while a file is begun follow it in order", async () => {
   const file = newLog();
-  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT);
+  const writer = new AuditWriter({ file, rotate: { sizeBytes: 1 } }, SILENT);
   await writer.open();
-  const written = ["a", "b", "c"].map((principal) => writer.add({ kind: "call", principal }));
-  expect(new Set(written).size).toBe(1);
-  expect(await Promise.all(written)).toEqual([true, true, true]);
+  expect(writer.add({ kind: "call", principal: "a" })).toBe(true);
+  expect(linesOf(file)).toHaveLength(1);
+  const written = ["b", "c"].map(async (principal) => writer.add({ kind: "call", principal }));
+  expect(await Promise.all(written)).toEqual([true, true]);
   expect(linesOf(file).map((line) => (JSON.parse(line) as { principal: string }).principal)).toEqual([
-    "a",
     "b",
     "c",
   ]);
   await writer.close();
+  expect(await faultsOf(file)).toEqual([]);
+});
+
+test("lines that cannot be written are not, and are in the log when it can", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const file = newLog();
+  const away = `${dirname(file)}-away`;
+  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT);
+  await writer.open();
+  renameSync(dirname(file), away);
+  rmSync(`${away}/${basename(file)}`);
+  expect(await writer.add({ kind: "call", principal: "a" })).toBe(false);
+  expect(writer.add({ kind: "call", principal: "b" })).toBe(false);
+  expect(writer.problem).toContain("ENOENT");
+  renameSync(away, dirname(file));
+  vi.advanceTimersByTime(1_000);
+  await until("the log is written again", () => writer.problem === undefined);
+  await writer.close();
+  expect(linesOf(file).map((line) => (JSON.parse(line) as { principal: string }).principal)).toEqual([
+    "a",
+    "b",
+  ]);
 });
 
 test("a log that is deleted goes on in a new file at once, and verify says what is gone", async () => {

@@ -24,8 +24,10 @@ export async function writeLines(
   rotate: AuditConfig["rotate"] = NO_ROTATION,
 ): Promise<void> {
   const chain = await ChainFile.open({ file, rotate });
-  for (let at = 0; at < count; at++)
-    await chain.append([{ kind: "call", principal: `p${at}`, outcome: "ok", method: "tools/call" }]);
+  for (let at = 0; at < count; at++) {
+    if (chain.isFull) await chain.rotate();
+    chain.append([{ kind: "call", principal: `p${at}`, outcome: "ok", method: "tools/call" }]);
+  }
   await chain.close();
 }
 
