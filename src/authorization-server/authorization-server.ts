@@ -21,7 +21,7 @@ import { RateLimit } from "./rate-limit.js";
 import { register } from "./registration.js";
 import { SigningKeys } from "./signing-keys.js";
 import { TokenEndpoint } from "./token-endpoint.js";
-import type { GrantStore, Now } from "./types.js";
+import type { GrantStore, HostSignIn, Now } from "./types.js";
 
 /** What the authorization server needs. */
 export interface AuthorizationServerOptions {
@@ -38,6 +38,8 @@ export interface AuthorizationServerOptions {
   readonly fetch: GuardedFetch;
   readonly fetchDocument: FetchDocument;
   readonly logger: Logger;
+  /** Receives what becomes of sign-ins; of refusals at most 120 in a minute. Default: they are only logged. */
+  readonly onSignIn?: (event: HostSignIn) => void;
   /** Default: the clock. */
   readonly now?: Now;
 }
@@ -59,6 +61,7 @@ const LIMITS = {
   registrations: { perAddress: 20, total: 300 },
   documents: { perAddress: 20, total: 120 },
   tokens: { perAddress: 300, total: 6_000 },
+  refusals: { perAddress: 120, total: 120 },
 } as const;
 
 const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
@@ -79,7 +82,12 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     now,
   });
   const clients = new Clients({ documents, sealing, now });
-  const grants = new Grants({ store, sealing, lifetimeMs: signIn.lifetimeMs, now, logger });
+  const refusals = limitOf("refusals");
+  const onSignIn = (event: HostSignIn): void => {
+    // Strangers can cause refusals without end, and must not drive older events out of a log that rotates.
+    if (event.outcome !== "refused" || refusals.take("") === undefined) options.onSignIn?.(event);
+  };
+  const grants = new Grants({ store, sealing, lifetimeMs: signIn.lifetimeMs, now, logger, onSignIn });
   const login = new IssuerLogin({
     signIn,
     fetch: options.fetch,
@@ -88,13 +96,13 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     logger,
   });
   const authorize = new Authorize({
-    ...{ clients, grants, login, sealing, issuer, allowed, now, logger },
+    ...{ clients, grants, login, sealing, issuer, allowed, now, logger, onSignIn },
     companyIssuer: signIn.issuer,
     offer: { resource, requiredScopes, offeredScopes },
   });
   const { accessTokenMs } = signIn;
   const tokens = new TokenEndpoint({
-    ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger },
+    ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger, onSignIn },
     limit: limitOf("tokens"),
   });
 

@@ -21,7 +21,7 @@ import { consentPage, errorPage } from "./pages.js";
 import { type AllowedHosts, isOnLoopback, isRegistered } from "./redirect-uris.js";
 import { addressOf, readForm, readQuery, required } from "./requests.js";
 import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
-import type { AuthorizationRequest, HostClient, Now } from "./types.js";
+import type { AuthorizationRequest, HostClient, HostSignIn, Now } from "./types.js";
 
 interface AuthorizeOptions {
   readonly clients: Clients;
@@ -36,6 +36,8 @@ interface AuthorizeOptions {
   readonly allowed: AllowedHosts;
   readonly now: Now;
   readonly logger: Logger;
+  /** Receives each sign-in, and each refusal of a request that was sound. */
+  readonly onSignIn: (event: HostSignIn) => void;
 }
 
 /** What is sealed into the consent page, and after consent into a cookie. */
@@ -132,7 +134,7 @@ export class Authorize {
     };
     if (form.get("decision") !== "allow") {
       logger.info(line, `a sign-in in "${asked.clientName}" was denied on the consent page`);
-      this.#sendBack(response, asked, new OAuthError("access_denied", "the person has denied it"));
+      this.#fail(response, asked, new OAuthError("access_denied", "the person has denied it"));
       return;
     }
     try {
@@ -143,13 +145,13 @@ export class Authorize {
       redirect(response, url);
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      this.#sendBack(response, asked, error);
+      this.#fail(response, asked, error);
     }
   }
 
   /** Ends the login: the host gets its code. @throws OAuthError where it was not begun in this browser */
   async finish(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { login, grants, sealing, now, offer, issuer, logger } = this.#options;
+    const { login, grants, sealing, now, offer, issuer, logger, onSignIn } = this.#options;
     const query = readQuery(request);
     const name = loginCookie(required(query, "state"));
     const pending = (await sealing()).open("login", this.#cookies.read(request, name) ?? "") as
@@ -171,11 +173,18 @@ export class Authorize {
         { principal: person.subject, client: asked.clientName, scopes: asked.scopes },
         `${person.subject} has signed in, in "${asked.clientName}"`,
       );
+      onSignIn({ outcome: "finished", principal: person.subject, host: asked.clientName });
       redirect(response, withParameters(asked.redirectUri, { code, state: asked.state, iss: issuer }));
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      this.#sendBack(response, asked, error);
+      this.#fail(response, asked, error);
     }
+  }
+
+  /** The person, or the company's issuer, has not let the host in. */
+  #fail(response: ServerResponse, asked: AuthorizationRequest, error: OAuthError): void {
+    this.#options.onSignIn({ outcome: "refused", host: asked.clientName, error: error.code });
+    this.#sendBack(response, asked, error);
   }
 
   /** Before the person has agreed, a browser is not sent to an address that a stranger has chosen (RFC 9700, 4.11.2). */

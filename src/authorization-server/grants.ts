@@ -4,7 +4,7 @@ import { isObject } from "../wire/json.js";
 import { OAuthError } from "./oauth-error.js";
 import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
 import { KEYS_RECORD } from "./signing-keys.js";
-import type { AuthorizationRequest, Grant, GrantStore, Now, Person } from "./types.js";
+import type { AuthorizationRequest, Grant, GrantStore, HostSignIn, Now, Person } from "./types.js";
 
 interface GrantsOptions {
   readonly store: GrantStore;
@@ -13,6 +13,8 @@ interface GrantsOptions {
   readonly lifetimeMs: number;
   readonly now: Now;
   readonly logger: Logger;
+  /** Receives a reuse, and each refusal of a token whose grant is known. */
+  readonly onSignIn: (event: HostSignIn) => void;
 }
 
 /** A code is redeemed within this time, in ms. */
@@ -119,20 +121,27 @@ export class Grants {
     kind: "code" | "refresh token",
     check: (grant: Grant, generation: number) => Promise<void>,
   ): Promise<Renewed> {
-    const { store, now, logger } = this.#options;
+    const { store, now, logger, onSignIn } = this.#options;
     const read = await this.#readToken(token);
     if (read === undefined) throw invalid(`the ${kind} is unknown`);
     return store.locked(read.id, async () => {
       const grant = await this.#readGrant(read.id);
       if (grant === undefined)
         throw invalid(`the ${kind} is not valid any more: it was revoked, or used before`);
-      await check(grant, read.generation);
+      const about = { principal: grant.subject, host: grant.clientName };
+      try {
+        await check(grant, read.generation);
+      } catch (error) {
+        if (error instanceof OAuthError) onSignIn({ outcome: "refused", ...about, error: error.code });
+        throw error;
+      }
       if (grant.generation !== read.generation) {
         await store.remove(grant.id);
         logger.warn(
           { principal: grant.subject, client: grant.clientName },
           `a ${kind} was used twice, so one of two has stolen it: the sign-in of ${grant.subject} in "${grant.clientName}" has ended`,
         );
+        onSignIn({ outcome: "reused", ...about });
         throw invalid(`the ${kind} was used before; the sign-in has ended`);
       }
       if (grant.expiresAt <= now()) {

@@ -11,7 +11,7 @@ import { OAuthError } from "./oauth-error.js";
 import type { RateLimit } from "./rate-limit.js";
 import { addressOf, type Parameters, readForm, required } from "./requests.js";
 import type { SigningKeys } from "./signing-keys.js";
-import type { Now } from "./types.js";
+import type { HostSignIn, Now } from "./types.js";
 
 interface TokenEndpointOptions {
   readonly clients: Clients;
@@ -26,6 +26,8 @@ interface TokenEndpointOptions {
   readonly limit: RateLimit;
   readonly now: Now;
   readonly logger: Logger;
+  /** Receives each sign-out. */
+  readonly onSignIn: (event: HostSignIn) => void;
 }
 
 /** `/oauth/token` and `/oauth/revoke`. */
@@ -69,7 +71,7 @@ export class TokenEndpoint {
 
   /** RFC 7009. An access token cannot be revoked; it is valid for minutes. @throws OAuthError */
   async revoke(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { grants, logger } = this.#options;
+    const { grants, logger, onSignIn } = this.#options;
     const form = await readForm(request);
     const client = await this.#clientOf(request, form);
     const token = required(form, "token");
@@ -84,6 +86,7 @@ export class TokenEndpoint {
         { principal: ended.subject, client: ended.clientName },
         `${ended.subject} has signed out, in "${ended.clientName}"`,
       );
+      onSignIn({ outcome: "signed_out", principal: ended.subject, host: ended.clientName });
     }
     sendJson(response, 200, {});
   }

@@ -1,4 +1,5 @@
 /** The shared types of the authorization server: hosts as clients, their requests, and what is kept of a sign-in. */
+import type { OAuthErrorCode } from "./oauth-error.js";
 
 /** A host that asks for tokens. */
 export interface HostClient {
@@ -66,6 +67,18 @@ export interface GrantStore {
   list(prefix: string): Promise<readonly { readonly name: string; readonly writtenAt: number }[]>;
   /** Runs `task` while no other task of any process holds the lock of that name. */
   locked<T>(name: string, task: () => Promise<T>): Promise<T>;
+}
+
+/** What has become of a sign-in of a person in a host. */
+export interface HostSignIn {
+  /** `reused`: a code or refresh token came a second time, which has ended the sign-in. */
+  readonly outcome: "finished" | "refused" | "signed_out" | "reused";
+  /** What the host calls itself; not verified. */
+  readonly host: string;
+  /** Absent where the person is not known. */
+  readonly principal?: string;
+  /** Why it was refused. */
+  readonly error?: OAuthErrorCode;
 }
 
 /** Milliseconds since 1970. */

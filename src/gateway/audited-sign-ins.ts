@@ -1,4 +1,5 @@
-/** Which sign-ins are in the audit log? Each one that is counted. */
+/** Which sign-ins are in the audit log? Those to servers that are counted, and those in hosts. */
+import type { HostSignIn } from "../authorization-server/types.js";
 import type { AuditLog } from "../core/audit.js";
 import type { SignInCounter } from "../sign-in/sign-in-events.js";
 import type { RefreshCounter } from "../sign-in/token-events.js";
@@ -18,3 +19,15 @@ export function auditedSignIns(
     tokenRefreshed: (server, outcome) => counter.tokenRefreshed(server, outcome),
   };
 }
+
+/** Tells `audit` of sign-ins in hosts; these have no server. Hosts choose their names, which therefore pass `redact`. */
+export const auditedHostSignIns =
+  (audit: AuditLog | undefined, redact: (text: string) => string) =>
+  ({ outcome, host, principal, error }: HostSignIn): void =>
+    audit?.event({
+      kind: "sign_in",
+      host: redact(host),
+      outcome,
+      ...(principal !== undefined && { principal }),
+      ...(error !== undefined && { arguments: { error } }),
+    });

@@ -26,7 +26,7 @@ import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
-import { auditedSignIns } from "./audited-sign-ins.js";
+import { auditedHostSignIns, auditedSignIns } from "./audited-sign-ins.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
 import { LiveActions } from "./live-actions.js";
@@ -115,6 +115,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     folder: options.credentialsFolder,
     url: () => status.url ?? "",
     logger,
+    onSignIn: auditedHostSignIns(audit, telemetry.redact),
   });
   const authentication = new LiveAuthentication(config.auth, telemetry, status, authorizationServer);
   const pipeline = () => liveConfig.pipeline;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { AuthorizationServer } from "../authorization-server/authorization-server.js";
-import type { GrantStore } from "../authorization-server/types.js";
+import type { GrantStore, HostSignIn } from "../authorization-server/types.js";
 import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
 import type { Config } from "../config/config.js";
 import { ANONYMOUS } from "../core/client.js";
@@ -19,6 +19,8 @@ interface LiveAuthorizationServerOptions {
   /** The URL of the MCP endpoint, once the gateway listens. */
   readonly url: () => string;
   readonly logger: Logger;
+  /** Receives what becomes of sign-ins. */
+  readonly onSignIn: (event: HostSignIn) => void;
 }
 
 /** For the metadata document of a host. */
@@ -71,7 +73,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
   }
 
   async #make(): Promise<AuthorizationServer> {
-    const { url, logger } = this.#options;
+    const { url, logger, onSignIn } = this.#options;
     const { signIn, resource = url(), requiredScopes = [], keys = [] } = this.#auth ?? {};
     if (signIn === undefined) throw new TypeError("auth.signIn is not configured");
     const [{ createAuthorizationServer }, { guardedFetch }, { fetchJson }, store] = await Promise.all([
@@ -81,7 +83,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
       this.#openStore(),
     ]);
     return createAuthorizationServer({
-      ...{ signIn, resource, requiredScopes, store, logger },
+      ...{ signIn, resource, requiredScopes, store, logger, onSignIn },
       issuer: this.issuer(),
       reservedIds: new Set([ANONYMOUS.id, ...OWNER_IDS, ...keys.map(({ id }) => id)]),
       fetch: guardedFetch({

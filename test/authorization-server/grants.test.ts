@@ -17,6 +17,7 @@ function grantsOf(lifetimeMs = 86_400_000) {
     lifetimeMs,
     now: clock.now,
     logger: SILENT,
+    onSignIn: () => {},
   });
   const { verifier, challenge } = pkce();
   const asked = { client: "c", clientName: "Host", redirectUri: REDIRECT, scopes: [], challenge };

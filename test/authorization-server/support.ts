@@ -158,7 +158,7 @@ export async function hostId(world: Pick<World, "url">, metadata: object = {}): 
 
 /** The URL that a host opens in the browser; undefined takes a parameter away. */
 export function authorizeUrl(
-  world: World,
+  world: Pick<World, "url" | "resource">,
   parameters: Readonly<Record<string, string | undefined>> & { readonly client_id: string },
 ): string {
   const url = new URL(`${world.url}/oauth/authorize`);
@@ -233,7 +233,7 @@ export const answerIn = ({ location = "" }: Page): Readonly<Record<string, strin
   Object.fromEntries(new URL(location).searchParams);
 
 /** A host with the code of a person, and what redeems it. */
-export async function codeOf(world: World, person = "alice", client?: string) {
+export async function codeOf(world: Pick<World, "url" | "resource">, person = "alice", client?: string) {
   const { verifier, challenge } = pkce();
   const id = client ?? (await hostId(world));
   const page = await new Browser().signIn(
@@ -248,11 +248,13 @@ export async function codeOf(world: World, person = "alice", client?: string) {
 }
 
 /** Sends a token request. */
-export const tokenRequest = (world: World, form: Readonly<Record<string, string>>): Promise<Answer> =>
-  postForm(`${world.url}/oauth/token`, form);
+export const tokenRequest = (
+  world: Pick<World, "url">,
+  form: Readonly<Record<string, string>>,
+): Promise<Answer> => postForm(`${world.url}/oauth/token`, form);
 
 /** The tokens of a host in which a person has signed in. */
-export async function tokensOf(world: World, person = "alice") {
+export async function tokensOf(world: Pick<World, "url" | "resource">, person = "alice") {
   const form = await codeOf(world, person);
   const { status, body } = await tokenRequest(world, form);
   if (status !== 200) throw new Error(`no tokens: ${JSON.stringify(body)}`);
