@@ -19,7 +19,7 @@ export interface AuditEvent {
   readonly target?: string;
   /** The server, by its key in the config. */
   readonly server?: string;
-  /** Of an approval `accepted` or `declined`; else what the policy decided. */
+  /** Of an approval `accepted`, `declined` or `expired`; else what the policy decided. */
   readonly decision?: string;
   readonly rule?: string;
   readonly outcome?: string;

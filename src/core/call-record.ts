@@ -96,7 +96,7 @@ export interface CallNotes {
   sentId: number | undefined;
   sentTo: Pick<Peer, "revision" | "sessionId"> | undefined;
   /** What became of the approval that the call came with. */
-  approval: "accepted" | "declined" | undefined;
+  approval: "accepted" | "declined" | "expired" | undefined;
   /** The arguments without what rules redact; absent where no rule redacts any. */
   forwardedArguments: unknown;
   /** Whether its line of the audit log is written, or when that is known; absent without an audit log. */

@@ -142,6 +142,8 @@ export interface InputResponses {
    * `responses` only.
    */
   readonly refusals?: Readonly<Record<string, RpcError>>;
+  /** The keys of requests to which no answer came in time; `responses` or `refusals` have a substitute. */
+  readonly unanswered?: ReadonlySet<string>;
   /** As the host sent it; only outside the middleware that seals states. */
   readonly sealedState?: string;
   /** Only inside that middleware. */

@@ -170,6 +170,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     async stop({ immediate = false } = {}) {
       signIns.close();
       await lifecycle.stop(immediate);
+      liveConfig.pipeline.policy.close();
       await Promise.all([audit?.close(), tracing?.close(immediate ? FLUSH_AT_ONCE_MS : FLUSH_MS)]);
     },
     async stdio(input, output, as) {

@@ -117,6 +117,8 @@ interface SessionParts {
 interface SealedParts {
   /** Seals the state of each round that ends in questions. */
   readonly state: Middleware;
+  /** How long (ms) a state that is sealed now can be answered. */
+  readonly answerMs: () => number;
   readonly tasks: Tasks;
   /** Where replicas share a store: false for a nonce that one of them has used. */
   readonly useOnce?: (nonce: string) => Promise<boolean>;
@@ -198,6 +200,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
         ...(issuer !== undefined && { issuer }),
         isShared: options.cluster !== undefined,
       }),
+      answerMs: ttlMs,
       tasks: new Tasks(keys.tasks, issuer),
       ...(options.cluster?.store !== undefined && { useOnce: useOnceIn(options.cluster.store, ttlMs) }),
     },

@@ -29,6 +29,7 @@ import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
+import { auditedExpiry } from "./audited-expiry.js";
 import type { GatewayParts } from "./parts.js";
 import {
   type ConfigInEffect,
@@ -64,7 +65,10 @@ export function createPipeline(
   const { state: sealedState, tasks } = parts.sealed;
   const policy = createPolicy(
     config,
-    { metrics, logger, sharedLimits: parts.cluster?.limits, useOnce: parts.sealed.useOnce },
+    {
+      ...{ metrics, logger, sharedLimits: parts.cluster?.limits, useOnce: parts.sealed.useOnce },
+      approvalExpiry: auditedExpiry(audit, parts.sealed.answerMs, redact),
+    },
     before?.policy,
   );
   const servers = serverRuntimes(config, parts, inEffect, before);

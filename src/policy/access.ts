@@ -107,11 +107,10 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     if (!APPROVABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
-      const isApproved = await approvals.accept(rule, call, route, round.asked);
-      const answer = isApproved ? "accepted" : "declined";
-      log.recordAnswer(call, route, decision, answer, nonce);
+      const answer = await approvals.accept(rule, call, route, round.asked);
+      log.recordAnswer(call, route, decision, answer === "accepted" ? answer : "declined", nonce);
       if (call.record !== undefined) call.record.approval = answer;
-      if (!isApproved) throw notApproved(route, rule);
+      if (answer !== "accepted") throw notApproved(route, rule);
       return undefined;
     }
     if (round?.approved === rule.name) return undefined;

@@ -8,6 +8,7 @@ import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
+import { ExpiringEntries } from "./expiring-entries.js";
 import { argsOf } from "./rules/policy-input.js";
 
 const MAX_REMEMBERED = 10_000;
@@ -29,30 +30,72 @@ export interface RememberedApproval {
 /** Uses something once over all replicas: false where it was used before. */
 export type SingleUse = (nonce: string) => Promise<boolean>;
 
+/** An approval whose time is over. */
+export interface ExpiredApproval {
+  readonly rule: string;
+  readonly principal: string;
+  /** The exposed name or URI, cut. */
+  readonly target: string;
+  readonly server: string;
+  /** Absent where it was asked for and no answer came. */
+  readonly outcome?: "remembered";
+  /** Of the call that asked. */
+  readonly traceId?: string;
+}
+
+/** Who learns that the time of approvals is over. */
+export interface ApprovalExpiry {
+  /** How long (ms) an approval that is asked for now can be given. */
+  readonly answerMs: () => number;
+  readonly onExpired: (approval: ExpiredApproval) => void;
+}
+
+/** What became of an approval that was asked for. */
+type ApprovalAnswer = "accepted" | "declined" | "expired";
+
 /** Approval questions, and which answers were used or are remembered; memory is bounded by LRU. */
 export class Approvals {
   /** Used answers: each allows one call. The seal of the round state limits how long an answer is valid. */
   readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
   /** Approvals that hold for a time, by rule, principal and call. */
-  readonly #remembered = new LRUCache<string, RememberedApproval>({
-    ...entryLimit(MAX_REMEMBERED),
-    perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
-  });
+  readonly #remembered: ExpiringEntries<RememberedApproval>;
+  /** Approvals that were asked for, by the one use of their answer; none without `expiry`. */
+  readonly #asked: ExpiringEntries<ExpiredApproval & { readonly nonce: string }>;
 
-  /** @param useOnce where replicas share a store. Default: answers are used once in each process */
-  constructor(private readonly useOnce?: SingleUse) {}
+  /**
+   * @param useOnce where replicas share a store. Default: answers are used once in each process
+   * @param expiry default: the end of their time is not noticed
+   */
+  constructor(
+    private readonly useOnce?: SingleUse,
+    private readonly expiry?: ApprovalExpiry,
+  ) {
+    const onRanOut =
+      expiry &&
+      (({ rule, principal, target, server }: RememberedApproval) =>
+        expiry.onExpired({ rule, principal, target, server, outcome: "remembered" }));
+    this.#remembered = new ExpiringEntries(MAX_REMEMBERED, onRanOut);
+    this.#asked = new ExpiringEntries(
+      MAX_REMEMBERED,
+      expiry && ((asked) => this.#onUnanswered(asked, expiry)),
+    );
+  }
 
   /** The approvals that hold, the newest first. */
   remembered(): readonly RememberedApproval[] {
-    this.#remembered.purgeStale();
-    return [...this.#remembered.values()].filter((approval) => approval !== undefined);
+    return this.#remembered.list().map(([, approval]) => approval);
   }
 
   /** Forgets one; false where there is none with this id. */
   revoke(id: string): boolean {
-    for (const [key, approval] of this.#remembered.entries())
-      if (approval?.id === id) return this.#remembered.delete(key);
-    return false;
+    const found = this.#remembered.list().find(([, approval]) => approval.id === id);
+    return found !== undefined && this.#remembered.delete(found[0]);
+  }
+
+  /** The end of their time is not noticed any more. */
+  close(): void {
+    this.#remembered.close();
+    this.#asked.close();
   }
 
   async isRemembered(rule: RuleConfig, call: Call, route: Route): Promise<boolean> {
@@ -76,6 +119,11 @@ export class Approvals {
   ): Promise<Reply> {
     const { message, isCut } = await approvalPromptOf(rule, call, route, named);
     const asked = { rule: rule.name, nonce, ...(isCut && { isCut }) };
+    if (this.expiry !== undefined) {
+      const traceId = call.record?.traceId;
+      const open = { nonce, ...aboutCall(rule, call, route), ...(traceId !== undefined && { traceId }) };
+      this.#asked.set(nonce, open, this.expiry.answerMs());
+    }
     return {
       kind: "input_required",
       requests: {
@@ -93,7 +141,7 @@ export class Approvals {
   }
 
   /**
-   * Takes the answer to the question, and returns whether it is yes.
+   * Takes the answer to the question.
    *
    * @throws GatewayError `state_rejected` when the answer was used before.
    */
@@ -102,7 +150,7 @@ export class Approvals {
     call: Call,
     route: Route,
     asked: NonNullable<PolicyRoundState["asked"]>,
-  ): Promise<boolean> {
+  ): Promise<ApprovalAnswer> {
     const isUnused = asked.rule === rule.name && !this.#spent.has(asked.nonce);
     if (isUnused) this.#spent.set(asked.nonce, true);
     if (!isUnused || (this.useOnce !== undefined && !(await this.useOnce(asked.nonce)))) {
@@ -112,23 +160,43 @@ export class Approvals {
         "this approval belongs to another call, or was used",
       );
     }
-    if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept") return false;
+    this.#asked.delete(asked.nonce);
+    if (call.inputResponses?.unanswered?.has(APPROVAL_KEY) === true) return "expired";
+    if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept")
+      return "declined";
     // Where not all was shown, the approval holds for this call only.
-    if (rule.rememberMs === undefined || asked.isCut === true) return true;
+    if (rule.rememberMs === undefined || asked.isCut === true) return "accepted";
     const key = keyOf(rule, call, route);
-    if (key === undefined) return true;
+    if (key === undefined) return "accepted";
     const approval: RememberedApproval = {
       id: randomUUID(),
-      rule: rule.name,
-      principal: call.client.principal.id,
-      target: retainedCopy(route.exposed.slice(0, MAX_NAME_LENGTH)),
-      server: route.upstream,
+      ...aboutCall(rule, call, route),
       until: new Date(Date.now() + rule.rememberMs).toISOString(),
     };
-    this.#remembered.set(await key, approval, { ttl: rule.rememberMs });
-    return true;
+    this.#remembered.set(await key, approval, rule.rememberMs);
+    return "accepted";
+  }
+
+  /** Another replica may have used the answer; from now on none can. */
+  #onUnanswered(
+    { nonce, ...asked }: ExpiredApproval & { readonly nonce: string },
+    expiry: ApprovalExpiry,
+  ): void {
+    if (this.useOnce === undefined) expiry.onExpired(asked);
+    else
+      this.useOnce(nonce).then(
+        (isUnused) => isUnused && expiry.onExpired(asked),
+        () => expiry.onExpired(asked),
+      );
   }
 }
+
+const aboutCall = (rule: RuleConfig, call: Call, route: Route) => ({
+  rule: rule.name,
+  principal: call.client.principal.id,
+  target: retainedCopy(route.exposed.slice(0, MAX_NAME_LENGTH)),
+  server: route.upstream,
+});
 
 /** `elicitation: {}` means forms; a host that can only show URLs cannot show ours. */
 export function supportsFormElicitation({ client }: Call): boolean {

@@ -12,7 +12,7 @@ import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { access } from "./access.js";
-import { Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
+import { type ApprovalExpiry, Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
@@ -54,6 +54,8 @@ export interface Policy {
   approvals(): readonly RememberedApproval[];
   /** Takes one back; false where there is none with this id. */
   revokeApproval(id: string): boolean;
+  /** Ends its timers, and those of the policies before it. */
+  close(): void;
   /** What would become of a call, and why; nothing is called and nothing spent. */
   explain(call: Call): Explanation;
   /** For the policy that comes after this one. */
@@ -128,7 +130,7 @@ export function createPolicy(
   const ruleSet = new RuleSet(rules, fallback);
   const carried = before?.[CARRIED_STATE];
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
-  const approvals = carried?.approvals ?? new Approvals(parts.useOnce);
+  const approvals = carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry);
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
   const searchLimits = new Limits(
     config.limits ?? [],
@@ -173,6 +175,7 @@ export function createPolicy(
     decisions: (count) => log.latest(count),
     approvals: () => approvals.remembered(),
     revokeApproval: (id) => approvals.revoke(id),
+    close: () => approvals.close(),
     explain: (call) => explain(ruleSet, limits, call),
     [CARRIED_STATE]: { log, approvals, limits, searchLimits },
   };
@@ -211,6 +214,8 @@ export interface PolicyParts {
   readonly sharedLimits?: SharedLimits | undefined;
   /** Where replicas share a store: uses the answer to an approval once over all of them. */
   readonly useOnce?: SingleUse | undefined;
+  /** Learns that the time of approvals is over. */
+  readonly approvalExpiry?: ApprovalExpiry | undefined;
 }
 
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>

@@ -176,17 +176,20 @@ function inputResponsesOf(
 ): InputResponses {
   const responses: [string, unknown][] = [];
   const refusals: [string, RpcError][] = [];
+  const unanswered = new Set<string>();
   for (const [key, outcome] of outcomes) {
     if (outcome === undefined) continue;
     if (outcome.kind === "answered") responses.push([key, outcome.result]);
     else {
       refusals.push([key, outcome.error]);
+      if (outcome.isLate === true) unanswered.add(key);
       if (outcome.fallback !== undefined) responses.push([key, outcome.fallback]);
     }
   }
   return {
     responses: Object.fromEntries(responses),
     ...(refusals.length > 0 && { refusals: Object.fromEntries(refusals) }),
+    ...(unanswered.size > 0 && { unanswered }),
   };
 }
 

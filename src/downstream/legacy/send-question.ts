@@ -14,11 +14,16 @@ import { isForSession, type Session } from "./session.js";
 
 /**
  * The outcome of a question. `refused` carries the error for servers that receive errors, and `fallback` the nearest result,
- * for servers that receive results only.
+ * for servers that receive results only. `isLate`: no answer came in time.
  */
 export type QuestionOutcome =
   | { readonly kind: "answered"; readonly result: JsonObject }
-  | { readonly kind: "refused"; readonly error: RpcError; readonly fallback?: JsonObject };
+  | {
+      readonly kind: "refused";
+      readonly error: RpcError;
+      readonly fallback?: JsonObject;
+      readonly isLate?: true;
+    };
 
 /**
  * Asks on `sink`. A client that has not declared what it would need to answer is never asked.
@@ -48,7 +53,8 @@ export async function sendQuestion(
       : refusedOutcome(method, answer.error);
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code === "cancelled") throw error;
-    return refusedOutcome(method, { code: CODE.internalError, message: error.message });
+    const refused = refusedOutcome(method, { code: CODE.internalError, message: error.message });
+    return error.code === "timed_out" ? { ...refused, isLate: true } : refused;
   }
 }
 
@@ -91,7 +97,7 @@ export function notifySession(session: Session, notice: Notice): void {
  * ("decline" would be a choice), and no roots is what a client without roots has. A completion that no model
  * made cannot be made up.
  */
-function refusedOutcome(method: string, error: RpcError): QuestionOutcome {
+function refusedOutcome(method: string, error: RpcError): Extract<QuestionOutcome, { kind: "refused" }> {
   const fallback = FALLBACK_RESULTS.get(method);
   return fallback === undefined ? { kind: "refused", error } : { kind: "refused", error, fallback };
 }

@@ -122,6 +122,7 @@ export class World {
       sessions: { directory: new SessionDirectory(), parkedCalls: new ParkedCalls() },
       sealed: {
         state: (next) => next,
+        answerMs: () => 3_600_000,
         tasks: new Tasks(createSecretKey(randomBytes(32))),
       },
       signIn: undefined,
