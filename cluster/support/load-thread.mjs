@@ -26,11 +26,23 @@ let sent = 0;
 function wordOf({ message, status, text }) {
   // Of a session that is unknown: whatever the body says.
   if (status === 404) return "HTTP 404";
-  const refusal = refusalOf(message);
+  // A request that could not be forwarded was not read: its error names no id.
+  const refusal = refusalOf(message) ?? refusalOf(parsed(text));
   if (refusal !== undefined) return refusal.code;
   if (message !== undefined) return `message ${JSON.stringify(message).slice(0, 200)}`;
   return `HTTP ${status}${text === "" ? "" : ` ${text.slice(0, 80).replaceAll("\n", " ")}`}`;
 }
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // a page of the balancer
+  }
+}
+
+/** How long a host tries to bring an answer where it gets 503 with `Retry-After`, in ms. */
+const ANSWER_MS = 30_000;
 
 /** One answer of the user, after a moment. A post that fails is a failure of its own. */
 function answerer(host, sample) {
@@ -39,13 +51,20 @@ function answerer(host, sample) {
     await pause(thinkMs);
     const result = { action: "accept", content: { name: "ann" } };
     if (host.era === "modern") return result;
-    try {
-      await host.wire.post({ jsonrpc: "2.0", id: question.id, result });
-    } catch (error) {
-      sample.answerError =
-        error.status === undefined ? (error.code ?? error.message) : `HTTP ${error.status}`;
+    const end = performance.now() + ANSWER_MS;
+    for (;;) {
+      try {
+        await host.wire.post({ jsonrpc: "2.0", id: question.id, result });
+        return result;
+      } catch (error) {
+        if (error.status !== 503 || performance.now() > end) {
+          sample.answerError =
+            error.status === undefined ? (error.code ?? error.message) : `HTTP ${error.status}`;
+          return result;
+        }
+        await pause(1_000);
+      }
     }
-    return result;
   };
 }
 

@@ -14,6 +14,8 @@ import {
 export interface LeaseContext {
   readonly store: SharedStore;
   readonly onOutage: "share" | "closed" | "open";
+  /** Since when the store is away, by `performance.now()`; undefined while it is not. */
+  readonly awaySince: () => number | undefined;
   /** 1 / number of replicas. */
   readonly share: () => number;
   /** Called with each use of the store. */
@@ -22,6 +24,11 @@ export interface LeaseContext {
   readonly onRefused: (error: unknown) => void;
 }
 
+/**
+ * The share of a replica is empty when an outage begins. Calls that find no token in its first moment, in ms, wait for the end of
+ * it, so that an outage refuses nothing that is far below the limit.
+ */
+const FIRST_MOMENT_MS = 250;
 /** The most calls that one lease has. */
 const WANTED = 64;
 /** A replica that cannot count says so for this time, in ms. */
@@ -147,8 +154,9 @@ export class LeasedBudget implements SharedBudget {
 
   prepare(): Promise<void> | undefined {
     this.#dropEnded();
-    if (this.#left >= 1 || !this.context.store.isUp || performance.now() < this.#refusedUntil)
-      return undefined;
+    if (this.#left >= 1) return undefined;
+    if (!this.context.store.isUp) return this.#firstMoment();
+    if (performance.now() < this.#refusedUntil) return undefined;
     this.#asking ??= this.#lease().finally(() => {
       this.#asking = undefined;
     });
@@ -197,11 +205,20 @@ export class LeasedBudget implements SharedBudget {
       if (leftMs !== undefined) this.#until = now + leftMs;
     } catch (error) {
       // The store reports its outage itself; the share of this replica counts meanwhile.
-      if (error instanceof StoreUnavailable) return;
+      if (error instanceof StoreUnavailable) return this.#firstMoment();
       this.#isRefused = true;
       this.#refusedUntil = performance.now() + REFUSED_MS;
       this.context.onRefused(error);
     }
+  }
+
+  /** Resolves at the end of the first moment of an outage; undefined after it, and where no wait is needed or helps. */
+  #firstMoment(): Promise<void> | undefined {
+    const { awaySince, onOutage } = this.context;
+    const restMs = (awaySince() ?? Number.NEGATIVE_INFINITY) + FIRST_MOMENT_MS - performance.now();
+    const waitMs = this.#waitAlone();
+    if (onOutage === "closed" || waitMs === 0 || waitMs > restMs) return undefined;
+    return new Promise((resolve) => setTimeout(resolve, restMs));
   }
 
   /** What is left of a quota is worth nothing in the next window. */
@@ -221,7 +238,11 @@ export class LeasedBudget implements SharedBudget {
   #fill(): { tokens: number; at: number } {
     const { capacity, perMs } = this.#aloneSettings();
     const now = performance.now();
-    const own = this.#own ?? { tokens: this.context.onOutage === "open" ? capacity : 0, at: now };
+    const { onOutage, awaySince } = this.context;
+    const since = awaySince() ?? now;
+    // That of an outage before this one is worth nothing.
+    const kept = this.#isRefused || (this.#own?.at ?? 0) >= since ? this.#own : undefined;
+    const own = kept ?? { tokens: onOutage === "open" ? capacity : 0, at: since };
     own.tokens = Math.min(capacity, own.tokens + (now - own.at) * perMs);
     own.at = now;
     this.#own = own;

@@ -44,7 +44,8 @@ export class LeasedLimits implements SharedLimits {
   readonly #places = new Map<string, LeasedPlaces>();
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #digestKey: Buffer;
-  readonly #endHints: () => void;
+  readonly #ends: readonly (() => void)[];
+  #awaySince: number | undefined;
   #lastPlace = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -56,7 +57,13 @@ export class LeasedLimits implements SharedLimits {
       setInterval(() => this.#inBackground(this.#renewPlaces()), PLACE_TTL_MS / 4),
     ];
     for (const timer of this.#timers) timer.unref();
-    this.#endHints = options.store.subscribe(HINT, (key) => this.#places.get(key)?.wake());
+    this.#awaySince = options.store.isUp ? undefined : performance.now();
+    this.#ends = [
+      options.store.subscribe(HINT, (key) => this.#places.get(key)?.wake()),
+      options.store.onChange((isUp) => {
+        this.#awaySince = isUp ? undefined : performance.now();
+      }),
+    ];
   }
 
   get share(): number {
@@ -69,7 +76,8 @@ export class LeasedLimits implements SharedLimits {
     if (budget === undefined) {
       const { store, onOutage, onLeaseCall } = this.options;
       const context = {
-        ...{ store, onOutage, share: () => this.share, onUse: () => onLeaseCall("rate") },
+        ...{ store, onOutage, share: () => this.share, awaySince: () => this.#awaySince },
+        onUse: () => onLeaseCall("rate"),
         onRefused: (error: unknown) => this.#reportRefusal(error),
       };
       budget = new LeasedBudget(name, settings, context);
@@ -99,7 +107,7 @@ export class LeasedLimits implements SharedLimits {
   /** Gives all leases back. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    this.#endHints();
+    for (const end of this.#ends) end();
     const budgets = [...this.#budgets.values()].map((budget) => budget.giveBack(Number.POSITIVE_INFINITY));
     await Promise.all([...budgets, this.#freeSpares()]);
   }

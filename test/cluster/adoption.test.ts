@@ -257,6 +257,23 @@ describe("a replica that stood still", () => {
     );
   });
 
+  test("ends a call of such a session with the word that its outcome is unknown", async () => {
+    const cluster = await clusterOf(2);
+    const [first, second] = cluster.replicas as [Running, Running];
+    const host = await openAt(first.url);
+    const letGo = join(tmpdir(), `adoption-${process.pid}-taken`);
+    onTestFinished(() => rm(letGo, { force: true }));
+    const call = host.call("one__work", { label: "taken", steps: 1000, stepMs: 20, until: letGo });
+    await until("the tool to run", () => fixture.ledger().some(({ label }) => label === "taken"));
+    const key = `session:{${host.session}}`;
+    const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as string[];
+    cluster.store.set(key, JSON.stringify([second.id, record]), 60_000);
+    first.stall(11_000);
+    await listTools(first.url, host.session);
+    expect(JSON.stringify((await call).message)).toContain('"outcome_unknown"');
+    writeFileSync(letGo, "");
+  });
+
   test("serves none at all until the store has said whose they are", async () => {
     const { first, host } = await takenOver();
     first.store.connect(false);

@@ -162,14 +162,17 @@ describe.runIf(hasRedis)("replicas with a store", () => {
 describe("replicas whose store is away", () => {
   fakeTime();
   const RATE = { kind: "rate", capacity: 30, perMs: 0.03 } as const;
+  const FIRST_MOMENT_MS = 250;
 
   async function admittedIn(seconds: number, onOutage: "share" | "closed" | "open"): Promise<number> {
     const store = memoryStore({ "lease.rate": () => [0, 1_000], "lease.return": () => 1 });
     const views = [store.view(), store.view(), store.view()];
     const budgets = views.map((view, at) => {
+      const { limits } = limitsOver(view, at, 3, onOutage);
       view.connect(false);
-      return limitsOver(view, at, 3, onOutage).limits.budget("a", RATE);
+      return limits.budget("a", RATE);
     });
+    await pass(FIRST_MOMENT_MS);
     let admitted = 0;
     for (let step = 0; step < seconds * 20; step += 1) {
       for (const budget of budgets)
@@ -181,8 +184,33 @@ describe("replicas whose store is away", () => {
 
   test("admit together what the limit lets through, each its share", async () => {
     const admitted = await admittedIn(10, "share");
-    expect(admitted).toBeLessThanOrEqual(300);
+    expect(admitted).toBeLessThanOrEqual(30 * (10 + FIRST_MOMENT_MS / 1000));
     expect(admitted).toBeGreaterThan(280);
+  });
+
+  test("refuse nothing in the first moment of an outage that is far below the limit", async () => {
+    const store = memoryStore({ "lease.rate": () => [1, 0], "lease.return": () => 1 });
+    const view = store.view();
+    const budget = limitsOver(view, 0, 3).limits.budget("a", { kind: "rate", capacity: 5000, perMs: 5 });
+    view.connect(false);
+    const admitted = Array.from({ length: 100 }, () => isAdmitted(budget));
+    await pass(FIRST_MOMENT_MS);
+    expect((await Promise.all(admitted)).filter(Boolean)).toHaveLength(100);
+  });
+
+  test("begin with an empty share in each outage", async () => {
+    const store = memoryStore({ "lease.rate": () => [1, 0], "lease.return": () => 1 });
+    const view = store.view();
+    const budget = limitsOver(view, 0, 3).limits.budget("a", RATE);
+    for (const outage of [1, 2]) {
+      view.connect(false);
+      await pass(FIRST_MOMENT_MS);
+      let admitted = 0;
+      while (await isAdmitted(budget)) admitted += 1;
+      expect([outage, admitted]).toEqual([outage, 2]);
+      view.connect(true);
+      await pass(60_000);
+    }
   });
 
   test("admit nothing where the config says closed, and each the whole where it says open", async () => {
@@ -203,7 +231,6 @@ describe("replicas whose store is away", () => {
     const { limits } = limitsOver(view, 0, 1);
     const budget = limits.budget("a", RATE);
     view.connect(false);
-    await isAdmitted(budget);
     await pass(1_000);
     let admitted = 0;
     while (await isAdmitted(budget)) admitted += 1;

@@ -28,7 +28,7 @@ import { duplicateId, edgeError, tooManyInFlight } from "../edge.js";
 import { inputLoop } from "./input-loop.js";
 import { errorText, type MessageText, noticeText, type ResponseSink, resultText } from "./messages.js";
 import type { Revision } from "./revision.js";
-import { isForCall, type Session } from "./session.js";
+import { type CallEnd, isForCall, type Session } from "./session.js";
 import { writeReply } from "./write-reply.js";
 
 /** What serving a request needs besides the session. */
@@ -71,8 +71,8 @@ async function serveCall(
 ): Promise<void> {
   const { id, method } = request;
   // A request that is cancelled gets no response. When the session ends, every request gets an error.
-  const onEnd = (why: "cancelled" | "ended") =>
-    why === "cancelled" ? sink.skipResponse() : sink.respond(errorText(id, sessionEnded()));
+  const onEnd = (why: CallEnd) =>
+    why === "cancelled" ? sink.skipResponse() : sink.respond(errorText(id, refusalError(SESSION_END[why]())));
   const controller = session.isFull ? undefined : session.beginCall(id, onEnd);
   if (controller === undefined) {
     sink.respond(errorText(id, refusalError(tooManyInFlight("session"))));
@@ -115,8 +115,16 @@ async function serveLocally(
   sink.respond(text);
 }
 
-const sessionEnded = () =>
-  refusalError(new GatewayError("cancelled", "gateway", "the session ended before there was an answer"));
+/** What a request is answered with when its session ends first. */
+const SESSION_END = {
+  ended: () => new GatewayError("cancelled", "gateway", "the session ended before there was an answer"),
+  moved: () =>
+    new GatewayError(
+      "outcome_unknown",
+      "gateway",
+      "another replica took the session over before there was an answer; the request may have run",
+    ),
+} as const;
 
 /** Serves a method whose result is empty. @throws GatewayError to refuse */
 type SessionMethod = (session: Session, params: JsonObject) => void | Promise<void>;

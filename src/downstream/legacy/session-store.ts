@@ -88,7 +88,7 @@ export class SessionStore {
   end(session: Session, why: SessionEnd): void {
     if (!this.#sessions.delete(session.id)) return;
     this.#count(session, -1);
-    session.end();
+    session.end(why === "moved" ? "moved" : "ended");
     this.onEnded(session, why);
   }
 

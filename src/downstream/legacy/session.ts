@@ -32,10 +32,13 @@ export interface SessionParts {
   readonly memoryShare: BudgetShare;
 }
 
+/** Why a call in flight ends without its reply: the host cancelled it, or the session ended, or has another replica now. */
+export type CallEnd = "cancelled" | "ended" | "moved";
+
 interface InFlightCall {
   readonly id: MessageId;
   readonly controller: Stop;
-  readonly onEnd: (why: "cancelled" | "ended") => void;
+  readonly onEnd: (why: CallEnd) => void;
 }
 
 /** One session of a legacy client. */
@@ -140,7 +143,7 @@ export class Session {
    * A request begins; undefined when one with that id is in flight already. `onEnd` is called when it ends before
    * `finishCall`, after the listeners of its signal.
    */
-  beginCall(id: MessageId, onEnd: (why: "cancelled" | "ended") => void): Stop | undefined {
+  beginCall(id: MessageId, onEnd: (why: CallEnd) => void): Stop | undefined {
     if (this.#calls.get(id) !== undefined) return undefined;
     const controller = new Stop();
     this.#calls.add({ id, controller, onEnd });
@@ -180,19 +183,19 @@ export class Session {
   }
 
   /** Ends the session: its calls in flight are aborted, and each call's `onEnd` answers its request. */
-  end(): void {
+  end(why: Exclude<CallEnd, "cancelled"> = "ended"): void {
     if (this.#ended) return;
     this.#ended = true;
     this.subscriptions.close();
     this.questions.close();
     for (const call of this.#calls.all()) {
       // Giving one up may have ended another.
-      if (this.isInFlight(call.id, call.controller)) this.#abortCall(call, "ended");
+      if (this.isInFlight(call.id, call.controller)) this.#abortCall(call, why);
     }
     this.sink.close();
   }
 
-  #abortCall(call: InFlightCall, why: "cancelled" | "ended", reason?: GatewayError): void {
+  #abortCall(call: InFlightCall, why: CallEnd, reason?: GatewayError): void {
     this.#forgetCall(call.id);
     call.controller.abort(reason);
     call.onEnd(why);
