@@ -109,6 +109,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     telemetry.redact,
     () => liveConfig.pipeline.catalog.starting(),
     audit,
+    parts.cluster?.store,
   );
   const authorizationServer = new LiveAuthorizationServer(config.auth, {
     config,

@@ -1,5 +1,6 @@
 /** Whether the gateway can serve calls, where it listens, and whether the servers that it requires are connected. */
 import type { AuditLog } from "../core/audit.js";
+import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
@@ -25,27 +26,30 @@ export class GatewayStatus {
   readonly #starting: () => readonly string[];
   readonly #redact: (text: string) => string;
   readonly #audit: Pick<AuditLog, "problem" | "required"> | undefined;
+  readonly #store: Pick<SharedStore, "isUp"> | undefined;
 
   /**
    * `servers` gives those of the config in effect, `starting` the names of those in their first start; `redact` takes
-   * secrets out of what is public.
+   * secrets out of what is public. `store`: that of the cluster.
    */
   constructor(
     servers: () => Servers,
     redact: (text: string) => string,
     starting: () => readonly string[] = () => [],
     audit?: Pick<AuditLog, "problem" | "required">,
+    store?: Pick<SharedStore, "isUp">,
   ) {
     this.#servers = servers;
     this.#starting = starting;
     this.#redact = redact;
     this.#audit = audit;
+    this.#store = store;
   }
 
   /**
-   * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written. A refused config, an open circuit breaker and
-   * a server that needs a sign-in are listed and leave the gateway ready. The reasons never quote a server's last error, which is for
-   * the log and the status page.
+   * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written. A refused
+   * config, an open circuit breaker, a server that needs a sign-in and a cluster without its store are listed and leave the gateway
+   * ready. The reasons never quote a server's last error, which is for the log and the status page.
    */
   readiness(): Readiness {
     const servers = [...this.#servers().values()];
@@ -62,6 +66,7 @@ export class GatewayStatus {
     ];
     const degraded = [
       ...(audit?.required === true ? [] : unaudited),
+      ...(this.#store?.isUp === false ? ["the cluster's store cannot be reached"] : []),
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
       ...closed.map(({ config }) => `server ${config.name}: needs_sign_in`),

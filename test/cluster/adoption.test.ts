@@ -299,6 +299,9 @@ describe("a replica that is cut off from the store alone", () => {
     const [first, second] = cluster.replicas as [Running, Running];
     const host = await openAt(first.url);
     first.store.connect(false);
+    const ready = await fetch(`${first.admin}/readyz`);
+    expect(ready.status).toBe(200);
+    expect(await ready.json()).toMatchObject({ reasons: ["the cluster's store cannot be reached"] });
     cluster.store.delete(`replica ${first.id}`);
     await until("its registration to have run out", async () =>
       (await (await fetch(`${second.admin}/metrics`)).text()).includes("cardea_cluster_replicas 1"),
