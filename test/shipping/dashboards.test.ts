@@ -1,5 +1,6 @@
-/** The dashboard and the alerts: every metric, label and outcome that they name is one that the gateway has. */
-import { readFileSync } from "node:fs";
+/** The dashboards and the alerts: every metric, label and outcome that they name is one that the gateway has. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { ERRORS } from "../../src/core/errors.js";
@@ -37,13 +38,18 @@ interface Rule {
   readonly annotations: { readonly summary: string; readonly description: string };
 }
 
-const dashboard = JSON.parse(read("grafana/cardea.json")) as Dashboard;
+const names = readdirSync(inRepository("dashboards/grafana"));
+const dashboards = names.map((name) => JSON.parse(read(`grafana/${name}`)) as Dashboard);
 const rules = (parse(read("prometheus/cardea.rules.yml")) as { groups: { rules: Rule[] }[] }).groups.flatMap(
   (group) => group.rules,
 );
-const panels = dashboard.panels.filter(({ type }) => type !== "row");
+const panelsOf = (dashboard: Dashboard) => dashboard.panels.filter(({ type }) => type !== "row");
 const expressions = [
-  ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
+  ...dashboards.flatMap((dashboard) =>
+    panelsOf(dashboard).flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => [`${dashboard.uid}: ${title}`, expr] as const),
+    ),
+  ),
   ...rules.map(({ alert, expr }) => [alert, expr] as const),
 ];
 
@@ -66,6 +72,12 @@ beforeAll(async () => {
   metrics.signedIn("files", "refused");
   metrics.quirkUsed("files", "no-resource");
   metrics.tokenRefreshed("files", "refreshed");
+  metrics.calls.searchCallFinished(call, "ok");
+  metrics.retried("files");
+  metrics.cacheHit("files");
+  metrics.clusterForwarded("answered", 1);
+  metrics.clusterAdopted("adopted");
+  metrics.clusterLeaseCall("rate");
   metrics.inputWaited({ server: "files", kind: "elicitation", seconds: 1 });
   const readings: { readonly [K in keyof GaugeLabels]: GaugeLabels[K] } = {
     clusterReplicas: {},
@@ -105,7 +117,7 @@ const metricOf = (series: string) =>
 const each = (look: (names: Names, where: string, expr: string) => readonly string[]): readonly string[] =>
   expressions.flatMap(([where, expr]) => look(namesIn(expr), where, expr));
 
-describe("each name in the dashboard and the alerts", () => {
+describe("each name in the dashboards and the alerts", () => {
   test("is a metric of a scrape", () => {
     const unknown = each(({ selectors }, where) =>
       selectors
@@ -152,7 +164,9 @@ describe("each name in the dashboard and the alerts", () => {
   });
 });
 
-describe("the dashboard", () => {
+describe.each(dashboards)("the dashboard $uid", (dashboard) => {
+  const panels = panelsOf(dashboard);
+
   test("takes its data source from its variable, in every panel", () => {
     const source = { type: "prometheus", uid: "${datasource}" };
     expect(dashboard.templating.list[0]).toMatchObject({ name: "datasource", type: "datasource" });
@@ -164,7 +178,7 @@ describe("the dashboard", () => {
   });
 
   test("has a fixed uid, no id of an installation, and panels with distinct ids and titles", () => {
-    expect([dashboard.uid, dashboard.id]).toEqual(["cardea-overview", null]);
+    expect([dashboard.uid, dashboard.id]).toEqual([expect.stringMatching(/^cardea-/), null]);
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(panels.filter(({ fieldConfig }) => !fieldConfig?.defaults.unit)).toEqual([]);
@@ -206,6 +220,23 @@ describe("an alert", () => {
     });
     expect(wrong).toEqual([]);
   });
+});
+
+test("both forms of every dashboard are what scripts/dashboards says", () => {
+  const said = execFileSync(process.execPath, [inRepository("scripts/dashboards.mjs"), "--check"], {
+    encoding: "utf8",
+  });
+  expect(said).toContain("10 dashboards, 0 of them new");
+  expect(new Set(dashboards.map(({ uid }) => uid)).size).toBe(5);
+});
+
+test("a dashboard to import asks for its data source, and names no other", () => {
+  for (const name of names) {
+    const text = read(`import/${name}`);
+    expect(JSON.parse(text)).toMatchObject({ __inputs: [{ name: "DS_PROMETHEUS", pluginId: "prometheus" }] });
+    expect(text).not.toContain("${datasource}");
+    expect(text).toContain("${DS_PROMETHEUS}");
+  }
 });
 
 test("the provisioning files are valid YAML, and prometheus.yml loads the existing rules", () => {

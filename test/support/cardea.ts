@@ -44,7 +44,7 @@ export async function serveAtOnce(config: object): Promise<Serving> {
 
 interface Config {
   readonly mcpServers: Readonly<Record<string, object>>;
-  readonly listen?: object;
+  readonly [section: string]: unknown;
 }
 
 /** `cardea serve` with this config, resolved when all of its servers were met, however busy the machine is. */
