@@ -82,11 +82,11 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
     await page.close();
   });
 
-  test("a question that is cancelled does nothing", async () => {
+  test("a question that is left does nothing", async () => {
     const { page } = await stage.open("servers");
     const card = page.getByRole("article", { name: "everything" });
     await card.getByRole("button", { name: "Restart" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Back" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await card.getByRole("alert").count()).toBe(0);
     await page.close();

@@ -60,6 +60,7 @@ export async function startStage(): Promise<Stage> {
       rules: [
         { name: "no-touching", tools: ["asking__touch"], effect: "deny" },
         { name: "ask-a-person", tools: ["asking__echo"], effect: "approve" },
+        { name: "ask-once", tools: ["everything__get-tiny-image"], effect: "approve", remember: "1h" },
       ],
     },
   });

@@ -126,7 +126,6 @@ export interface RunningCall {
   readonly worker?: number;
   readonly startedAt: number | string;
   readonly principal?: string;
-  readonly host?: string;
   readonly method?: string;
   readonly target?: string;
   readonly server?: string;

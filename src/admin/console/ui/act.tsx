@@ -66,7 +66,7 @@ async function confirmed(question: string, label: string, isDangerous: boolean):
       <p>{question}</p>
       <div class="buttons">
         <button type="button" onClick={() => close(false)}>
-          Cancel
+          Back
         </button>
         <button type="button" class={isDangerous ? "danger main" : "main"} onClick={() => close(true)}>
           {label}

@@ -110,7 +110,7 @@ function Running({ running }: { readonly running: readonly RunningCall[] }) {
     <Panel title="Under way">
       <Table
         label="Calls under way"
-        columns={["Target", "Server", "Host", "Principal", "#For", ...(canCancel ? [" "] : [])]}
+        columns={["Target", "Server", "Principal", "#For", ...(canCancel ? [" "] : [])]}
       >
         {running.map((call) => (
           <tr key={keyOf(call)}>
@@ -118,13 +118,12 @@ function Running({ running }: { readonly running: readonly RunningCall[] }) {
               <code>{call.target || call.method}</code>
             </td>
             <td>{call.server || "–"}</td>
-            <td>{call.host || "–"}</td>
             <td>{call.principal}</td>
             <td class="number">{spanOf((Date.now() - new Date(call.startedAt).getTime()) / 1000)}</td>
             {canCancel && (
               <td>
                 <ActionButton
-                  label="Cancel"
+                  label="Cancel call"
                   question={`Cancels the call of ${call.target || call.method}.`}
                   action={`calls/${call.id}/cancel`}
                   body={call.worker === undefined ? {} : { worker: call.worker }}

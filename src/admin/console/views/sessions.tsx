@@ -62,7 +62,7 @@ export function SessionsView() {
                     <td>
                       {handle !== undefined && (
                         <ActionButton
-                          label="End"
+                          label="End session"
                           question={`Ends the session of ${client ?? "this host"}. It may connect again.`}
                           action={`sessions/${encodeURIComponent(handle)}/end`}
                           isDangerous
