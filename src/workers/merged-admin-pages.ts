@@ -5,9 +5,10 @@ import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
-import { ACCEPT_OPEN_METRICS, fromOpenMetrics, splitExemplar } from "../telemetry/open-metrics.js";
+import { ACCEPT_OPEN_METRICS, fromOpenMetrics } from "../telemetry/open-metrics.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { mergeCalls, mergeHistories } from "./merged-calls.js";
+import { MonotonicMetrics } from "./merged-metrics.js";
 import { mergeTokenReports } from "./merged-token-reports.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
@@ -244,127 +245,4 @@ function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLi
     if (signal?.aborted === true) end();
     sent.end();
   });
-}
-
-/** How these gauges merge; everything else is summed. */
-const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>> = {
-  cardea_upstream_up: Math.min,
-  cardea_circuit_state: Math.max,
-  cardea_build_info: Math.max,
-  cardea_config_last_reload_successful: Math.min,
-  cardea_overload_level: Math.max,
-  // Each worker is a replica, and knows all.
-  cardea_cluster_replicas: Math.max,
-  cardea_cluster_store_up: Math.min,
-  // Each process counts the same list.
-  cardea_orphaned_processes: Math.max,
-  nodejs_version_info: Math.max,
-  process_start_time_seconds: Math.min,
-};
-/** Families of which the maximum counts: the lag of the slowest event loop, and the limit of open files. */
-const MAXIMA = /^nodejs_eventloop_lag|^process_max_fds$/;
-
-interface Family {
-  readonly comments: readonly string[];
-  /** By name and labels. */
-  readonly samples: Map<string, number>;
-  /** By the same; of several workers that of the first. */
-  readonly exemplars: Map<string, string>;
-}
-
-/** @param texts in the Prometheus text format, with exemplars */
-export function mergeMetrics(texts: readonly string[]): string {
-  const families = new Map<string, Family>();
-  for (const text of texts) for (const family of read(text)) add(families, ...family);
-  return textOf([...families.values()]);
-}
-
-/** The counters and histograms of a text; their counts outlive the process that counted them. */
-function monotonicSeriesOf(text: string): string {
-  const counts = [...read(text)].filter(([, { comments }]) =>
-    comments.some((comment) => /^# TYPE \S+ (counter|histogram)$/.test(comment)),
-  );
-  return textOf(counts.map(([, family]) => family));
-}
-
-const textOf = (families: readonly Family[]): string =>
-  families
-    .flatMap(({ comments, samples, exemplars }) => [
-      ...comments,
-      ...[...samples].map(([series, value]) => `${series} ${value}${exemplars.get(series) ?? ""}`),
-    ])
-    .join("\n")
-    .concat("\n");
-
-function add(families: Map<string, Family>, name: string, family: Family): void {
-  const { samples } = family;
-  const known = families.get(name);
-  if (known === undefined) {
-    families.set(name, family);
-    return;
-  }
-  const together = MERGE_FUNCTIONS[name] ?? (MAXIMA.test(name) ? Math.max : (a: number, b: number) => a + b);
-  for (const [series, value] of samples) {
-    const before = known.samples.get(series);
-    known.samples.set(series, before === undefined ? value : together(before, value));
-  }
-  for (const [series, exemplar] of family.exemplars)
-    if (!known.exemplars.has(series)) known.exemplars.set(series, exemplar);
-}
-
-/** The families of a text: name, comments (`# HELP`, `# TYPE`) and samples. */
-function* read(text: string): Generator<readonly [string, Family]> {
-  let comments: string[] = [];
-  let samples = new Map<string, number>();
-  let exemplars = new Map<string, string>();
-  let name = "";
-  for (const line of text.split("\n")) {
-    if (line.startsWith("#")) {
-      const of = line.split(" ", 3)[2] ?? "";
-      if (of !== name) {
-        if (name !== "") yield [name, { comments, samples, exemplars }];
-        [name, comments, samples, exemplars] = [of, [], new Map(), new Map()];
-      }
-      comments.push(line);
-    } else if (line !== "") {
-      const [sample, exemplar] = splitExemplar(line);
-      // A label may hold a space; a value cannot.
-      const at = sample.lastIndexOf(" ");
-      const series = sample.slice(0, at);
-      samples.set(series, Number(sample.slice(at + 1)));
-      if (exemplar !== "") exemplars.set(series, exemplar);
-    }
-  }
-  if (name !== "") yield [name, { comments, samples, exemplars }];
-}
-
-/** The metrics of a running worker; no text where it did not answer. */
-interface WorkerMetrics {
-  readonly worker: number;
-  /** A restarted worker has the same number, another pid, and counts from 0. */
-  readonly pid: number | undefined;
-  readonly text: string | undefined;
-}
-
-/** The metrics of all workers as one text. Counts never decrease: a scraper would take that for a restart. */
-export class MonotonicMetrics {
-  /** By worker number, the last text. */
-  readonly #last = new Map<number, { readonly pid: number | undefined; readonly text: string }>();
-  /** The counts of workers that have ended, as of their last text. */
-  #endedCounts = "";
-
-  /**
-   * @param running the metrics of every running worker; one without a text counts with its last one
-   * @param others further texts to be merged
-   */
-  merged(running: readonly WorkerMetrics[], others: readonly string[]): string {
-    for (const [worker, { pid, text }] of this.#last) {
-      if (running.some((each) => each.worker === worker && each.pid === pid)) continue;
-      this.#endedCounts = mergeMetrics([this.#endedCounts, monotonicSeriesOf(text)]);
-      this.#last.delete(worker);
-    }
-    for (const { worker, pid, text } of running)
-      if (text !== undefined) this.#last.set(worker, { pid, text });
-    return mergeMetrics([...[...this.#last.values()].map(({ text }) => text), this.#endedCounts, ...others]);
-  }
 }

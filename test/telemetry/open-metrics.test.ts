@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { CallMetrics } from "../../src/telemetry/finished-calls.js";
 import { LabeledMetric } from "../../src/telemetry/labeled-metrics.js";
 import { fromOpenMetrics, negotiatedMetrics } from "../../src/telemetry/open-metrics.js";
-import { mergeMetrics } from "../../src/workers/merged-admin-pages.js";
+import { mergeMetrics } from "../../src/workers/merged-metrics.js";
 import { openGateway } from "../policy/gateway.js";
 import { startCollector } from "../support/collector.js";
 import { modernRequest } from "../support/http-host.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Metrics } from "../../src/telemetry/metrics.js";
-import { MonotonicMetrics, mergeMetrics } from "../../src/workers/merged-admin-pages.js";
+import { MonotonicMetrics, mergeMetrics } from "../../src/workers/merged-metrics.js";
 
 const one = (value: number, name = "cardea_requests_total", labels = '{server="a b"}'): string =>
   `# HELP ${name} Words.\n# TYPE ${name} counter\n${name}${labels} ${value}\n`;
