@@ -25,9 +25,7 @@ test("without a config the key file gets a new key, under which all records are"
     0,
     expect.stringMatching(/^1 record is now encrypted under key [\da-f]{8}\.$/m),
   ]);
-  expect(readFileSync(join(state, "credentials.key"), "utf8")).not.toMatch(
-    new RegExp(`^${before.slice(0, 20)}`),
-  );
+  expect(readFileSync(join(state, "credentials.key"), "utf8").startsWith(before.slice(0, 20))).toBe(false);
   expect(await vault.read("linear", "ann")).toEqual(credential());
 });
 
