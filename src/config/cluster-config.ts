@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { ClusterShape } from "./cluster-schema.js";
 import type { Config } from "./config.js";
 import type { Findings } from "./findings.js";
+import type { Path } from "./tree.js";
 
 /** How replicas share state and reach each other. */
 export interface ClusterConfig {
@@ -87,6 +88,32 @@ export function completeCluster(
     onOutage,
     adopt: adopt ?? store !== undefined,
   };
+}
+
+/** What of a config with a cluster its replicas do not share by themselves: paths and sentences, for warnings. */
+export function notShared({
+  cluster,
+  auth,
+  servers,
+}: {
+  readonly cluster: ClusterConfig | undefined;
+  readonly auth: Config["auth"] | undefined;
+  readonly servers: Config["servers"];
+}): readonly { readonly path: Path; readonly message: string }[] {
+  if (cluster === undefined) return [];
+  const byPersons = servers.filter(({ auth: own }) => own !== undefined && own.as !== "service");
+  const said = [
+    ...(auth?.signIn === undefined
+      ? []
+      : ["auth.signIn: a host that signed in at one replica is refused by the others"]),
+    ...(byPersons.length === 0
+      ? []
+      : [
+          `the sign-ins to ${byPersons.map(({ name }) => name).join(", ")}: a person signs in at each replica`,
+        ]),
+  ];
+  const why = 'unless the folders "credentials" and "sign-ins" of their state are one shared volume';
+  return said.map((sentence) => ({ path: PATH, message: `replicas do not share ${sentence}, ${why}` }));
 }
 
 function dnsPeers(text: string): PeersConfig {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
-import { completeCluster, secretsOfCluster } from "./cluster-config.js";
+import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
 import {
   completeAudit,
   completeAuth,
@@ -149,6 +149,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
     return bad(host ? findings.faults : withImportHint(findings.faults, file, whole), found);
 
+  const unshared = notShared({ cluster, auth, servers }).map(({ path: at, message }) =>
+    found.problemAt(at, message),
+  );
   return {
     ok: true,
     config: {
@@ -182,6 +185,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     ],
     serverPath: (name) => serverPath(findings.tree, name),
     ...found,
+    warnings: [...found.warnings, ...unshared],
   };
 }
 

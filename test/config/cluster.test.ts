@@ -47,6 +47,33 @@ describe("a cluster", () => {
     });
   });
 
+  test("warns of sign-ins that its replicas do not share, and of nothing else", () => {
+    const oauth = { type: "http", url: "https://linear.example/mcp", auth: { type: "oauth" } };
+    const service = {
+      ...{ type: "http", url: "https://build.example/mcp" },
+      auth: { type: "client_credentials", clientId: "a", clientSecret: "b" },
+    };
+    const warningsOf = (others: object) => {
+      const found = readConfig(JSON.stringify({ keys: { state }, ...others }), "/etc/cardea.json", {
+        env: {},
+      });
+      return found.warnings.map(({ message }) => message);
+    };
+    const cluster = { store, peers };
+    expect(warningsOf({ cluster, mcpServers: { service } })).toEqual([]);
+    expect(warningsOf({ mcpServers: { linear: oauth } })).toEqual([]);
+    expect(warningsOf({ cluster, mcpServers: { linear: oauth, service } })).toEqual([
+      expect.stringMatching(
+        /^replicas do not share the sign-ins to linear: a person signs in at each replica/,
+      ),
+    ]);
+    const auth = { signIn: { issuer: "https://login.example", clientId: "cardea", clientSecret: "s" } };
+    const listen = { http: { publicUrl: "https://tools.example" } };
+    expect(warningsOf({ cluster, auth, listen })).toEqual([
+      expect.stringContaining("a host that signed in at one replica is refused by the others"),
+    ]);
+  });
+
   test("needs no other secret than that of its peers", () => {
     const key = "at least 16 letters";
     expect(completed({ store, peers: { ...peers, key } }, {}).secrets).toContain(key);
