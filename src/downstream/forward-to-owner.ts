@@ -40,6 +40,11 @@ export interface Forwarder {
   ): Promise<"done" | "here"> | undefined;
   /** Another process of this gateway has forwarded `request`, `hops` times in all. */
   receive(request: IncomingMessage, hops: number): void;
+  /**
+   * This process stops: the streams that it forwards for hosts between their calls (GET) end, and the hosts open them again at
+   * another process. Requests under way go on.
+   */
+  endStreams(): void;
   /** Closes the connections to the other processes. */
   close(): void;
 }
@@ -79,6 +84,9 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   let secureAgent: SecureAgent | undefined;
   const received = new WeakMap<IncomingMessage, number>();
+  /** What ends the responses to GET that are forwarded. */
+  const streams = new Set<() => void>();
+  let isStopping = false;
   const hopsOf = (request: IncomingMessage): number => received.get(request) ?? 0;
 
   return {
@@ -99,6 +107,10 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
       if (issued === undefined || !owners.isForeign(issued.id) || hopsOf(request) >= MAX_HOPS)
         return undefined;
       return serve({ request, response, ...issued, body: Buffer.from(text), messageId: message.id });
+    },
+    endStreams() {
+      isStopping = true;
+      for (const end of streams) end();
     },
     close() {
       agent.destroy();
@@ -121,10 +133,11 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
   }
 
   async function forwardToOwner(forwarding: Forwarding): Promise<"done" | "here"> {
-    const { id, kind, response } = forwarding;
+    const { id, kind, request, response } = forwarding;
+    if (request.method === "GET" && isStopping) throw overloaded("this process stops", RETRY_MS);
     let gone: Owner | undefined;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const located = owners.locate(id, kind, hopsOf(forwarding.request), gone);
+      const located = owners.locate(id, kind, hopsOf(request), gone);
       const owner = located instanceof Promise ? await located : located;
       if (response.destroyed) return "done";
       if (owner === "here") return "here";
@@ -151,6 +164,16 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
     return openHttps({ ...at, agent: secureAgent });
   }
 
+  function endWhenStopping(answer: IncomingMessage, response: ServerResponse): void {
+    const end = (): void => {
+      answer.unpipe(response);
+      response.end();
+    };
+    streams.add(end);
+    response.once("close", () => streams.delete(end));
+    if (isStopping) end();
+  }
+
   function forward(owner: Owner, { request, response, body }: Forwarding): Promise<ForwardOutcome> {
     return new Promise((resolve) => {
       const { method = "GET", url: path = "/" } = request;
@@ -174,6 +197,7 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
         // An owner that is lost in the middle of an answer leaves half of one, and the host must see that.
         answer.once("error", () => response.destroy());
         answer.pipe(response);
+        if (method === "GET") endWhenStopping(answer, response);
         resolve("answered");
       });
       let isTaken = false;

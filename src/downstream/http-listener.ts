@@ -157,6 +157,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     async stop(graceMs, lingerMs = 0, isIdle = () => false) {
       stopping = true;
       await linger(lingerMs, isIdle);
+      peers?.forwarder.endStreams();
       const closed = (each: Server) => new Promise<void>((resolve) => each.close(() => resolve()));
       // A connection that falls idle now would otherwise be kept for its next request.
       const sweep = setInterval(() => {

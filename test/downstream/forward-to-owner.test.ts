@@ -7,6 +7,7 @@ import type { ForwardOutcome, Owner, Owners } from "../../src/core/owners.js";
 import { createForwarder } from "../../src/downstream/forward-to-owner.js";
 import { CERTIFICATE, KEY } from "../support/certificates.js";
 import { send } from "../support/http-host.js";
+import { until } from "../support/until.js";
 
 const REFUSED = "http://127.0.0.1:1";
 /** TCP knows no broadcast: the kernel refuses at once, and not as a process that has ended. */
@@ -51,7 +52,7 @@ async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
     const answer = await send(url, { method, headers: { "mcp-session-id": "abcde-1" }, ...body });
     return [answer.status, answer.text, answer.headers["retry-after"]] as const;
   };
-  return { ask, gone, outcomes };
+  return { ask, gone, outcomes, forwarder, url };
 }
 
 test("an owner whose address refuses connections is looked up anew, and nothing of the request is lost", async () => {
@@ -90,6 +91,25 @@ test("what was posted to an owner that ends without a response has an unknown ou
   expect((await ask("GET"))[0]).toBe(503);
   expect((await ask("DELETE"))[0]).toBe(503);
   expect(outcomes).toEqual(["lost", "lost", "lost"]);
+});
+
+test("streams of hosts end whole when their process stops; calls under way go on, and no further stream is opened", async () => {
+  const calls: (() => void)[] = [];
+  const owner = createHttp((request, response) => {
+    if (request.method === "GET")
+      response.writeHead(200, { "content-type": "text/event-stream" }).write("data: 1\n\n");
+    else calls.push(() => response.end("the answer"));
+  });
+  const { ask, forwarder, url } = await front(ownerAt(await listening(owner)));
+  const call = ask("POST");
+  await until("the call to be there", () => calls.length === 1);
+  const stream = (await fetch(url, { headers: { "mcp-session-id": "abcde-1" } })).body?.getReader();
+  expect(Buffer.from((await stream?.read())?.value ?? []).toString()).toBe("data: 1\n\n");
+  forwarder.endStreams();
+  expect(await stream?.read()).toMatchObject({ done: true });
+  expect((await ask("GET"))[0]).toBe(503);
+  calls[0]?.();
+  expect((await call)[1]).toBe("the answer");
 });
 
 test("an answer that breaks off in the middle breaks off for the host too", async () => {
