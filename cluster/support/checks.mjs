@@ -27,6 +27,10 @@ export function checkNoFailure(row, tally, what = "failed calls") {
     `${tally.failed.length} of ${tally.sent}${tally.failed.length === 0 ? "" : `: ${words(tally.errors)}`}`,
     tally.failed.length === 0 && tally.sent > 0,
   );
+  const [first] = tally.failed;
+  if (first === undefined) return;
+  const { kind, era, at, end, detail = "" } = first;
+  row.note(`the first of them: ${kind}, ${era}, after ${(end - at).toFixed(0)} ms: ${detail}`);
 }
 
 /** Every question was answered, or its call ended with one clear word. */

@@ -124,7 +124,10 @@ async function once() {
         ? exchange.message?.result?.tools?.length > 0
         : textOf(exchange.message)?.startsWith(key);
     sample.status = exchange.status;
-    if (exchange.answers !== 1 || !good) sample.error = wordOf(exchange);
+    if (exchange.answers !== 1 || !good) {
+      sample.error = wordOf(exchange);
+      sample.detail = JSON.stringify(exchange.message ?? exchange.text).slice(0, 300);
+    }
   } catch (error) {
     sample.error = `${error.status === undefined ? (error.code ?? error.message) : `HTTP ${error.status}`}`;
   }
