@@ -82,8 +82,22 @@ function mostLikelyIssue(issue: Extract<Issue, { code: "invalid_union" }>, value
     (errors) => !errors.some((error) => error.code === "invalid_type" && error.path.length === 0),
   );
   const inner = chosen?.[0] ?? (value.kind === "scalar" ? issue.errors[0]?.[0] : undefined);
-  return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] };
+  if (inner === undefined) return issue;
+  const types = new Set(
+    issue.errors
+      .flat()
+      .flatMap((error) => (isOfWhole(error, "invalid_type") ? [typeWord(error.expected)] : [])),
+  );
+  if (isOfWhole(inner, "invalid_value") && types.size > 0) {
+    const words = inner.values.map((word) => JSON.stringify(word));
+    return { code: "custom", path: issue.path, message: `must be ${[...types, ...words].join(" or ")}` };
+  }
+  return { ...inner, path: [...issue.path, ...inner.path] };
 }
+
+/** Whether the complaint is about the value itself, not about a member of it. */
+const isOfWhole = <C extends Issue["code"]>(issue: Issue, code: C): issue is Extract<Issue, { code: C }> =>
+  issue.code === code && issue.path.length === 0;
 
 /** The keys that the schema knows where the path leads. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {

@@ -149,29 +149,28 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
     return bad(host ? findings.faults : withImportHint(findings.faults, file, whole), found);
 
-  const unshared = notShared({ cluster, auth, servers }).map(({ path: at, message }) =>
-    found.problemAt(at, message),
-  );
+  const config: Config = {
+    file: path,
+    digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
+    listen,
+    ...(auth !== undefined && { auth }),
+    servers,
+    startupWaitMs: parseWait(shape.startupWait) ?? 0,
+    naming: offersSearch(shape.tools, profiles) ? { ...naming, hasSearchTools: true } : naming,
+    tools: exposePins(shape.tools, { servers, naming }),
+    parkedCalls: parkedCallsOf(shape.parkedCalls),
+    profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
+    ...(shape.keys !== undefined && { keys: shape.keys }),
+    ...(credentials !== undefined && { credentials }),
+    ...(shape.audit !== undefined && { audit: completeAudit(shape.audit, folder) }),
+    ...(shape.telemetry !== undefined && { telemetry: completeTelemetry(shape.telemetry) }),
+    ...(cluster !== undefined && { cluster }),
+    ...found.rules,
+  };
+  const unshared = notShared(config).map(({ path: at, message }) => found.problemAt(at, message));
   return {
     ok: true,
-    config: {
-      file: path,
-      digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
-      listen,
-      ...(auth !== undefined && { auth }),
-      servers,
-      startupWaitMs: parseWait(shape.startupWait) ?? 0,
-      naming: offersSearch(shape.tools, profiles) ? { ...naming, hasSearchTools: true } : naming,
-      tools: exposePins(shape.tools, { servers, naming }),
-      parkedCalls: parkedCallsOf(shape.parkedCalls),
-      profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
-      ...(shape.keys !== undefined && { keys: shape.keys }),
-      ...(credentials !== undefined && { credentials }),
-      ...(shape.audit !== undefined && { audit: completeAudit(shape.audit, folder) }),
-      ...(shape.telemetry !== undefined && { telemetry: completeTelemetry(shape.telemetry) }),
-      ...(cluster !== undefined && { cluster }),
-      ...found.rules,
-    },
+    config,
     text,
     secrets: [
       ...expanded.secrets,
