@@ -3,12 +3,16 @@
  * calls come at once in several processes, and one of them is killed (SIGKILL) at a random moment. The issuer is a real
  * oidc-provider with rotation: of two refreshes with one token one fails, and the winner's token dies too.
  *
- * `node faults/f31-refresh.mjs [--rounds=500] [--holders=12] [--in-process]`; `--in-process` refreshes in the processes that are killed.
+ * `node faults/f31-refresh.mjs [--rounds=500] [--holders=12] [--in-process] [--redis]`; `--in-process` refreshes in the processes that
+ * are killed, and with `--redis` the vault is in a store, as that of replicas.
  */
 import { fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openStore, untilUp } from "../build/cluster/store.js";
 import { openVault } from "../build/vault/vault.js";
+import { startRedis } from "../cluster/support/redis.mjs";
 import { startRotatingIssuer } from "./support/rotating-issuer.mjs";
 import { pause, row } from "./support/row.mjs";
 
@@ -26,6 +30,7 @@ const PRINCIPAL = "ann";
 
 const given = numberOf("rounds");
 const inProcess = process.argv.includes("--in-process");
+const isShared = process.argv.includes("--redis");
 
 /** The processes of the worst moment: all are killed between the answer of the issuer and its arrival. */
 const WORST = 3;
@@ -42,12 +47,11 @@ await row(
 async function refresh(row) {
   const rounds = given ?? (row.quick ? 10 : row.long ? 500 : 60);
   const issuer = row.own(await startRotatingIssuer());
-  const folder = join(row.folder, "credentials");
-  const vault = await openVault({ folder, logger: SILENT });
+  const { vault, place } = await openPlace(row, "credentials");
   await vault.write({ ...(await issuer.signIn()), generation: 1, server: SERVER, principal: PRINCIPAL });
 
   const setup = {
-    folder,
+    ...place,
     server: SERVER,
     principal: PRINCIPAL,
     tokenEndpoint: issuer.tokenEndpoint,
@@ -128,11 +132,10 @@ async function refresh(row) {
 async function atTheWorstMoment(row) {
   const times = row.quick ? 3 : 10;
   const issuer = row.own(await startRotatingIssuer());
-  const folder = join(row.folder, "worst");
-  const vault = await openVault({ folder, logger: SILENT });
+  const { vault, place } = await openPlace(row, "worst");
   const owner = { server: SERVER, principal: PRINCIPAL };
   await vault.write({ ...(await issuer.signIn()), ...owner, generation: 1 });
-  const setup = { folder, ...owner, tokenEndpoint: issuer.tokenEndpoint, inProcess };
+  const setup = { ...place, ...owner, tokenEndpoint: issuer.tokenEndpoint, inProcess };
   let kept = 0;
   for (let at = 0; at < times; at += 1) {
     const holders = await Promise.all(Array.from({ length: WORST }, () => startHolder(setup)));
@@ -159,6 +162,18 @@ async function atTheWorstMoment(row) {
     kept,
     kept === times,
   );
+}
+
+/** A vault in a folder or in a store, and how other processes open it. */
+async function openPlace(row, name) {
+  const folder = join(row.folder, name);
+  if (!isShared) return { vault: await openVault({ folder, logger: SILENT }), place: { folder } };
+  const { url } = row.own(await startRedis());
+  const place = { folder, keys: { key: randomBytes(32).toString("base64") }, store: { url, prefix: "f31" } };
+  const store = await openStore({ config: place.store, logger: SILENT });
+  row.own({ stop: () => store.close() });
+  await untilUp(store, 10_000);
+  return { vault: await openVault({ ...place, shared: store, logger: SILENT }), place };
 }
 
 /** A process that holds the credentials, as a gateway or a worker does. */

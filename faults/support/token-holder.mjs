@@ -1,4 +1,5 @@
 /** A process with the token source of one principal, as each gateway and each worker has one. Its parent sends rounds. */
+import { openStore, untilUp } from "../../build/cluster/store.js";
 import { Stop } from "../../build/core/stop.js";
 import { TokenSources } from "../../build/sign-in/credential-store.js";
 import { Renewals } from "../../build/sign-in/renewals.js";
@@ -6,20 +7,22 @@ import { openVault } from "../../build/vault/vault.js";
 import { tokenEndpointOf } from "./refresh-endpoint.mjs";
 
 const log = { error() {}, warn() {}, info() {}, debug() {} };
-const { folder, server, principal, tokenEndpoint, inProcess } = JSON.parse(process.argv[2]);
-const vault = await openVault({ folder, logger: log });
+const { folder, server, principal, tokenEndpoint, inProcess, keys, store } = JSON.parse(process.argv[2]);
+const shared = store && (await openStore({ config: store, logger: log }));
+if (shared) await untilUp(shared, 10_000);
+const vault = await openVault({ folder, logger: log, keys, ...(shared && { shared }) });
 const settings = { tokenEndpoint };
 const module = new URL("refresh-endpoint.mjs", import.meta.url).href;
 const endpoint = { ...tokenEndpointOf(settings), ...(!inProcess && { recipe: { module, settings } }) };
-const renewals = new Renewals({ folder, keys: undefined }, log);
-const store = new TokenSources({
+const renewals = new Renewals({ folder, keys, store }, log);
+const sources = new TokenSources({
   vault,
   endpointOf: () => endpoint,
   log,
   counter: { tokenRefreshed() {} },
   ...(!inProcess && { renewals }),
 });
-const source = store.source(server, principal);
+const source = sources.source(server, principal);
 const signal = new Stop();
 
 /** A call to a server that refuses one token: with 401, as the end of its life would. */
