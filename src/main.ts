@@ -9,11 +9,11 @@ import { packageVersion } from "./cli/help.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
-import { sharedSecret } from "./config/cluster-config.js";
+import { sharedSecret, sharesSignIns } from "./config/cluster-config.js";
 import type { Config } from "./config/config.js";
-import type { ClusterParts } from "./core/cluster.js";
+import type { ClusterParts, OwnStore } from "./core/cluster.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
-import type { Logger } from "./core/logger.js";
+import { type Logger, SILENT } from "./core/logger.js";
 import { settle, withTimeout } from "./core/stop.js";
 import type { Tracing } from "./core/tracing.js";
 import type { StderrWriter } from "./telemetry/logger.js";
@@ -54,6 +54,7 @@ const shell: CommandContext = {
     // Commands that serve no hosts are no replicas.
     const isServing = ownerToken !== undefined || worker !== undefined;
     const cluster = isServing ? await openReplica(config, log) : undefined;
+    const signInStore = cluster === undefined ? await openSignInStore(config, log) : undefined;
     const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
@@ -65,6 +66,7 @@ const shell: CommandContext = {
       ...(audit !== undefined && { audit }),
       ...(tracing !== undefined && { tracing }),
       ...(cluster !== undefined && { cluster }),
+      ...(signInStore !== undefined && { signInStore }),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
@@ -72,22 +74,14 @@ const shell: CommandContext = {
   createPrimary: async ({ config, count, orphans }, logger) => {
     // What each worker would find is found once, before there are any.
     await openTraces(config, logger);
-    const [{ createPrimary }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
+    const [{ createPrimary }, { openProcessRegistry, handleOrphans }] = await Promise.all([
       import("./gateway/primary.js"),
       import("./operator/orphans.js"),
-      import("./operator/state-folder.js"),
     ]);
     const registry = openProcessRegistry(process.env, logger);
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
-    const credentialsFolder = join(stateFolder(process.env), "credentials");
-    return createPrimary(config, {
-      count,
-      logger,
-      version: packageVersion(),
-      onWorkerLost,
-      credentialsFolder,
-    });
+    return createPrimary(config, { count, logger, onWorkerLost, version: packageVersion() });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;
@@ -98,12 +92,14 @@ const shell: CommandContext = {
   },
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
+  openSignInStore,
   examineCluster: async (config) => {
     const { cluster } = config;
     const secret = sharedSecret(config);
     if (cluster === undefined || secret === undefined) return [];
     const { examineCluster } = await import("./cluster/examine-cluster.js");
-    return examineCluster({ config: cluster, secret, version: packageVersion() });
+    const keepsSignIns = sharesSignIns(config);
+    return examineCluster({ config: cluster, secret, version: packageVersion(), keepsSignIns });
   },
   probe: async (server, signal, config) => {
     const [{ probeServer }, { probeWithSignIn }] = await Promise.all([
@@ -111,9 +107,14 @@ const shell: CommandContext = {
       import("./operator/probe-sign-in.js"),
     ]);
     const gateway = { name: SERVER_NAME, version: packageVersion() };
-    return probeWithSignIn(server, config, process.env, (credentials) =>
-      probeServer(server, { gateway, signal, credentials }),
-    );
+    const store = server.auth === undefined ? undefined : await openSignInStore(config, SILENT);
+    try {
+      return await probeWithSignIn({ server, config, env: process.env, store }, (credentials) =>
+        probeServer(server, { gateway, signal, credentials }),
+      );
+    } finally {
+      await store?.close();
+    }
   },
 };
 
@@ -136,6 +137,18 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
     addSecrets: (secrets) => redactor.add(secrets),
     redact: (text) => redactor.text(text),
   };
+}
+
+/** How long (ms) a command waits for the connection to the store. */
+const CONNECT_MS = 2_000;
+
+/** The store of the config's cluster, where it keeps the sign-ins: for a process that is no replica. It may be away still. */
+async function openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined> {
+  if (config.cluster?.store === undefined || !sharesSignIns(config)) return undefined;
+  const { openStore, untilUp } = await import("./cluster/store.js");
+  const store = await openStore({ config: config.cluster.store, logger });
+  await untilUp(store, CONNECT_MS);
+  return store;
 }
 
 /** This process as a replica; undefined where the config has no cluster. */

@@ -1,5 +1,7 @@
 /** What operators do about signing in, over the admin listener: begin, finish, look, sign out. */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Hono } from "hono";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
@@ -16,6 +18,9 @@ export interface LoginActions {
   signOut(server: string, as: string): Promise<unknown>;
 }
 
+/** Answers a request that may act, in place of this process. Resolves when the response is over. */
+export type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
 type App = Hono<{ Bindings: HttpBindings }>;
 type Request = Context<{ Bindings: HttpBindings }>;
 
@@ -26,37 +31,43 @@ export const isLoginPath = (path: string): boolean =>
 /**
  * Adds the routes. The id of a login is a secret, so it stands in bodies and in no path.
  *
+ * @param actions of this process, or what passes their requests to the process that has them
  * @param refused the answer to a request that may not act; undefined for one that may
  */
 export function addLoginRoutes(
   app: App,
-  actions: LoginActions,
+  actions: LoginActions | PassOn,
   refused: (c: Request) => Response | undefined,
 ): void {
-  const acting = (act: (c: Request, body: JsonObject) => Promise<unknown>) => async (c: Request) => {
+  type Act = (own: LoginActions, c: Request, body: JsonObject) => Promise<unknown>;
+  const acting = (act: Act) => async (c: Request) => {
     const refusal = refused(c);
     if (refusal !== undefined) return refusal;
-    return c.json(((await act(c, bodyOf(await c.req.text()))) ?? { state: "unknown" }) as object);
+    if (typeof actions === "function") {
+      await actions(c.env.incoming as IncomingMessage, c.env.outgoing as ServerResponse);
+      return RESPONSE_ALREADY_SENT;
+    }
+    return c.json(((await act(actions, c, bodyOf(await c.req.text()))) ?? { state: "unknown" }) as object);
   };
   app.post(
     "/api/v1/logins/:server",
-    acting((c, body) =>
-      actions.begin(c.req.param("server") ?? "", stringAt(body, "as") ?? ANONYMOUS, {
+    acting((own, c, body) =>
+      own.begin(c.req.param("server") ?? "", stringAt(body, "as") ?? ANONYMOUS, {
         device: body.device === true,
       }),
     ),
   );
   app.post(
     "/api/v1/logins/:server/:id/sign-out",
-    acting((c) => actions.signOut(c.req.param("server") ?? "", c.req.param("id") ?? "")),
+    acting((own, c) => own.signOut(c.req.param("server") ?? "", c.req.param("id") ?? "")),
   );
   app.post(
     "/api/v1/sign-ins/state",
-    acting((_, body) => actions.state(textAt(body, "login"))),
+    acting((own, _, body) => own.state(textAt(body, "login"))),
   );
   app.post(
     "/api/v1/sign-ins/finish",
-    acting((_, body) => actions.finish(textAt(body, "login"), textAt(body, "url"))),
+    acting((own, _, body) => own.finish(textAt(body, "login"), textAt(body, "url"))),
   );
 }
 

@@ -7,7 +7,7 @@ import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../http/loopback.js";
 import type { AdminActions } from "./actions.js";
 import type { CallFeed } from "./call-stream.js";
-import type { LoginActions } from "./login-actions.js";
+import type { LoginActions, PassOn } from "./login-actions.js";
 import type { Pages } from "./pages.js";
 
 /** Where the listener binds, who may use it, and what it shows. */
@@ -41,8 +41,8 @@ export interface AdminListenerOptions {
   readonly actions?: AdminActions;
   /** Serves one message of the console's own MCP client, which was authorized. Default: there is no such client. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** What operators do about signing in. Default: nothing. */
-  readonly logins?: LoginActions;
+  /** What operators do about signing in, here or in another process. Default: nothing. */
+  readonly logins?: LoginActions | PassOn;
   /** A Unix socket or named pipe to listen on, in place of `host` and `port`. */
   readonly socket?: string;
 }

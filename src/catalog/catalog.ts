@@ -22,7 +22,13 @@ import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
 import { exposedPrefix, exposeUri, NameOwners, type Naming } from "./naming.js";
 import { RenamedEntries } from "./renamed-entries.js";
-import { type RefreshTimes, ServerLists, type ServerListsStatus, type WaitLimit } from "./server-lists.js";
+import {
+  type ListHints,
+  type RefreshTimes,
+  ServerLists,
+  type ServerListsStatus,
+  type WaitLimit,
+} from "./server-lists.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
 import { StartupWaits } from "./startup-waits.js";
 import { countsByServer } from "./tool-overview.js";
@@ -52,6 +58,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly onListChanged?: (server: string, list: ListKind) => void;
   /** Keeps what is known of a server for the next run. Default: nothing is kept. */
   readonly kept?: (server: string) => KnownListsStore | undefined;
+  /** Where other replicas say that a list of the same server has changed. Default: there are none. */
+  readonly listHints?: (server: string) => ListHints | undefined;
 }
 
 interface ServerStatus extends ServerListsStatus {
@@ -220,6 +228,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         onListChanged: (kind) => onListChanged?.(space.name, kind),
         before: before?.servers.get(space.name),
         store: options.kept?.(space.name),
+        hints: options.listHints?.(space.name),
         onOpened: () => changes.serverOpened(space.name),
         onResourceUpdated: (uri, audience) => changes.resourceUpdated(space.name, uri, audience),
       }),

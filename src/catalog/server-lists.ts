@@ -2,6 +2,7 @@
 
 import { type Freshness, NOT_CACHEABLE } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import type { SharedServer } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
@@ -56,7 +57,12 @@ export interface ServerListsOptions {
   readonly before: ServerLists | undefined;
   /** Keeps what is known for the next run. Default: nothing is kept. */
   readonly store?: KnownListsStore | undefined;
+  /** Default: there are no other replicas. */
+  readonly hints?: ListHints | undefined;
 }
+
+/** What replicas tell each other of the lists of one server. */
+export type ListHints = Pick<SharedServer, "listChanged" | "onListChanged">;
 
 /** How long a client waits at most, in milliseconds, and what ends its wait before. */
 export interface WaitLimit {
@@ -93,6 +99,9 @@ export class ServerLists {
   /** Why the lists of the shared connection could not be read at the last attempt. */
   readonly #listErrors = new Map<ListKind, string>();
   readonly #unwatch: () => void;
+  readonly #unfollow: (() => void) | undefined;
+  /** The lists that are loaded because of another replica's hint. */
+  readonly #hinted = new Set<ListKind>();
   readonly #firstStart: FirstStart;
   /** Fires when the first start has taken longer than lists wait for it, which the next run should know. */
   readonly #hanging: NodeJS.Timeout | undefined;
@@ -150,6 +159,7 @@ export class ServerLists {
       credentialsChanged: (principal) =>
         inBackground(this.#loadAfterSignIn(principal), logger, "listing after a sign-in"),
     });
+    this.#unfollow = options.hints?.onListChanged((kind, isSame) => this.#onHint(kind, isSame));
     const inherits = before?.upstream === upstream && before.#firstStart.isOver;
     if (inherits) this.#inherit(before);
     else this.#begin();
@@ -228,18 +238,22 @@ export class ServerLists {
 
   /**
    * As `prepare`, for a client that looks for something which this server may have: while nothing is known of what it
-   * lists and it is away, it would have to wait for the next attempt, which may be a minute off. Lists that are loaded after
-   * a sign-in are waited for.
+   * lists and it is away, it would have to wait for the next attempt, which may be a minute off. Lists that are loaded for
+   * the first time, or after a sign-in, are waited for.
    */
   connectAndPrepare(client: Client, signal?: StopSignal): Promise<void> | undefined {
     const { upstream, facts } = this;
     const signedIn = this.#signedIn.get(client.principal.id);
     const isAway = upstream.state === "backoff" || upstream.state === "needs_sign_in";
-    const connects = isAway && (facts === undefined || this.#away);
-    if (!connects && signedIn === undefined) return undefined;
-    const connected = connects ? upstream.connectNow?.().then(() => this.#loaded) : undefined;
-    const found = Promise.all([connected, signedIn]).then(() => this.prepare(client));
-    return awaitWithin(this.#options.times.callWaitMs, found, signal);
+    const isBackAgain = upstream.state === "starting" && !this.isStarting;
+    const connects = (isAway || isBackAgain) && (facts === undefined || this.#away);
+    // `prepare` waits for the lists of a first start.
+    const isListing = !this.isStarting && this.#lacksList;
+    if (!connects && !isListing && signedIn === undefined) return undefined;
+    const limit: WaitLimit = { ms: this.#options.times.callWaitMs, signal };
+    const connected = connects ? upstream.connectNow?.().then(() => this.#loaded) : this.#loaded;
+    const found = Promise.all([connected, signedIn]).then(() => this.prepare(client, limit));
+    return awaitWithin(limit.ms, found, signal);
   }
 
   /**
@@ -279,6 +293,7 @@ export class ServerLists {
 
   close(): void {
     this.#unwatch();
+    this.#unfollow?.();
     this.#refresh.close();
     clearTimeout(this.#grace);
     clearTimeout(this.#hanging);
@@ -328,6 +343,7 @@ export class ServerLists {
     this.#facts = this.upstream.facts;
     this.#openedAt = performance.now();
     this.#listErrors.clear();
+    this.#hinted.clear();
     clearTimeout(this.#grace);
     this.#grace = undefined;
     // A waiting client must not wait forever after a failure.
@@ -347,6 +363,16 @@ export class ServerLists {
     const connection = this.#lists.find(listScope);
     if (connection === undefined) this.#lists.makeClassStale(listScope);
     else this.#refresh.schedule(connection, [kind]);
+  }
+
+  /** A list that was never loaded, or whose connection is not open, is loaded anyway before it is shown as current. */
+  #onHint(kind: ListKind, isSame: (items: readonly JsonObject[]) => boolean): void {
+    const { shared } = this.#lists;
+    const held = shared.lists.get(kind);
+    const isOpen = this.upstream.isOpenFor?.(undefined) ?? this.upstream.state === "ready";
+    if (held === undefined || !isOpen || isSame(held.unfiltered)) return;
+    this.#hinted.add(kind);
+    this.#refresh.schedule(shared, [kind]);
   }
 
   async #loadAfterSignIn(principal: string): Promise<void> {
@@ -414,6 +440,10 @@ export class ServerLists {
     // What it was only taken to see before it was asked for is no list that has changed.
     const changed = own !== undefined && own !== now;
     if (changed && this.#deduplicator.isNew(kind, connection)) this.#options.onListChanged(kind);
+    // What was loaded for a hint is no news: two replicas whose server gives each another list would tell each other for ever.
+    const isHinted = connection === this.#lists.shared && this.#hinted.delete(kind);
+    if (changed && connection === this.#lists.shared && !isHinted)
+      this.#options.hints?.listChanged(kind, items);
     if (before !== now || wasAway) this.#options.onViewsChanged();
   }
 

@@ -46,9 +46,14 @@ export async function openDesk(
     log.info({ pid: running?.pid }, `asking the gateway that runs with this config (pid ${running?.pid})`);
     return { desk: remoteSignIns(address), gateway: remoteGateway(address), config, close: async () => {} };
   }
-  const desk = openOwnSignIns({ config, env: shell.env, gatewayUrl: running?.url, logger: log });
+  const store = await shell.openSignInStore(config, log);
+  const desk = openOwnSignIns({ config, env: shell.env, gatewayUrl: running?.url, logger: log, store });
   const gateway = address === undefined ? {} : { gateway: remoteGateway(address) };
-  return { desk, config, ...gateway, close: () => desk.close() };
+  const close = async (): Promise<void> => {
+    await desk.close();
+    await store?.close();
+  };
+  return { desk, config, ...gateway, close };
 }
 
 /** Whether a failure may pass by itself. */

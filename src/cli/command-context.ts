@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Advice } from "../config/advice.js";
 import type { CheckRules } from "../config/check-rules.js";
 import type { Config, ListenConfig, ServerConfig } from "../config/config.js";
-import type { ClusterFinding } from "../core/cluster.js";
+import type { ClusterFinding, OwnStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { Primary } from "../gateway/primary.js";
@@ -45,6 +45,8 @@ export interface CommandContext {
   advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Starts or reaches one server once. */
   probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
+  /** The store of the config's cluster, where that keeps the sign-ins. The caller closes it. */
+  openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
   /** Asks the store and each replica of the config's cluster once. */
   examineCluster(config: Config): Promise<readonly ClusterFinding[]>;
 }

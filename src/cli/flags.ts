@@ -69,7 +69,7 @@ export function askOptions(flags: AskFlags, env: Environment) {
   const url = flags.url ?? nonEmpty(env.CARDEA_URL);
   const fresh = flags.fresh ?? booleanVariable(env, "CARDEA_FRESH") ?? false;
   if (url !== undefined && fresh) throw new UsageError("--url asks a running gateway, and --fresh does not");
-  if (url !== undefined && !/^https?:\/\//.test(url)) {
+  if (url !== undefined && (!/^https?:\/\//.test(url) || !URL.canParse(url))) {
     throw new UsageError("--url takes the address of an admin listener, such as http://127.0.0.1:8081");
   }
   return { url, token: flags.token ?? nonEmpty(env.CARDEA_ADMIN_TOKEN), fresh };

@@ -1,5 +1,6 @@
 /** `cardea vault rotate`: encrypts everything that is kept of sign-ins under the first key, or under a new one. */
 import { findConfig } from "../config/find.js";
+import type { OwnStore } from "../core/cluster.js";
 import { openCredentialVault } from "../operator/credential-vault.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
@@ -16,8 +17,10 @@ export async function rotateVault(flags: ConfigFlags & JsonFlag, shell: CommandC
   const opened = hasConfig ? await openConfig(shell, log, flags.config) : undefined;
   if (hasConfig && opened === undefined) return EXIT.config;
   const credentials = opened?.loaded.config.credentials;
+  let store: OwnStore | undefined;
   try {
-    const vault = await openCredentialVault(shell.env, credentials, log);
+    store = opened === undefined ? undefined : await shell.openSignInStore(opened.loaded.config, log);
+    const vault = await openCredentialVault(shell.env, credentials, log, store);
     const rotation = await vault.rotate();
     const { kid, rotated, unchanged, failed, unused } = rotation;
     for (const sentence of failed) log.error({}, sentence);
@@ -41,5 +44,7 @@ export async function rotateVault(flags: ConfigFlags & JsonFlag, shell: CommandC
     if (!(error instanceof Error) || error.name !== "VaultError") throw error;
     log.error({}, error.message);
     return EXIT.failed;
+  } finally {
+    await store?.close();
   }
 }

@@ -8,12 +8,14 @@ import { addressesOf, urlsOf } from "./dns-directory.js";
 import { examineStore, inSeconds, messageOf } from "./examine-store.js";
 import { certificatesOf } from "./open-cluster.js";
 import { PeerKey } from "./peer-key.js";
-import { type OpenStore, openStore } from "./store.js";
+import { openStore, untilUp } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
 /** What is examined, and against what. */
 export interface ExamineOptions {
   readonly config: ClusterConfig;
+  /** Whether the store keeps the sign-ins. Default: no. */
+  readonly keepsSignIns?: boolean;
   /** See `ClusterOptions`. */
   readonly secret: string;
   /** Of this program. */
@@ -59,7 +61,12 @@ async function examine(options: ExamineOptions): Promise<readonly ClusterFinding
 }
 
 /** The replicas that are registered, or the addresses of their name; and what was found wrong on the way. */
-async function placesOf({ config, version, now = () => Date.now() }: ExamineOptions): Promise<{
+async function placesOf({
+  config,
+  version,
+  now = () => Date.now(),
+  keepsSignIns = false,
+}: ExamineOptions): Promise<{
   readonly findings: readonly ClusterFinding[];
   readonly places: readonly Place[];
 }> {
@@ -74,10 +81,12 @@ async function placesOf({ config, version, now = () => Date.now() }: ExamineOpti
     const logger: Logger = { error: note, warn: note, info: () => {}, debug: () => {} };
     const opened = await openStore({ config: store, logger });
     try {
-      const isUp = await connected(opened);
+      const isUp = await untilUp(opened, CONNECT_MS);
       const { prefix, username } = store;
       const named = username === undefined ? {} : { username };
-      findings.push(isUp ? await examineStore(opened, { prefix, now, ...named }) : unreachable(reason));
+      findings.push(
+        isUp ? await examineStore(opened, { prefix, now, keepsSignIns, ...named }) : unreachable(reason),
+      );
       const directory = new StoreDirectory({ id: ASKER, version, store: opened, logger });
       if (isUp) await directory.beat();
       registered = directory.others();
@@ -93,19 +102,6 @@ async function placesOf({ config, version, now = () => Date.now() }: ExamineOpti
     const advice = "is it the name of a headless Service, and does one of its replicas run?";
     return { findings: [...findings, { about: "replicas", ok: false, sentence, advice }], places: [] };
   }
-}
-
-/** Whether the store is connected within CONNECT_MS. */
-function connected(store: OpenStore): Promise<boolean> {
-  if (store.isUp) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const late = setTimeout(() => resolve(false), CONNECT_MS);
-    store.onChange((isUp) => {
-      if (!isUp) return;
-      clearTimeout(late);
-      resolve(true);
-    });
-  });
 }
 
 function unreachable(reason: unknown): ClusterFinding {

@@ -9,6 +9,8 @@ export interface ExamineStoreOptions {
   readonly username?: string;
   /** The time of day in ms. */
   readonly now: () => number;
+  /** Whether the store keeps the sign-ins. */
+  readonly keepsSignIns: boolean;
 }
 
 /** Of keys that the examination writes, in ms. */
@@ -41,7 +43,7 @@ return at`,
 /** What is to be said of a store that is connected. Its keys and channels begin with `doctor:` and are gone afterwards. */
 export async function examineStore(
   store: OpenStore,
-  { prefix, username = "default", now }: ExamineStoreOptions,
+  { prefix, username = "default", now, keepsSignIns }: ExamineStoreOptions,
 ): Promise<ClusterFinding> {
   try {
     const refused = await refusals(store);
@@ -54,7 +56,7 @@ export async function examineStore(
       };
     const took = await roundTripMs(store);
     const skewMs = (await storeTimeMs(store)) - now();
-    const { sentence, isOld, remarks } = await infoOf(store, took);
+    const { sentence, isOld, remarks } = await infoOf(store, took, keepsSignIns);
     const advice = [
       ...remarks,
       ...(took > SLOW_MS ? ["it is slow: a use that takes 250 ms counts as an outage"] : []),
@@ -140,7 +142,7 @@ interface StoreInfo {
 }
 
 /** What INFO says of the version and of what is evicted; a hosted store may refuse it. */
-async function infoOf(store: OpenStore, took: number): Promise<StoreInfo> {
+async function infoOf(store: OpenStore, took: number, keepsSignIns: boolean): Promise<StoreInfo> {
   const speed = `in ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`;
   let text: string;
   try {
@@ -150,11 +152,11 @@ async function infoOf(store: OpenStore, took: number): Promise<StoreInfo> {
     const remark = `its version and maxmemory-policy cannot be checked, as it refuses INFO: ${messageOf(error)}`;
     return { sentence: `it answers ${speed}`, isOld: false, remarks: [remark] };
   }
-  return readInfo(text, speed);
+  return readInfo(text, speed, keepsSignIns);
 }
 
 /** The same from the text of INFO. */
-export function readInfo(text: string, speed: string): StoreInfo {
+export function readInfo(text: string, speed: string, keepsSignIns: boolean): StoreInfo {
   const lines = new Map(
     text.split(/\r?\n/).flatMap((line): [string, string][] => {
       const at = line.indexOf(":");
@@ -174,6 +176,11 @@ export function readInfo(text: string, speed: string): StoreInfo {
       : [
           `its maxmemory-policy is ${policy}: a bucket of a limit that it evicts is full again, and a record of a session is lost; set noeviction or volatile-ttl`,
         ]),
+    ...(keepsSignIns && lines.get("aof_enabled") === "0"
+      ? [
+          "it keeps the sign-ins and does not persist: each person signs in again after its restart; set appendonly yes",
+        ]
+      : []),
   ];
   return { sentence: `it answers ${speed}: ${name}`, isOld, remarks };
 }

@@ -8,10 +8,12 @@ import type { Certificates } from "../core/owners.js";
 import { DnsDirectory } from "./dns-directory.js";
 import { PeerKey } from "./peer-key.js";
 import { admitPeers } from "./peer-listener.js";
+import { RememberedApprovals } from "./remembered-approvals.js";
 import { newReplicaId } from "./replica-id.js";
 import { ReplicaOwners } from "./replica-owners.js";
 import { StoredSessions } from "./session-records.js";
 import { LeasedLimits } from "./shared-limits.js";
+import { ServersInStore } from "./shared-servers.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
@@ -78,6 +80,10 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
     owners: new ReplicaOwners({ directory, key, ...secure, ...(sessions !== undefined && { sessions }) }),
     ...(sessions !== undefined && { sessions }),
     ...(limits !== undefined && { limits }),
+    ...(store !== undefined && {
+      approvals: new RememberedApprovals(store, secret),
+      servers: new ServersInStore(store, secret, id),
+    }),
     observe: (observer) => Object.assign(observed, observer),
     listener: {
       bind: { host, port: port === 0 ? 0 : port + worker - 1 },

@@ -3,6 +3,7 @@
  * forwarded request may do nothing that the host itself may not.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { HEADER } from "../wire/names.js";
 
 /** What a header says that is genuine. */
@@ -15,11 +16,16 @@ export interface Admission {
 
 /** Clocks of replicas may differ by this many minutes; a header is worth something for as long. */
 const MAX_SKEW_MINUTES = 10;
+/** Most requests of a minute differ in nothing that is signed. */
+const MAX_KNOWN = 100;
+const MAX_KNOWN_LENGTH = 200;
 const VALUE = /^([0-9a-z]{1,8})\.(\d{1,2})\.(\d{1,12})\.([\w-]{43})$/;
 
 /** The secret that all replicas share. */
 export class PeerKey {
   readonly #key: Buffer;
+  /** By what they sign. */
+  readonly #known = new LRUCache<string, Buffer>({ max: MAX_KNOWN });
 
   /** @param now the time of day in ms */
   constructor(
@@ -57,6 +63,12 @@ export class PeerKey {
   }
 
   #macOf(...parts: readonly (string | number)[]): Buffer {
-    return createHmac("sha256", this.#key).update(parts.join("\n")).digest();
+    const signed = parts.join("\n");
+    const known = this.#known.get(signed);
+    if (known !== undefined) return known;
+    const mac = createHmac("sha256", this.#key).update(signed).digest();
+    // A longer path is rare, and not worth its memory.
+    if (signed.length < MAX_KNOWN_LENGTH) this.#known.set(signed, mac);
+    return mac;
   }
 }

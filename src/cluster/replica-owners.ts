@@ -33,7 +33,7 @@ export interface SessionOwners {
   ownerOf(id: string): Promise<string | undefined>;
 }
 
-/** How long (ms) an answer of a replica that is silent in the store holds, and of how many it is kept. */
+/** How long (ms) an answer of a replica that is silent in the store holds, and of how many replicas something is kept. */
 const ASKED_MS = 1_000;
 const MAX_ASKED = 100;
 
@@ -41,6 +41,8 @@ const MAX_ASKED = 100;
 export class ReplicaOwners implements Owners {
   onForwarded?: NonNullable<Owners["onForwarded"]>;
   readonly #asked = new LRUCache<string, Promise<boolean>>({ max: MAX_ASKED, ttl: ASKED_MS });
+
+  readonly #known = new LRUCache<string, { readonly url: string; readonly owner: Owner }>({ max: MAX_ASKED });
 
   constructor(private readonly options: ReplicaOwnersOptions) {}
 
@@ -101,12 +103,18 @@ export class ReplicaOwners implements Owners {
     return answer.kind === "page" && stringAt(answer.page, "id") === id;
   }
 
-  #ownerAt({ id, url }: Replica): Owner {
+  /** The same object while nothing of the replica changes. */
+  #ownerAt({ id, url, isLeaving }: Replica): Owner {
     const { directory, key, tls } = this.options;
-    return {
+    const known = this.#known.get(id);
+    if (known?.url === url && known.owner.isLeaving === isLeaving) return known.owner;
+    const owner: Owner = {
       name: id,
       address: { url: new URL(url), ...(tls !== undefined && { tls }) },
       admission: (method, path, hops) => key.header(directory.own, hops, method, path),
+      isLeaving,
     };
+    this.#known.set(id, { url, owner });
+    return owner;
   }
 }

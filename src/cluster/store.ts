@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { RedisClientOptions, RedisClientType } from "@redis/client";
 import type { CertificateFiles, StoreConfig } from "../config/cluster-config.js";
-import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
+import { type OwnStore, type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 
 /** How the store is used. */
@@ -29,11 +29,9 @@ interface StoreUse {
 }
 
 /** The store of this process. */
-export interface OpenStore extends SharedStore {
+export interface OpenStore extends OwnStore {
   /** A command with its arguments as they are, without the prefix: for checks. */
   command(words: readonly string[]): Promise<unknown>;
-  /** Ends the connections. */
-  close(): Promise<void>;
 }
 
 const DEADLINE_MS = 250;
@@ -55,6 +53,20 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     options,
     () => createClient(clientOptions(options.config, options.silenceMs)) as unknown as RedisClientType,
   );
+}
+
+/** Whether the store can be used within `ms`: a new connection takes its time. */
+export function untilUp(store: SharedStore, ms: number): Promise<boolean> {
+  if (store.isUp) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const end = (isUp: boolean): void => {
+      clearTimeout(timer);
+      unwatch();
+      resolve(isUp);
+    };
+    const timer = setTimeout(() => end(false), ms);
+    const unwatch = store.onChange((isUp) => isUp && end(true));
+  });
 }
 
 async function loadClient(): Promise<typeof import("@redis/client")> {
@@ -108,6 +120,8 @@ class RedisStore implements OpenStore {
   /** Made with the first subscription: a connection that subscribes does nothing else. */
   #subscriber: RedisClientType | undefined;
   readonly #listeners = new Map<string, Set<Listener>>();
+  /** Channels that were subscribed before: what was sent while the connection was away is lost. */
+  readonly #subscribed = new Set<string>();
   readonly #watchers = new Set<(isUp: boolean) => void>();
   readonly #digests = new WeakMap<StoreScript, string>();
   #isUp = false;
@@ -184,6 +198,7 @@ class RedisStore implements OpenStore {
       listeners.delete(listener);
       if (listeners.size > 0) return;
       this.#listeners.delete(name);
+      this.#subscribed.delete(name);
       if (this.#subscriber?.isReady === true) this.#subscriber.unsubscribe(name).catch(() => {});
     };
   }
@@ -227,7 +242,10 @@ class RedisStore implements OpenStore {
     if (subscriber === undefined) return;
     // The client subscribes anew after a reconnection by itself; subscribed twice, a channel would deliver each message twice.
     const anew = subscriber.unsubscribe(name).then(() => subscriber.subscribe(name, pass));
-    anew.catch((error: unknown) =>
+    const wasSubscribed = this.#subscribed.has(name);
+    this.#subscribed.add(name);
+    const done = wasSubscribed ? anew.then(() => pass("")) : anew;
+    done.catch((error: unknown) =>
       this.options.logger.debug({ error }, "a subscription at the store was lost"),
     );
   }

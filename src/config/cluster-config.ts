@@ -90,17 +90,16 @@ export function completeCluster(
   };
 }
 
+/** Whether the store of the cluster keeps the sign-ins: they are encrypted there with a key that all replicas have. */
+export const sharesSignIns = ({ cluster, credentials }: Pick<Config, "cluster" | "credentials">): boolean =>
+  cluster?.store !== undefined && credentials !== undefined;
+
 /** What of a config with a cluster its replicas do not share by themselves: paths and sentences, for warnings. */
-export function notShared({
-  cluster,
-  auth,
-  servers,
-}: {
-  readonly cluster: ClusterConfig | undefined;
-  readonly auth: Config["auth"] | undefined;
-  readonly servers: Config["servers"];
-}): readonly { readonly path: Path; readonly message: string }[] {
-  if (cluster === undefined) return [];
+export function notShared(
+  config: Pick<Config, "cluster" | "credentials" | "servers" | "auth">,
+): readonly { readonly path: Path; readonly message: string }[] {
+  const { cluster, auth, servers } = config;
+  if (cluster === undefined || sharesSignIns(config)) return [];
   const byPersons = servers.filter(({ auth: own }) => own !== undefined && own.as !== "service");
   const said = [
     ...(auth?.signIn === undefined
@@ -112,8 +111,11 @@ export function notShared({
           `the sign-ins to ${byPersons.map(({ name }) => name).join(", ")}: a person signs in at each replica`,
         ]),
   ];
-  const why = 'unless the folders "credentials" and "sign-ins" of their state are one shared volume';
-  return said.map((sentence) => ({ path: PATH, message: `replicas do not share ${sentence}, ${why}` }));
+  const remedy =
+    cluster.store === undefined
+      ? 'make the folders "credentials" and "sign-ins" of their state one shared volume, or set "store"'
+      : 'set "credentials": { "key": … }, the same at each replica, and the store keeps them';
+  return said.map((sentence) => ({ path: PATH, message: `replicas do not share ${sentence}; ${remedy}` }));
 }
 
 function dnsPeers(text: string): PeersConfig {

@@ -133,14 +133,14 @@ export const credentialsSchema = z.strictObject({
     .union([key, z.array(key).min(1)])
     .exactOptional()
     .describe(
-      "The key that encrypts them: 32 bytes in base64; use a variable. Of several the first one encrypts, all decrypt (`cardea vault rotate`).",
+      "The key that encrypts them: 32 bytes in base64; use a variable. Of several the first one encrypts, all decrypt (`cardea vault rotate`). With `cluster.store` the sign-ins are kept there, for all replicas that have the key.",
     ),
   keyFile: z
     .string()
     .min(1)
     .exactOptional()
     .describe(
-      "A file with such keys, one a line, relative to the config file's folder, that only its owner can read. Default: one in the state directory, made at first use.",
+      "A file with such keys, one a line, relative to the config file's folder, that only its owner can read; with `cluster.store` as for `key`. Default: one in the state directory, made at first use.",
     ),
 });
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { Principal } from "./client.js";
+import type { ListKind } from "./lists.js";
 import type { Certificates, Owners } from "./owners.js";
 import type { StopSignal } from "./stop.js";
 
@@ -20,6 +21,10 @@ export interface ClusterParts {
   readonly sessions?: SessionRecords;
   /** Absent where each replica counts for itself. */
   readonly limits?: SharedLimits;
+  /** Absent where each replica remembers approvals for itself. */
+  readonly approvals?: SharedApprovals;
+  /** Absent where each replica finds out about servers for itself. */
+  readonly servers?: SharedServers;
   /** Reports what happens from now on. */
   observe(observer: ClusterObserver): void;
   /** The listener for replicas is bound at this port: other replicas learn of this one from now on. */
@@ -66,10 +71,38 @@ export interface SharedStore {
   run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
   /** A hint, which may be lost. */
   publish(channel: string, message: string): void;
-  /** Returns what ends it. */
+  /** `listener` gets an empty message where others may have been lost. Returns what ends it. */
   subscribe(channel: string, listener: (message: string) => void): () => void;
   /** Calls `listener` when the store goes away and when it comes back. Returns what ends it. */
   onChange(listener: (isUp: boolean) => void): () => void;
+}
+
+/** A store that one process has opened for itself. */
+export interface OwnStore extends SharedStore {
+  /** Ends the connections. */
+  close(): Promise<void>;
+}
+
+/** What replicas tell each other of the servers that they all use. Calls need none of it. */
+export interface SharedServers {
+  /** `identity`: how the server is reached, secrets included; only a digest of it leaves the process. */
+  of(identity: string): SharedServer;
+}
+
+/** One server, as other replicas know it. */
+export interface SharedServer {
+  /** Which era it was found to be of; undefined where no replica knows or the store does not answer. Never rejects. */
+  readEra(): Promise<JsonObject | undefined>;
+  keepEra(era: JsonObject): void;
+  /** Tells the others that a list has changed, and is this one now. */
+  listChanged(kind: ListKind, items: readonly JsonObject[]): void;
+  /**
+   * Calls `listener` when another replica found a list changed; `isSame` says whether these entries are the list that it found.
+   * Returns what ends it.
+   */
+  onListChanged(
+    listener: (kind: ListKind, isSame: (items: readonly JsonObject[]) => boolean) => void,
+  ): () => void;
 }
 
 /** The store did not answer in time, or is known to be away. */
@@ -149,6 +182,18 @@ export interface SessionRecords {
   onTaken?: (id: string) => void;
   /** Gives a session to another replica; false where it stays. */
   move(id: string): Promise<boolean>;
+}
+
+/** Approvals that hold for a time at all replicas, by a key for what was approved. */
+export interface SharedApprovals {
+  /** The approval that holds; undefined where there is none, and while the store is away. */
+  find(key: string): Promise<{ readonly id: string; readonly leftMs: number } | undefined>;
+  /** Lets an approval hold for `ms`; while the store is away at this replica only. */
+  keep(key: string, id: string, ms: number): Promise<void>;
+  /** @throws GatewayError `overloaded` while the store is away: the approval still holds */
+  revoke(key: string): Promise<void>;
+  /** Calls `listener` where approvals no longer hold, or may not; `isMeant` says which. Returns what ends it. */
+  onRevoked(listener: (isMeant: (key: string) => boolean) => void): () => void;
 }
 
 /** What a limit lets through: a rate with its burst, or a number in each window of time. */

@@ -8,6 +8,8 @@ export interface Owner {
   readonly address: { readonly socketPath: string } | { readonly url: URL; readonly tls?: Certificates };
   /** Headers, names and values by turns, that make it take a request which is forwarded for the `hops`th time. */
   readonly admission?: (method: string, path: string, hops: number) => readonly string[];
+  /** It is about to stop. Default: no. */
+  readonly isLeaving?: boolean;
 }
 
 /** PEM texts for TLS in both directions. */
@@ -39,7 +41,7 @@ export interface Owners {
 }
 
 /**
- * `absent`: nothing listens where the process was; `unreachable`: no connection to it, though it may live on; `lost`: it took the
- * request and ended without a response.
+ * `absent`: nothing listens where the process was; `closed`: it closed the connection before it took the request; `unreachable`: no
+ * connection to it, though it may live on; `lost`: it took the request and ended without a response.
  */
-export type ForwardOutcome = "answered" | "absent" | "unreachable" | "lost";
+export type ForwardOutcome = "answered" | "absent" | "closed" | "unreachable" | "lost";

@@ -53,16 +53,16 @@ export interface Forwarder {
 const MAX_HOPS = 2;
 /** An idle connection to another process is closed after this time (ms), by the side that opened it. */
 const IDLE_MS = 10_000;
-/** How often an owner that was not there is looked up anew. */
-const MAX_ATTEMPTS = 3;
-/** Within this time (ms) an owner takes the connection, TLS included, or cannot be reached. */
+/** How often an owner that was not there, or closed the connection, is looked up anew. */
+const MAX_ATTEMPTS = 4;
+/** Within this time (ms) an owner takes the connection, TLS included, and one that stops the request too, or cannot be reached. */
 const CONNECT_MS = 2_000;
 const RETRY_MS = 1_000;
 /** Nothing listens at the address: its process has ended. Whatever else goes wrong may be the network between. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
 
 /** What is true of one connection and not of the next (RFC 9110, 7.6.1), and what only processes of one gateway say. */
-const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", HEADER.peer]);
+const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", "expect", HEADER.peer]);
 const FRAMING_HEADERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP_HEADERS,
   "transfer-encoding",
@@ -141,18 +141,17 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
       const owner = located instanceof Promise ? await located : located;
       if (response.destroyed) return "done";
       if (owner === "here") return "here";
-      if (owner === "nowhere") break;
+      if (owner === "nowhere") throw goneError(kind);
       const startedAt = performance.now();
       const outcome = await forward(owner, forwarding);
       owners.onForwarded?.(outcome, performance.now() - startedAt);
       if (outcome === "answered") return "done";
       if (outcome === "lost") throw lostError(forwarding);
       // Its process may live on, and what is its own is served by no other until it is known to be gone.
-      if (outcome === "unreachable")
-        throw overloaded("the process that serves this cannot be reached at present", RETRY_MS);
-      gone = owner;
+      if (outcome === "unreachable") break;
+      if (outcome === "absent") gone = owner;
     }
-    throw goneError(kind);
+    throw overloaded("the process that serves this cannot be reached at present", RETRY_MS);
   }
 
   function open({ address }: Owner, options: RequestOptions): ClientRequest {
@@ -177,6 +176,8 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
   function forward(owner: Owner, { request, response, body }: Forwarding): Promise<ForwardOutcome> {
     return new Promise((resolve) => {
       const { method = "GET", url: path = "/" } = request;
+      // A process that stops closes its idle connections, perhaps in the moment in which a request is written to one.
+      const mustAsk = owner.isLeaving === true && method === "POST";
       const forwarded = open(owner, {
         method,
         path,
@@ -185,6 +186,7 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
           ...withoutHeaders(request.rawHeaders, body === undefined ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS),
           ...(body === undefined ? [] : ["content-length", String(body.length)]),
           ...(owner.admission?.(method, path, hopsOf(request) + 1) ?? []),
+          ...(mustAsk ? ["expect", "100-continue"] : []),
         ],
         setHost: false,
       });
@@ -200,6 +202,7 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
         if (method === "GET") endWhenStopping(answer, response);
         resolve("answered");
       });
+      let isConnected = false;
       let isTaken = false;
       const slow = setTimeout(() => {
         if (!isTaken) forwarded.destroy(new Error(`no connection within ${connectMs} ms`));
@@ -208,21 +211,28 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
       forwarded.once("error", (error: NodeJS.ErrnoException) => {
         if (response.destroyed || response.headersSent) response.destroy();
         else logger.warn({ to: owner.name, error }, "a request could not be forwarded to its owner");
-        resolve(isTaken ? "lost" : ABSENT.has(error.code) ? "absent" : "unreachable");
+        resolve(
+          isTaken ? "lost" : isConnected ? "closed" : ABSENT.has(error.code) ? "absent" : "unreachable",
+        );
       });
       // The host has hung up, or has everything; a request that is over cannot be ended again.
       response.once("close", () => forwarded.destroy());
+      const send = (): void => {
+        isTaken = true;
+        clearTimeout(slow);
+        if (body === undefined) request.pipe(forwarded);
+        else forwarded.end(body);
+      };
+      const onConnected = (): void => {
+        isConnected = true;
+        if (mustAsk) forwarded.once("continue", send);
+        else send();
+      };
       // Nothing is sent before the owner has taken the connection: what it has not seen may be served by another one.
       forwarded.once("socket", (socket) => {
-        const send = (): void => {
-          isTaken = true;
-          clearTimeout(slow);
-          if (body === undefined) request.pipe(forwarded);
-          else forwarded.end(body);
-        };
         if (socket.destroyed) return;
-        if (socket.connecting) socket.once("encrypted" in socket ? "secureConnect" : "connect", send);
-        else send();
+        if (socket.connecting) socket.once("encrypted" in socket ? "secureConnect" : "connect", onConnected);
+        else onConnected();
       });
     });
   }

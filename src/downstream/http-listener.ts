@@ -160,8 +160,9 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       peers?.forwarder.endStreams();
       const closed = (each: Server) => new Promise<void>((resolve) => each.close(() => resolve()));
       // A connection that falls idle now would otherwise be kept for its next request.
+      const swept = [server];
       const sweep = setInterval(() => {
-        for (const each of servers) each.closeIdleConnections();
+        for (const each of swept) each.closeIdleConnections();
       }, 50);
       const cut = setTimeout(() => {
         for (const each of servers) each.closeAllConnections();
@@ -173,8 +174,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
           options.sse?.close(graceMs),
           closed(server),
         ]);
-        // Until then the other processes forward what is this one's, or was.
-        if (peerServer !== undefined) await closed(peerServer);
+        if (peerServer === undefined) return;
+        // Until now the other processes forwarded what was this one's, and has moved.
+        swept.push(peerServer);
+        await closed(peerServer);
       } finally {
         clearInterval(sweep);
         clearTimeout(cut);

@@ -92,9 +92,11 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const withoutSignIn = createParts(config, options);
   const { telemetry, sessions, callIds } = withoutSignIn;
   const { logger, metrics, pendingQuestions, liveCalls, audit, tracing } = telemetry;
+  const store = options.cluster?.store ?? options.signInStore;
   const signIns = new LiveSignIns({
     config: () => liveConfig.pipeline.config,
     folder: options.credentialsFolder,
+    store,
     url: () => status.url,
     logger,
     counter: auditedSignIns(metrics, audit),
@@ -114,6 +116,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const authorizationServer = new LiveAuthorizationServer(config.auth, {
     config,
     folder: options.credentialsFolder,
+    store,
     url: () => status.url ?? "",
     logger,
     onSignIn: auditedHostSignIns(audit, telemetry.redact),
@@ -172,7 +175,11 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       signIns.close();
       await lifecycle.stop(immediate);
       liveConfig.pipeline.policy.close();
-      await Promise.all([audit?.close(), tracing?.close(immediate ? FLUSH_AT_ONCE_MS : FLUSH_MS)]);
+      await Promise.all([
+        audit?.close(),
+        tracing?.close(immediate ? FLUSH_AT_ONCE_MS : FLUSH_MS),
+        options.signInStore?.close(),
+      ]);
     },
     async stdio(input, output, as) {
       const { auth } = liveConfig.pipeline.config;

@@ -77,7 +77,8 @@ export function createListeners(
       callFeed: localCallFeed(liveCalls),
       mcp: operatorEndpoint({ gateway, modern, bodyBudget, logger }),
       // The primary process knows no tools, and only it reads the pages of a worker.
-      ...(worker === undefined && { call, logins: signIns }),
+      ...(worker === undefined && { call }),
+      logins: signIns,
       actions,
       // The primary process acts in the name of the operator, whose token it has checked.
       ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),

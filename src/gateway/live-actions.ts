@@ -2,6 +2,7 @@
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
+import { GatewayError } from "../core/errors.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { LiveConfig } from "./live-config.js";
 import type { Telemetry } from "./parts.js";
@@ -69,9 +70,17 @@ export class LiveActions implements AdminActions {
       case "cancel_call":
         return this.#cancel(target);
       case "revoke_approval":
-        return this.#options.liveConfig.pipeline.policy.revokeApproval(target)
-          ? undefined
-          : "there is no such approval";
+        return this.#revokeApproval(target);
+    }
+  }
+
+  async #revokeApproval(id: string): Promise<ActionOutcome> {
+    try {
+      const isRevoked = await this.#options.liveConfig.pipeline.policy.revokeApproval(id);
+      return isRevoked ? undefined : "there is no such approval";
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      return error.message;
     }
   }
 
@@ -99,7 +108,10 @@ export class LiveActions implements AdminActions {
   async #disable(name: string): Promise<ActionOutcome> {
     if (this.#disabled.has(name)) return undefined;
     const { liveConfig } = this.#options;
-    const route = liveConfig.pipeline.catalog.unfilteredView(OPERATOR).find("tools", name);
+    const { catalog } = liveConfig.pipeline;
+    // The server that has it may be starting.
+    await catalog.prepare(OPERATOR, [{ kind: "tools", name }]);
+    const route = catalog.unfilteredView(OPERATOR).find("tools", name);
     if (route === undefined || route.upstream === "") return "there is no such tool";
     const tool = { server: route.upstream, glob: globOf(route.target) };
     await liveConfig.replace(

@@ -4,8 +4,10 @@ import type { JWTVerifyGetKey } from "jose";
 import type { AuthorizationServer } from "../authorization-server/authorization-server.js";
 import type { GrantStore, HostSignIn } from "../authorization-server/types.js";
 import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
+import { sharesSignIns } from "../config/cluster-config.js";
 import type { Config } from "../config/config.js";
 import { ANONYMOUS } from "../core/client.js";
+import type { SharedStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
@@ -13,9 +15,11 @@ import type { AuthorizationServerEndpoint } from "../http/authorization-server-p
 
 interface LiveAuthorizationServerOptions {
   /** Neither the listener nor the keys of credentials change while the gateway runs. */
-  readonly config: Pick<Config, "listen" | "credentials">;
+  readonly config: Pick<Config, "listen" | "credentials" | "cluster">;
   /** The folder of the vault; without one, sign-ins end with the process. */
   readonly folder: string | undefined;
+  /** The store of the cluster, where there is one. */
+  readonly store: SharedStore | undefined;
   /** The URL of the MCP endpoint, once the gateway listens. */
   readonly url: () => string;
   readonly logger: Logger;
@@ -106,13 +110,13 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
   }
 
   async #open(): Promise<GrantStore> {
-    const { folder, config } = this.#options;
+    const { folder, config, store, logger } = this.#options;
     if (folder === undefined) {
       const { MemoryStore } = await import("../authorization-server/memory-store.js");
       return new MemoryStore();
     }
-    const [{ openGrantFiles }, { keySource }] = await Promise.all([
-      import("../authorization-server/grant-files.js"),
+    const [{ openGrantRecords }, { keySource }] = await Promise.all([
+      import("../authorization-server/grant-records.js"),
       import("../vault/vault.js"),
     ]);
     const { keys, keyFile } = config.credentials ?? {};
@@ -120,6 +124,9 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
       ...(keys !== undefined && { key: keys.join("\n") }),
       ...(keyFile !== undefined && { keyFile }),
     };
-    return openGrantFiles({ folder, keys: keySource({ folder, keys: source }) });
+    return openGrantRecords({
+      ...{ folder, keys: keySource({ folder, keys: source }), logger },
+      ...(sharesSignIns(config) && store !== undefined && { shared: store }),
+    });
   }
 }

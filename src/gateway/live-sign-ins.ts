@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LoginActions } from "../admin/login-actions.js";
 import type { Config } from "../config/config.js";
+import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { SignInRoutes } from "../downstream/http-routes.js";
@@ -17,6 +18,8 @@ interface LiveSignInsOptions {
   readonly config: () => Config;
   /** The folder of the vault; without one there are no sign-ins. */
   readonly folder: string | undefined;
+  /** The store of the cluster, where there is one. */
+  readonly store: SharedStore | undefined;
   /** The URL of the MCP endpoint; undefined until the gateway listens. */
   readonly url: () => string | undefined;
   readonly logger: Logger;
@@ -116,10 +119,13 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
   }
 
   async #load(): Promise<OpenedSignIns> {
-    const { config, folder, logger, counter } = this.#options;
+    const { config, folder, store, logger, counter } = this.#options;
     if (folder === undefined) throw new TypeError("there is no folder for credentials");
     const { openSignIns } = await import("../sign-in/open-sign-ins.js");
-    const opened = await openSignIns({ config, folder, logger, counter, baseUrl: () => this.#baseUrl() });
+    const opened = await openSignIns({
+      ...{ config, folder, store, logger, counter },
+      baseUrl: () => this.#baseUrl(),
+    });
     this.#expiring = () => opened.credentials.expiring;
     return opened;
   }

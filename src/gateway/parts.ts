@@ -5,7 +5,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { ClusterParts, SharedStore } from "../core/cluster.js";
+import type { ClusterParts, OwnStore, SharedStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -44,6 +44,8 @@ export interface GatewayOptions {
   readonly listFiles?: Pick<ListFiles, "open" | "close">;
   /** The folder of the vault. Default: sign-ins are not kept. */
   readonly credentialsFolder?: string;
+  /** The store with the sign-ins of a cluster, for a process that is no replica of it. The gateway closes it. */
+  readonly signInStore?: OwnStore;
   /** Default: no audit log is written. */
   readonly audit?: AuditLog;
   /** Default: calls are not traced. */

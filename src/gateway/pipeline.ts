@@ -67,6 +67,7 @@ export function createPipeline(
     config,
     {
       ...{ metrics, logger, sharedLimits: parts.cluster?.limits, useOnce: parts.sealed.useOnce },
+      sharedApprovals: parts.cluster?.approvals,
       approvalExpiry: auditedExpiry(audit, parts.sealed.answerMs, redact),
     },
     before?.policy,
@@ -86,6 +87,7 @@ export function createPipeline(
     ...(before !== undefined && { before: before.catalog }),
     onListChanged: (server, list) => metrics.listChanged(server, list),
     kept: (server) => servers.get(server)?.kept,
+    listHints: (server) => servers.get(server)?.listHints,
   });
   const schemas = new ToolSchemas(logger);
   const handlers = new Map(

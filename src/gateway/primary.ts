@@ -20,7 +20,6 @@ import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
 import { WORKER_ENV } from "../workers/worker.js";
 import { WorkerPool } from "../workers/worker-pool.js";
 import type { Gateway } from "./gateway.js";
-import { LiveSignIns } from "./live-sign-ins.js";
 
 /** What the process gives to its primary. */
 export interface PrimaryOptions {
@@ -29,8 +28,6 @@ export interface PrimaryOptions {
   readonly version: string;
   /** Handles the orphaned server processes of a worker that was killed. */
   readonly onWorkerLost: () => Promise<void>;
-  /** The folder of the vault, which all workers share. Default: there are no sign-ins. */
-  readonly credentialsFolder?: string;
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
@@ -42,7 +39,7 @@ export interface Primary extends Pick<Gateway, "start" | "stop" | "failed"> {
 /** The primary, with no worker started yet. @throws Error where this process is itself a worker. */
 export function createPrimary(
   config: Config,
-  { count, logger, version, onWorkerLost, credentialsFolder }: PrimaryOptions,
+  { count, logger, version, onWorkerLost }: PrimaryOptions,
 ): Primary {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
@@ -68,15 +65,6 @@ export function createPrimary(
       ),
   });
   let draining = false;
-  let workersUrl: string | undefined;
-  // The workers take the callbacks of what is begun here, and count how it ends.
-  const signIns = new LiveSignIns({
-    config: () => config,
-    folder: credentialsFolder,
-    url: () => workersUrl,
-    logger,
-    counter: { signedIn: () => {}, quirkUsed: () => {}, tokenRefreshed: () => {} },
-  });
   const overview = createMergedAdminPages({
     identity,
     workers: () => workers.status(),
@@ -85,6 +73,7 @@ export function createPrimary(
     startedAt: Date.now(),
     draining: () => draining,
   });
+  const toAnyWorker = forwardToAnyWorker(identity, () => workers.status());
   const admin = createAdminListener({
     ...config.listen.admin,
     allowedHosts: config.listen.http.allowedHosts,
@@ -94,9 +83,9 @@ export function createPrimary(
     version,
     actions: workerActions(identity, () => workers.status()),
     callFeed: workerCallFeed(identity, () => workers.status()),
-    pages: { ...overview.pages, logins: () => signIns.logins() },
-    logins: signIns,
-    mcp: forwardToAnyWorker(identity, () => workers.status()),
+    pages: overview.pages,
+    logins: toAnyWorker,
+    mcp: toAnyWorker,
   });
 
   return {
@@ -104,13 +93,11 @@ export function createPrimary(
     async start() {
       const { url: adminUrl } = await admin.start();
       const url = await workers.start();
-      workersUrl = url;
       const { starting = [] } = await overview.readiness();
       return { url, adminUrl, starting };
     },
     async stop({ immediate = false } = {}) {
       draining = true;
-      signIns.close();
       await workers.stop(immediate);
       await admin.stop();
       await rm(folder, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 /** How does a server run: what outlives a config, whom it may ask between calls, and how it drains when no config has it? */
+import type { ListHints } from "../catalog/server-lists.js";
 import { needsRestart } from "../config/changes.js";
 import type { ServerConfig } from "../config/config.js";
 import type { Handler } from "../core/call.js";
@@ -10,6 +11,7 @@ import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/c
 import { ResponseCache } from "../policy/response-cache.js";
 import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
+import { identityOf } from "../state/list-files.js";
 import type { KeptServer } from "../state/server-file.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
@@ -27,6 +29,8 @@ export interface ServerRuntime {
   readonly cache: ResponseCache;
   /** What is known of it beyond this process. */
   readonly kept: KeptServer;
+  /** What other replicas say of its lists; undefined where there are none, and where each has a process of its own. */
+  readonly listHints: ListHints | undefined;
   readonly life: ServerLife;
   /** Whether it can keep running under `next`: filters, prefix and timeouts may differ, the transport may not. */
   runsAs(next: ServerConfig): boolean;
@@ -46,16 +50,18 @@ export interface ConfigInEffect {
 /** Starts a server without waiting for its connection. */
 export function startServer(
   config: ServerConfig,
-  { identity, telemetry, processes, sessions, sealed: { tasks }, signIn }: GatewayParts,
+  { identity, telemetry, processes, sessions, sealed: { tasks }, signIn, cluster }: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
   const { metrics, pendingQuestions } = telemetry;
   const { directory } = sessions;
   const { name } = config;
   const kept = processes.listFiles.open(config);
+  const others = cluster?.servers?.of(identityOf(config));
   const life = new ServerLife();
   const upstream = createUpstream(config, {
     memory: kept.known?.memory,
+    others,
     credentials: signIn?.credentials,
     gateway: { info: identity.info, instance: identity.instance, isAggregated: () => inEffect.isAggregated },
     questions: {
@@ -114,6 +120,7 @@ export function startServer(
     retryBudget: new RetryBudget(),
     cache,
     kept,
+    listHints: config.transport.kind === "stdio" ? undefined : others,
     life,
     runsAs: (next) => config.name === next.name && !needsRestart(config, next),
     async close() {

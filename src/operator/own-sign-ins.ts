@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.js";
+import type { SharedStore } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { checkPageRequestHead, rebindingProtection } from "../http/check-request-head.js";
 import { openSignIns } from "../sign-in/open-sign-ins.js";
@@ -34,6 +35,8 @@ export interface OwnSignInsOptions {
   /** Of a running gateway over the same vault, which takes the callback; undefined where none runs. */
   readonly gatewayUrl: string | undefined;
   readonly logger: Logger;
+  /** See `OpenSignInsOptions`. */
+  readonly store: SharedStore | undefined;
 }
 
 /** A person may do something about it; the message says what. */
@@ -52,12 +55,13 @@ class LoginRefused extends Error {
 
 /** Opens the vault; the callback listens with the first `begin`. `close` ends all that waits. */
 export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(): Promise<void> } {
-  const { config, env, gatewayUrl, logger } = options;
+  const { config, env, gatewayUrl, logger, store } = options;
   const { publicUrl, port } = config.listen.http;
   let server: Server | undefined;
   let baseUrl = publicUrl ?? (gatewayUrl === undefined ? undefined : new URL(gatewayUrl).origin);
   const opening = openSignIns({
     config: () => config,
+    store,
     folder: join(stateFolder(env), "credentials"),
     baseUrl: () => baseUrl ?? `http://127.0.0.1:${port}`,
     logger,

@@ -1,6 +1,7 @@
 /** How is a server behind a login probed? With the tokens that are kept; where they do not suffice, each step of discovery is shown. */
 import { join } from "node:path";
 import type { Config, ServerConfig } from "../config/config.js";
+import type { SharedStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { GatewayError } from "../core/errors.js";
 import { SILENT } from "../core/logger.js";
@@ -10,11 +11,17 @@ import { stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+interface SignInProbe {
+  readonly server: ServerConfig;
+  readonly config: Config;
+  readonly env: Environment;
+  /** See `OpenSignInsOptions`. */
+  readonly store: SharedStore | undefined;
+}
+
 /** Probes `server` by `probe`, which takes the credentials; none where the config wants no sign-in there. Never rejects as `probe`. */
 export async function probeWithSignIn(
-  server: ServerConfig,
-  config: Config,
-  env: Environment,
+  { server, config, env, store }: SignInProbe,
   probe: (credentials: CredentialStore | undefined) => Promise<ProbeResult>,
 ): Promise<ProbeResult> {
   if (server.auth === undefined || server.transport.kind !== "http") return probe(undefined);
@@ -22,6 +29,7 @@ export async function probeWithSignIn(
   const { publicUrl, port } = config.listen.http;
   const opened = await openSignIns({
     config: () => config,
+    store,
     folder: join(stateFolder(env), "credentials"),
     baseUrl: () => publicUrl ?? `http://127.0.0.1:${port}`,
     logger: SILENT,

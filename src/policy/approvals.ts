@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
+import type { SharedApprovals } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
@@ -53,55 +54,90 @@ export interface ApprovalExpiry {
 /** What became of an approval that was asked for. */
 type ApprovalAnswer = "accepted" | "declined" | "expired";
 
+interface KeptApproval extends RememberedApproval {
+  /** It was given at another replica, which notices its end. */
+  readonly isOfOther: boolean;
+}
+
 /** Approval questions, and which answers were used or are remembered; memory is bounded by LRU. */
 export class Approvals {
   /** Used answers: each allows one call. The seal of the round state limits how long an answer is valid. */
   readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
   /** Approvals that hold for a time, by rule, principal and call. */
-  readonly #remembered: ExpiringEntries<RememberedApproval>;
+  readonly #remembered: ExpiringEntries<KeptApproval>;
   /** Approvals that were asked for, by the one use of their answer; none without `expiry`. */
   readonly #asked: ExpiringEntries<ExpiredApproval & { readonly nonce: string }>;
+  readonly #endWatch: (() => void) | undefined;
 
   /**
    * @param useOnce where replicas share a store. Default: answers are used once in each process
    * @param expiry default: the end of their time is not noticed
+   * @param shared where replicas share a store. Default: each process remembers its own
    */
   constructor(
     private readonly useOnce?: SingleUse,
     private readonly expiry?: ApprovalExpiry,
+    private readonly shared?: SharedApprovals,
   ) {
     const onRanOut =
       expiry &&
-      (({ rule, principal, target, server }: RememberedApproval) =>
-        expiry.onExpired({ rule, principal, target, server, outcome: "remembered" }));
+      (({ rule, principal, target, server, isOfOther }: KeptApproval) =>
+        isOfOther || expiry.onExpired({ rule, principal, target, server, outcome: "remembered" }));
     this.#remembered = new ExpiringEntries(MAX_REMEMBERED, onRanOut);
     this.#asked = new ExpiringEntries(
       MAX_REMEMBERED,
       expiry && ((asked) => this.#onUnanswered(asked, expiry)),
     );
+    this.#endWatch = shared?.onRevoked((isMeant) => {
+      for (const [key] of this.#remembered.list()) if (isMeant(key)) this.#remembered.delete(key);
+    });
   }
 
   /** The approvals that hold, the newest first. */
   remembered(): readonly RememberedApproval[] {
-    return this.#remembered.list().map(([, approval]) => approval);
+    return this.#remembered.list().map(([, { isOfOther: _, ...approval }]) => approval);
   }
 
-  /** Forgets one; false where there is none with this id. */
-  revoke(id: string): boolean {
+  /** Forgets one, at all replicas; false where there is none here with this id. @throws GatewayError `overloaded` where it still holds */
+  async revoke(id: string): Promise<boolean> {
     const found = this.#remembered.list().find(([, approval]) => approval.id === id);
-    return found !== undefined && this.#remembered.delete(found[0]);
+    if (found === undefined) return false;
+    const [key] = found;
+    await this.shared?.revoke(key);
+    return this.#remembered.delete(key);
   }
 
   /** The end of their time is not noticed any more. */
   close(): void {
     this.#remembered.close();
     this.#asked.close();
+    this.#endWatch?.();
   }
 
   async isRemembered(rule: RuleConfig, call: Call, route: Route): Promise<boolean> {
-    if (rule.rememberMs === undefined || this.#remembered.size === 0) return false;
+    if (rule.rememberMs === undefined) return false;
+    if (this.#remembered.size === 0 && this.shared === undefined) return false;
     const key = await keyOf(rule, call, route);
-    return key !== undefined && this.#remembered.has(key);
+    if (key === undefined || this.#remembered.has(key)) return key !== undefined;
+    const found = await this.shared?.find(key);
+    if (found === undefined) return false;
+    this.#remember(key, found.id, Math.min(found.leftMs, rule.rememberMs), {
+      rule,
+      call,
+      route,
+      isOfOther: true,
+    });
+    return true;
+  }
+
+  #remember(
+    key: string,
+    id: string,
+    ms: number,
+    { rule, call, route, isOfOther }: { rule: RuleConfig; call: Call; route: Route; isOfOther: boolean },
+  ): void {
+    const until = new Date(Date.now() + ms).toISOString();
+    this.#remembered.set(key, { id, ...aboutCall(rule, call, route), until, isOfOther }, ms);
   }
 
   /**
@@ -166,14 +202,12 @@ export class Approvals {
       return "declined";
     // Where not all was shown, the approval holds for this call only.
     if (rule.rememberMs === undefined || asked.isCut === true) return "accepted";
-    const key = keyOf(rule, call, route);
-    if (key === undefined) return "accepted";
-    const approval: RememberedApproval = {
-      id: randomUUID(),
-      ...aboutCall(rule, call, route),
-      until: new Date(Date.now() + rule.rememberMs).toISOString(),
-    };
-    this.#remembered.set(await key, approval, rule.rememberMs);
+    const digest = keyOf(rule, call, route);
+    if (digest === undefined) return "accepted";
+    const key = await digest;
+    const id = randomUUID();
+    this.#remember(key, id, rule.rememberMs, { rule, call, route, isOfOther: false });
+    await this.shared?.keep(key, id, rule.rememberMs);
     return "accepted";
   }
 

@@ -2,7 +2,7 @@
 import type { Config, InteractionKind, LimitConfig, RuleConfig } from "../config/config.js";
 import type { Call, Middleware, Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { SharedLimits } from "../core/cluster.js";
+import type { SharedApprovals, SharedLimits } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { questionKind } from "../core/methods.js";
@@ -53,7 +53,7 @@ export interface Policy {
   /** The approvals that hold for a time, the newest first. */
   approvals(): readonly RememberedApproval[];
   /** Takes one back; false where there is none with this id. */
-  revokeApproval(id: string): boolean;
+  revokeApproval(id: string): Promise<boolean>;
   /** Ends its timers, and those of the policies before it. */
   close(): void;
   /** What would become of a call, and why; nothing is called and nothing spent. */
@@ -130,7 +130,8 @@ export function createPolicy(
   const ruleSet = new RuleSet(rules, fallback);
   const carried = before?.[CARRIED_STATE];
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
-  const approvals = carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry);
+  const approvals =
+    carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry, parts.sharedApprovals);
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
   const searchLimits = new Limits(
     config.limits ?? [],
@@ -214,6 +215,8 @@ export interface PolicyParts {
   readonly sharedLimits?: SharedLimits | undefined;
   /** Where replicas share a store: uses the answer to an approval once over all of them. */
   readonly useOnce?: SingleUse | undefined;
+  /** Where approvals are remembered by all replicas. */
+  readonly sharedApprovals?: SharedApprovals | undefined;
   /** Learns that the time of approvals is over. */
   readonly approvalExpiry?: ApprovalExpiry | undefined;
 }

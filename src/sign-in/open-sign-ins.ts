@@ -2,9 +2,12 @@
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { sharesSignIns } from "../config/cluster-config.js";
 import type { Config } from "../config/config.js";
+import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import { recordsAt } from "../vault/records.js";
 import { keySource, openVault } from "../vault/vault.js";
 import { TokenSources } from "./credential-store.js";
 import { dependentsOf, identityServerOf, loginNamed } from "./login-server.js";
@@ -25,6 +28,8 @@ export interface OpenSignInsOptions {
   readonly config: () => Config;
   /** The folder of the vault. */
   readonly folder: string;
+  /** The store of the config's cluster. It keeps the sign-ins in place of the folder where the config has them shared. */
+  readonly store?: SharedStore | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
   readonly logger: Logger;
@@ -42,15 +47,17 @@ export interface OpenedSignIns {
 
 /** @throws VaultError where the vault cannot be used */
 export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSignIns> {
-  const { config, folder, baseUrl, logger, counter } = options;
-  const { keys, keyFile } = config().credentials ?? {};
+  const { config, folder, baseUrl, logger, counter, store } = options;
+  const { credentials: { keys, keyFile } = {}, cluster } = config();
   const given = {
     ...(keys !== undefined && { key: keys.join("\n") }),
     ...(keyFile !== undefined && { keyFile }),
   };
   const now = () => Date.now();
-  const vault = await openVault({ folder, keys: given, logger });
-  const renewals = new Renewals({ folder, keys: given }, logger);
+  const isShared = sharesSignIns(config());
+  const shared = isShared && store !== undefined ? { shared: store } : {};
+  const vault = await openVault({ folder, keys: given, logger, ...shared });
+  const renewals = new Renewals({ folder, keys: given, ...(isShared && { store: cluster?.store }) }, logger);
   const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
   const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
   const dependents = (issuer: string) => dependentsOf(config(), issuer).map(({ name }) => name);
@@ -58,8 +65,12 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
   const signIns = new SignIns({
     ...{ vault, baseUrl, now },
     pending: new PendingRecords({
-      folder: join(dirname(folder), "sign-ins"),
-      keys: keySource({ folder, keys: given }),
+      records: recordsAt({
+        folder: join(dirname(folder), "sign-ins"),
+        keys: keySource({ folder, keys: given }),
+        logger,
+        ...shared,
+      }),
       now,
     }),
     events: new SignInEvents(logger, counter),

@@ -1,10 +1,8 @@
-/** What is kept of sign-ins in progress, so that any worker can go on with them: sealed files that end by themselves. */
+/** What is kept of sign-ins in progress, so that any worker or replica can go on with them: sealed records that end by themselves. */
 import { createHash } from "node:crypto";
-import { lstat, unlink } from "node:fs/promises";
-import { join } from "node:path";
 import { GatewayError } from "../core/errors.js";
-import type { KeySource } from "../vault/key-source.js";
-import { RecordFiles, type RecordName } from "../vault/record-files.js";
+import type { RecordName } from "../vault/record-names.js";
+import type { Records } from "../vault/records.js";
 import type { LoginState, StateRecord, TicketRecord } from "./pending-content.js";
 
 /** What each kind of record holds; its id is the ticket, `state` or login. */
@@ -18,10 +16,8 @@ type Kind = keyof Content;
 
 /** Where the records are. */
 export interface PendingRecordsOptions {
-  /** `sign-ins` in the state folder. */
-  readonly folder: string;
-  /** Those of the vault. */
-  readonly keys: KeySource;
+  /** In `sign-ins` of the state folder, or of the store; with the keys of the vault. */
+  readonly records: Records;
   /** ms since 1970. */
   readonly now: () => number;
   /** The most records at once. Default: 2000. */
@@ -42,14 +38,11 @@ interface Kept<K extends Kind> {
   readonly content: Content[K];
 }
 
-/** Reads, writes and takes records. Ids are secrets: only their digests are on the disk. */
+/** Reads, writes and takes records. Ids are secrets: only their digests are kept. */
 export class PendingRecords {
-  readonly #files: RecordFiles;
   #opened: Promise<void> | undefined;
 
-  constructor(private readonly options: PendingRecordsOptions) {
-    this.#files = new RecordFiles(options);
-  }
+  constructor(private readonly options: PendingRecordsOptions) {}
 
   /** Keeps `content` for as long as its kind may be used. @throws VaultError, or GatewayError `overloaded` */
   async put<K extends Kind>(kind: K, id: string, content: Content[K]): Promise<void> {
@@ -77,47 +70,34 @@ export class PendingRecords {
   async take<K extends Kind>(kind: K, id: string): Promise<Content[K] | undefined> {
     const kept = await this.#read(kind, id);
     if (kept === undefined) return undefined;
-    return (await this.#remove(nameOf(kind, id).file)) ? kept.content : undefined;
+    return (await this.options.records.remove(nameOf(kind, id))) ? kept.content : undefined;
   }
 
   async #read<K extends Kind>(kind: K, id: string): Promise<Kept<K> | undefined> {
     await this.#open();
-    const kept = (await this.#files.read(nameOf(kind, id)))?.value as Kept<K> | undefined;
+    const kept = (await this.options.records.read(nameOf(kind, id)))?.value as Kept<K> | undefined;
     return kept !== undefined && kept.until > this.options.now() ? kept : undefined;
   }
 
   #write<K extends Kind>(kind: K, id: string, kept: Kept<K>): Promise<void> {
-    return this.#files.write(nameOf(kind, id), kept);
+    return this.options.records.write(nameOf(kind, id), kept, { lifeMs: LIFE_MS[kind] });
   }
 
   #open(): Promise<void> {
-    this.#opened ??= this.#files.open().catch((error: unknown) => {
+    this.#opened ??= this.options.records.open().catch((error: unknown) => {
       this.#opened = undefined;
       throw error;
     });
     return this.#opened;
   }
 
-  /** Whether this call has removed the file. */
-  async #remove(file: string): Promise<boolean> {
-    try {
-      await unlink(join(this.options.folder, file));
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-      throw error;
-    }
-  }
-
   /** Removes what is older than any record may be; returns how many are left. */
   async #sweep(): Promise<number> {
-    const names = await this.#files.names();
+    const { records, now } = this.options;
     let left = 0;
-    for (const { file } of names) {
-      const stats = await lstat(join(this.options.folder, file)).catch(() => undefined);
-      const isOld = stats !== undefined && stats.mtimeMs + MAX_LIFE_MS < this.options.now();
-      if (isOld) await this.#remove(file);
-      else if (stats !== undefined) left += 1;
+    for (const found of await records.list()) {
+      if (found.writtenAt + MAX_LIFE_MS < now()) await records.remove(found);
+      else left += 1;
     }
     return left;
   }

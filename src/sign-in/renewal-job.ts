@@ -1,5 +1,5 @@
 /** What does a gateway say to its renewal process, and what does that answer? One JSON object a line, over pipes. */
-
+import type { StoreConfig } from "../config/cluster-config.js";
 import type { CredentialKeys } from "../vault/vault.js";
 import type { VaultFault } from "../vault/vault-error.js";
 import type { Renewal, RenewalRequest } from "./renew.js";
@@ -10,6 +10,8 @@ import type { Vault } from "./types.js";
 export interface RenewalSetup {
   readonly folder: string;
   readonly keys: CredentialKeys | undefined;
+  /** In which the vault is, in place of the folder. */
+  readonly store?: StoreConfig | undefined;
 }
 
 /** What the module of a recipe exports. */

@@ -4,6 +4,7 @@
  * done, and a gateway without jobs for it by 10 s.
  */
 import { createInterface } from "node:readline";
+import { openStore, untilUp } from "../cluster/store.js";
 import { SILENT } from "../core/logger.js";
 import { type OpenVault, openVault } from "../vault/vault.js";
 import { VaultError } from "../vault/vault-error.js";
@@ -12,6 +13,8 @@ import type { EndpointModule, RenewalAnswer, RenewalJob, RenewalSetup } from "./
 
 /** How long (ms) it waits for the next job. */
 const IDLE_MS = 10_000;
+/** How long (ms) the first job waits for the connection to the store. */
+const CONNECT_MS = 5_000;
 
 /** Serves the jobs of `stdin`; resolves when there are no more, and the last one is done. */
 async function serve(): Promise<void> {
@@ -25,8 +28,7 @@ async function serve(): Promise<void> {
   const idle = setTimeout(() => lines.close(), IDLE_MS);
   for await (const line of lines) {
     if (vault === undefined) {
-      const { folder, keys } = JSON.parse(line) as RenewalSetup;
-      vault = openVault({ folder, logger: SILENT, ...(keys !== undefined && { keys }) });
+      vault = open(JSON.parse(line) as RenewalSetup);
       // A failure is the answer to each job.
       vault.catch(() => {});
       continue;
@@ -42,6 +44,15 @@ async function serve(): Promise<void> {
   }
   clearTimeout(idle);
   await Promise.all(running);
+}
+
+async function open({ folder, keys, store }: RenewalSetup): Promise<OpenVault> {
+  const options = { folder, logger: SILENT, ...(keys !== undefined && { keys }) };
+  if (store === undefined) return openVault(options);
+  const shared = await openStore({ config: store, logger: SILENT });
+  // A store that is away is the answer to each job.
+  await untilUp(shared, CONNECT_MS);
+  return openVault({ ...options, shared });
 }
 
 async function answerTo(
@@ -61,3 +72,5 @@ async function answerTo(
 }
 
 await serve();
+// The connection to the store would keep it.
+process.exit();

@@ -22,7 +22,8 @@ export function asRefusal(error: unknown): SignInRefusal | undefined {
   if (error instanceof SignInRefusal) return error;
   if (error instanceof OAuthError)
     return new SignInRefusal(error.message, error.isTemporary ? 503 : 502, { cause: error });
-  if (error instanceof VaultError) return new SignInRefusal(error.message, 500, { cause: error });
+  if (error instanceof VaultError)
+    return new SignInRefusal(error.message, error.fault === "store" ? 503 : 500, { cause: error });
   if (error instanceof GatewayError && error.code === "overloaded")
     return new SignInRefusal(error.message, 503, { cause: error });
   return undefined;

@@ -296,7 +296,9 @@ export class TokenSource implements RequestCredentials {
     const { server } = this.options;
     const internal = `the credentials of ${server} cannot be used: internal error`;
     const message = error instanceof VaultError ? error.message : internal;
-    return new GatewayError("upstream_unavailable", "gateway", message, { server, cause: error });
+    const mayPass = error instanceof VaultError && error.fault === "store";
+    const options = { server, cause: error, ...(mayPass && { retryable: true }) };
+    return new GatewayError("upstream_unavailable", "gateway", message, options);
   }
 }
 

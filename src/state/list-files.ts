@@ -126,8 +126,8 @@ const NAME_LENGTH = 32;
 const isOwnName = (name: string): boolean =>
   /^[\da-f]{32}\.lists(?:\.[\da-f]{16}\.tmp)?$|^key\.[\da-f]{16}\.tmp$/.test(name);
 
-/** What a server is started with; a server that is started with something else may list something else. */
-const identityOf = ({ transport, protocol, lease, roots, auth }: ServerConfig): string =>
+/** What a server is started with, secrets included; a server that is started with something else may list something else. */
+export const identityOf = ({ transport, protocol, lease, roots, auth }: ServerConfig): string =>
   canonicalText({ transport, protocol, lease, roots, ...(auth !== undefined && { auth: whoseLists(auth) }) });
 
 /** The lists of one person are not for another, also where these are kept apart from now on. */

@@ -1,7 +1,8 @@
 /** How is a file replaced so that a crash at any moment leaves the old or the new one? And which drafts does a crash leave? */
 import { randomBytes } from "node:crypto";
-import { lstat, open, readdir, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { codeOf } from "../state/own-file.js";
 
 /** The suffix of what is being written. */
 export const DRAFT_SUFFIX = ".tmp";
@@ -32,10 +33,16 @@ export async function replaceDurably(
   await syncFolder(dirname(file));
 }
 
-/** Removes `file`, durably. One that is not there is no error. @throws the error of the system */
-export async function removeDurably(file: string): Promise<void> {
-  await rm(file, { force: true });
+/** Removes `file`, durably. Whether this call has removed it: another process may have. @throws the error of the system */
+export async function removeDurably(file: string): Promise<boolean> {
+  try {
+    await unlink(file);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return false;
+    throw error;
+  }
   await syncFolder(dirname(file));
+  return true;
 }
 
 /** Removes from `folder` the drafts of processes that were killed. @throws the error of the system */

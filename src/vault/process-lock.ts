@@ -29,13 +29,14 @@ interface Holder {
 export interface LockTimes {
   /** How often a holder renews its token. */
   readonly renewMs: number;
-  /** A holder of another machine or container that has not renewed its token for this time is dead. */
+  /** A holder elsewhere (another machine, container or replica) that has not renewed its token for this time is dead. */
   readonly staleMs: number;
   /** How long a lock is waited for. */
   readonly waitMs: number;
 }
 
-const TIMES: LockTimes = { renewMs: 5_000, staleMs: 30_000, waitMs: 120_000 };
+/** The times where a caller gives none. */
+export const LOCK_TIMES: LockTimes = { renewMs: 5_000, staleMs: 30_000, waitMs: 120_000 };
 const MAX_POLL_MS = 50;
 /** The process of a holder is looked up at each tenth poll. */
 const POLLS_PER_LOOK = 10;
@@ -54,7 +55,7 @@ export class ProcessLocks {
   /** @param folder exists already */
   constructor(folder: string, times: Partial<LockTimes> = {}) {
     this.#folder = folder;
-    this.#times = { ...TIMES, ...times };
+    this.#times = { ...LOCK_TIMES, ...times };
   }
 
   /** Resolves when this process holds the lock called `name`. @throws VaultError */

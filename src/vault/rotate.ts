@@ -1,6 +1,7 @@
 /** How does every record get under the first key? Each is read with any key and written with the first, under its lock. */
 import { addOwnKey, type KeySource, readKeys, writeKeys } from "./key-source.js";
-import type { RecordFiles, RecordName } from "./record-files.js";
+import type { RecordName } from "./record-names.js";
+import type { Records } from "./records.js";
 import { VaultError } from "./vault-error.js";
 
 /** What became of a rotation. */
@@ -19,7 +20,7 @@ export interface Rotation {
 
 /** What a rotation works on. */
 interface Rotated {
-  readonly files: RecordFiles;
+  readonly records: Records;
   readonly keys: KeySource;
   /** Runs a task under the lock of a record. */
   readonly locked: <T>(name: RecordName, task: () => Promise<T>) => Promise<T>;
@@ -29,9 +30,9 @@ interface Rotated {
  * Encrypts all records under the first key; an own key file gets a new first key before. A gateway that runs reads the
  * key file at each use, and so goes on.
  *
- * @throws VaultError where there is no key, or the disk fails
+ * @throws VaultError where there is no key, or the disk or the store fails
  */
-export async function rotateRecords({ files, keys: source, locked }: Rotated): Promise<Rotation> {
+export async function rotateRecords({ records, keys: source, locked }: Rotated): Promise<Rotation> {
   const before = await readKeys(source, true);
   if (before === undefined) throw new VaultError("key", "the key file was removed while it was made");
   const keys = source.kind === "own" ? await addOwnKey(source.file, before) : before;
@@ -39,18 +40,18 @@ export async function rotateRecords({ files, keys: source, locked }: Rotated): P
   let rotated = 0;
   let unchanged = 0;
   const failed: string[] = [];
-  for (const name of await files.names()) {
+  for (const name of await records.list()) {
     await locked(name, async () => {
-      const record = await files.read(name);
+      const record = await records.read(name);
       // Signed out meanwhile.
       if (record === undefined) return;
       if (record.kid === kid) unchanged += 1;
       else {
-        await files.write(name, record.value);
+        await records.write(name, record.value);
         rotated += 1;
       }
     }).catch((error: unknown) => {
-      if (!(error instanceof VaultError) || error.fault === "disk") throw error;
+      if (!(error instanceof VaultError) || error.fault === "disk" || error.fault === "store") throw error;
       failed.push(error.message);
     });
   }

@@ -10,9 +10,11 @@ export type VaultFault =
   | "damaged"
   /** A system error, such as a full disk. What was there before is still there. */
   | "disk"
+  /** The store of the cluster cannot be reached. What it holds is as it was, unless its answer was lost. */
+  | "store"
   /** Another process has held the lock for longer than any refresh takes. */
   | "locked"
-  /** A newer generation of the record is on disk. */
+  /** A newer generation of the record is kept. */
   | "superseded";
 
 /** An error of the vault. The message contains paths, ids of principals and servers, and no secret. */

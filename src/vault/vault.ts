@@ -1,21 +1,11 @@
-/** Where are the credentials of all principals kept? Encrypted in files of this user, with locks between processes. */
-import { watch } from "node:fs";
+/** Where are the credentials of all principals kept? Encrypted in files of this user or in the store of a cluster, with locks between processes. */
 import { dirname, join } from "node:path";
-import type { Logger } from "../core/logger.js";
+import { inBackground } from "../core/logger.js";
 import type { ClientRegistration, Credential, Vault } from "../sign-in/types.js";
-import type { CreateFile } from "./durable-files.js";
 import type { KeySource } from "./key-source.js";
-import { type LockTimes, ProcessLocks } from "./process-lock.js";
 import { isClient, isCredential } from "./record-content.js";
-import {
-  clientName,
-  credentialName,
-  isCredentialFile,
-  isRecordFile,
-  nameOfFile,
-  RecordFiles,
-  type RecordName,
-} from "./record-files.js";
+import { clientName, credentialName, isCredentialFile, nameOfFile, type RecordName } from "./record-names.js";
+import { type Records, type RecordsOptions, recordsAt } from "./records.js";
 import { type Rotation, rotateRecords } from "./rotate.js";
 import { Turns } from "./turns.js";
 import { VaultError } from "./vault-error.js";
@@ -29,14 +19,10 @@ export interface CredentialKeys {
 }
 
 /** Where a vault is. */
-export interface VaultOptions {
+export interface VaultOptions extends Omit<RecordsOptions, "keys"> {
   /** `credentials` in the state folder. The own key file is `credentials.key` beside it. */
   readonly folder: string;
   readonly keys?: CredentialKeys;
-  readonly logger: Logger;
-  /** Tests let it fail. */
-  readonly createFile?: CreateFile;
-  readonly lockTimes?: Partial<LockTimes>;
 }
 
 /** The vault of one process. */
@@ -59,17 +45,16 @@ export interface RecordChange {
 /** Opens the vault; the folder is made where it is missing. @throws VaultError */
 export async function openVault(options: VaultOptions): Promise<OpenVault> {
   const keys = keySource(options);
-  const files = new RecordFiles({ ...options, keys });
-  await files.open();
-  return new FileVault(options, keys, files);
+  const records = recordsAt({ ...options, keys });
+  await records.open();
+  return new RecordVault(options, keys, records);
 }
 
 /** The name under which `RecordChange.file` names this record. */
 export const recordFileOf = (server: string, principal: string): string =>
   credentialName(server, principal).file;
 
-class FileVault implements OpenVault {
-  readonly #locks: ProcessLocks;
+class RecordVault implements OpenVault {
   /** Tasks of this process wait here for each other, and at the lock only for other processes. */
   readonly #lockTurns = new Turns();
   readonly #writeTurns = new Turns();
@@ -77,10 +62,8 @@ class FileVault implements OpenVault {
   constructor(
     private readonly options: VaultOptions,
     private readonly keys: KeySource,
-    private readonly files: RecordFiles,
-  ) {
-    this.#locks = new ProcessLocks(options.folder, options.lockTimes);
-  }
+    private readonly records: Records,
+  ) {}
 
   read(server: string, principal: string): Promise<Credential | undefined> {
     const name = credentialName(server, principal);
@@ -94,21 +77,23 @@ class FileVault implements OpenVault {
       if (before !== undefined && before.generation >= credential.generation) {
         throw new VaultError(
           "superseded",
-          `${name.what} has generation ${before.generation} on disk: generation ${credential.generation} does not replace it`,
+          `${name.what} was kept with generation ${before.generation} meanwhile: generation ${credential.generation} does not replace it`,
         );
       }
-      await this.files.write(name, credential);
+      await this.records.write(name, credential, { generation: credential.generation });
     });
   }
 
   remove(server: string, principal: string): Promise<void> {
     const name = credentialName(server, principal);
-    return this.#writeTurns.run(name.file, () => this.files.remove(name));
+    return this.#writeTurns.run(name.file, async () => {
+      await this.records.remove(name);
+    });
   }
 
   async list(): Promise<readonly Omit<Credential, "tokens">[]> {
     const found: Omit<Credential, "tokens">[] = [];
-    for (const name of await this.files.names()) {
+    for (const name of await this.records.list()) {
       if (!isCredentialFile(name.file)) continue;
       const credential = await this.#orWarn(this.#readCredential(name));
       if (credential === undefined) continue;
@@ -120,7 +105,7 @@ class FileVault implements OpenVault {
 
   async readClient(issuer: string, redirectUri: string): Promise<ClientRegistration | undefined> {
     const name = clientName(issuer, redirectUri);
-    const record = await this.files.read(name);
+    const record = await this.records.read(name);
     if (record === undefined) return undefined;
     if (!isClient(record.value)) throw unknownContent(name);
     return record.value;
@@ -128,12 +113,14 @@ class FileVault implements OpenVault {
 
   writeClient(issuer: string, redirectUri: string, client: ClientRegistration): Promise<void> {
     const name = clientName(issuer, redirectUri);
-    return this.#writeTurns.run(name.file, () => this.files.write(name, client));
+    return this.#writeTurns.run(name.file, () => this.records.write(name, client));
   }
 
   removeClient(issuer: string, redirectUri: string): Promise<void> {
     const name = clientName(issuer, redirectUri);
-    return this.#writeTurns.run(name.file, () => this.files.remove(name));
+    return this.#writeTurns.run(name.file, async () => {
+      await this.records.remove(name);
+    });
   }
 
   locked<T>(server: string, principal: string, task: () => Promise<T>): Promise<T> {
@@ -143,31 +130,27 @@ class FileVault implements OpenVault {
   rotate(): Promise<Rotation> {
     const locked = <T>(name: RecordName, task: () => Promise<T>): Promise<T> =>
       this.#locked(name, () => this.#writeTurns.run(name.file, task));
-    return rotateRecords({ files: this.files, keys: this.keys, locked });
+    return rotateRecords({ records: this.records, keys: this.keys, locked });
   }
 
   watch(listener: (change: RecordChange) => void): () => void {
-    const { folder, logger } = this.options;
     const notify = async (file: string): Promise<void> => {
       const credential = await this.#orWarn(this.#readCredential(nameOfFile(file)));
       listener({ file, credential });
     };
-    try {
-      const watcher = watch(folder, { persistent: false }, (_event, file) => {
-        if (file === null || !isRecordFile(file) || !isCredentialFile(file)) return;
-        notify(file).catch((error: unknown) => logger.error({ error, file }, "a changed sign-in was lost"));
+    return this.records.watch((file) => {
+      if (!isCredentialFile(file)) return;
+      const notified = notify(file).catch((error: unknown) => {
+        // What cannot be read now is read when the store is back.
+        if (!isOutage(error)) throw error;
       });
-      watcher.on("error", (error) => logger.warn({ folder, error }, UNWATCHED));
-      return () => watcher.close();
-    } catch (error) {
-      logger.warn({ folder, error }, UNWATCHED);
-      return () => {};
-    }
+      inBackground(notified, this.options.logger, "reading a changed sign-in");
+    });
   }
 
   #locked<T>(name: RecordName, task: () => Promise<T>): Promise<T> {
     return this.#lockTurns.run(name.file, async () => {
-      const lock = await this.#locks.acquire(name.file);
+      const lock = await this.records.lock(name);
       try {
         return await task();
       } finally {
@@ -180,26 +163,25 @@ class FileVault implements OpenVault {
     name: RecordName,
     isMeant: (found: Credential) => boolean = () => true,
   ): Promise<Credential | undefined> {
-    const record = await this.files.read(name);
+    const record = await this.records.read(name);
     if (record === undefined) return undefined;
     if (!isCredential(record.value) || !isMeant(record.value)) throw unknownContent(name);
     return record.value;
   }
 
-  /** What cannot be read is logged, and left out. */
+  /** What cannot be read is logged, and left out. @throws VaultError `store` */
   async #orWarn<T>(reading: Promise<T | undefined>): Promise<T | undefined> {
     try {
       return await reading;
     } catch (error) {
-      if (!(error instanceof VaultError)) throw error;
+      if (!(error instanceof VaultError) || isOutage(error)) throw error;
       this.options.logger.warn({ fault: error.fault }, error.message);
       return undefined;
     }
   }
 }
 
-const UNWATCHED =
-  "sign-ins of other processes are noticed at the next call only: the folder of credentials cannot be watched";
+const isOutage = (error: unknown): boolean => error instanceof VaultError && error.fault === "store";
 
 /** Where the keys of the vault in `folder` are. */
 export function keySource({ folder, keys = {} }: Pick<VaultOptions, "folder" | "keys">): KeySource {

@@ -52,6 +52,7 @@ const PAGE_NAMES = [
   "explain",
   "lists",
   "tokens",
+  "logins",
 ] as const;
 /** Pages that wait for servers in their first start. */
 const WAITING_PAGES: ReadonlySet<string> = new Set(["lists", "tokens"]);
@@ -122,6 +123,8 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       );
     }
     if (name === "history") return mergeHistories(bodies.map(({ body }) => body).filter(isObject));
+    // Of the vault that all workers share.
+    if (name === "logins") return bodies[0]?.body;
     if (name === "servers") return mergeServers(bodies.map(({ body }) => rowsOf(body)));
     return name === "tokens"
       ? mergeTokenReports(bodies.map(({ body }) => body).filter(isObject))

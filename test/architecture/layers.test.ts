@@ -103,6 +103,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "telemetry", "vault"],
     ...["sign-in/types.ts", "sign-in/oauth"],
   ],
+  // A program of its own, which opens what it needs.
+  "sign-in/renewal-process.ts": ["core", "sign-in", "vault", "cluster"],
   // The gateway as authorization server for its hosts.
   "authorization-server": [
     ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "telemetry", "vault"],

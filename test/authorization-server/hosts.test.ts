@@ -1,77 +1,12 @@
 /** Real hosts that know only the URL of the gateway: SDK 1.32, and SDK 2.4 in both eras, before a real issuer. */
 import { createHash } from "node:crypto";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import { gatewayOf } from "../support/gateway.js";
 import type { RealIssuer } from "../support/sign-in/real-issuer.mjs";
 import { freePort } from "../support/told-port.js";
-import { answerIn, Browser, REDIRECT, realCompany, signInOf } from "./support.js";
-
-/** What a host keeps: an implementation of `OAuthClientProvider` of either SDK. */
-class HostState {
-  readonly redirectUrl = REDIRECT;
-  readonly clientMetadata = { client_name: "SDK host", redirect_uris: [REDIRECT] };
-  readonly kept = new Map<string, never>();
-  opened: URL | undefined;
-
-  readonly state = (): string => "state of the SDK";
-  readonly clientInformation = () => this.kept.get("client");
-  readonly saveClientInformation = (client: object): unknown => this.kept.set("client", client as never);
-  readonly tokens = () => this.kept.get("tokens");
-  readonly saveTokens = (tokens: object): unknown => this.kept.set("tokens", tokens as never);
-  readonly codeVerifier = () => this.kept.get("verifier") ?? ("" as never);
-  readonly saveCodeVerifier = (verifier: string): unknown => this.kept.set("verifier", verifier as never);
-  readonly discoveryState = () => this.kept.get("discovery");
-  readonly saveDiscoveryState = (state: object): unknown => this.kept.set("discovery", state as never);
-  readonly redirectToAuthorization = (url: URL): void => {
-    this.opened = url;
-  };
-}
-
-interface SdkHost {
-  connect(): Promise<void>;
-  finishAuth(parameters: URLSearchParams): Promise<void>;
-  names(): Promise<readonly string[]>;
-  /** The outcome of a call, or its error, as text. */
-  call(name: string): Promise<string>;
-}
-
-const outcome = (calling: Promise<unknown>): Promise<string> =>
-  calling.then(
-    (result) => JSON.stringify(result),
-    (error: unknown) => String(error),
-  );
-
-const INFO = { name: "cardea-test-host", version: "1.0.0" };
-
-function host1(url: URL, state: HostState): SdkHost {
-  const transport = new Transport1(url, { authProvider: state as never });
-  const client = new Client1(INFO);
-  onTestFinished(() => client.close());
-  return {
-    connect: () => client.connect(transport as never),
-    finishAuth: (parameters) => transport.finishAuth(parameters.get("code") ?? ""),
-    names: async () => (await client.listTools()).tools.map(({ name }) => name),
-    call: (name) => outcome(client.callTool({ name, arguments: {} })),
-  };
-}
-
-const host2 =
-  (mode: "legacy" | "auto") =>
-  (url: URL, state: HostState): SdkHost => {
-    const transport = new StreamableHTTPClientTransport(url, { authProvider: state as never });
-    const client = new Client(INFO, { versionNegotiation: { mode } });
-    onTestFinished(() => client.close());
-    return {
-      connect: () => client.connect(transport),
-      finishAuth: (parameters) => transport.finishAuth(parameters),
-      names: async () => (await client.listTools()).tools.map(({ name }) => name),
-      call: (name) => outcome(client.callTool({ name, arguments: {} })),
-    };
-  };
+import { host1, host2, signedIn } from "./sdk-hosts.js";
+import { realCompany, signInOf } from "./support.js";
 
 /** The key of the robots, beside the sign-in of persons. */
 const KEY = "the-key-of-a-robot";
@@ -99,36 +34,23 @@ beforeEach(async () => {
   onTestFinished(() => gateway.stop({ immediate: true }));
 });
 
-/** A host of a new person: it is sent to the browser, and comes back signed in. */
-async function signedIn(make: (url: URL, state: HostState) => SdkHost, person: string) {
-  const state = new HostState();
-  const first = make(url, state);
-  await expect(first.connect()).rejects.toThrow();
-  const page = await new Browser().signIn(String(state.opened), person);
-  expect(answerIn(page).state).toBe("state of the SDK");
-  await first.finishAuth(new URL(page.location ?? "").searchParams);
-  const host = make(url, state);
-  await host.connect();
-  return { state, host };
-}
-
 describe.each([
   ["SDK 1.32", host1],
   ["SDK 2.4 of the legacy era", host2("legacy")],
   ["SDK 2.4 of the modern era", host2("auto")],
 ])("%s", (_, make) => {
   test("signs its person in with nothing but a URL; rules know the person", async () => {
-    const { host } = await signedIn(make, "alice");
+    const { host } = await signedIn(make, url, "alice");
     expect(await host.names()).toContain("memory__read_graph");
     expect(await host.call("memory__read_graph")).toContain("entities");
-    const bob = await signedIn(make, "bob");
+    const bob = await signedIn(make, url, "bob");
     const refused = await bob.host.call("memory__read_graph");
     expect(refused).not.toContain("entities");
     expect(refused).toMatch(/not allowed|denied|forbidden/i);
   }, 60_000);
 
   test("goes on by its refresh token when the access token is no longer taken", async () => {
-    const { state } = await signedIn(make, "alice");
+    const { state } = await signedIn(make, url, "alice");
     const { refresh_token } = state.tokens() as unknown as { refresh_token: string };
     state.saveTokens({ access_token: "expired", token_type: "Bearer", refresh_token });
     state.opened = undefined;
@@ -163,7 +85,7 @@ test("a key of the config works beside it, and no token of the company's issuer 
       body,
     });
   expect((await ask(`Bearer ${KEY}`)).status).not.toBe(401);
-  const { state } = await signedIn(host2("auto"), "alice");
+  const { state } = await signedIn(host2("auto"), url, "alice");
   const { access_token } = state.tokens() as unknown as { access_token: string };
   expect((await ask(`Bearer ${access_token}`)).status).not.toBe(401);
   const [head = "", claims = "", signature = ""] = access_token.split(".");

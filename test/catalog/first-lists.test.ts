@@ -161,6 +161,55 @@ describe("no list waits", () => {
   });
 });
 
+describe("a call", () => {
+  const sought = { kind: "tools", name: "files__read" } as const;
+  /** What a call finds that is sent now, once it has waited. */
+  function calling(catalog: Catalog) {
+    const seen = { found: undefined as string | undefined };
+    const client = fakeClient();
+    const { signal } = new Stop();
+    void catalog.prepare(client, [sought], signal).then(() => {
+      seen.found = catalog.view(client).find(sought.kind, sought.name)?.target ?? "nothing";
+    });
+    return seen;
+  }
+
+  test("waits for the lists of a server that could not be met at its first start, and lists now", async () => {
+    const files = starting("files", "read").slow(1_000);
+    const catalog = catalogOf([files]);
+    files.goDown();
+    await settle();
+    files.becomeReady();
+    const call = calling(catalog);
+    await pass(999);
+    expect(call.found).toBeUndefined();
+    await pass(1);
+    expect(call.found).toBe("read");
+  });
+
+  test("waits for such a server while it connects", async () => {
+    const files = starting("files", "read");
+    const catalog = catalogOf([files]);
+    files.goDown();
+    await settle();
+    files.state = "starting";
+    files.whenSought = () => files.becomeReady();
+    const call = calling(catalog);
+    await settle();
+    expect(call.found).toBe("read");
+  });
+
+  test("does not wait for a list that the server cannot give", async () => {
+    const files = starting("files", "read").failing(undefined, "tools");
+    const catalog = catalogOf([files]);
+    files.becomeReady();
+    await pass(5_000);
+    const call = calling(catalog);
+    await settle();
+    expect(call.found).toBe("nothing");
+  });
+});
+
 test("servers in their first start are named until they have listed or failed", async () => {
   const broken = starting("broken");
   const catalog = catalogOf([starting("stuck"), readyAfter(1_000, starting("files")), broken]);

@@ -127,6 +127,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     probe:
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),
+    openSignInStore: async () => undefined,
     examineCluster: options.examineCluster ?? (async () => []),
     out: () => written.join(""),
     said,

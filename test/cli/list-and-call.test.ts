@@ -20,6 +20,15 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const shellWith = (gateway: Partial<Gateway>, env = {}) => fakeShell({ cwd: folder, env, gateway });
 
+test.each(["localhost:8081", "http://127.0.0.1:8081)", "http://[::1:8081", "ftp://127.0.0.1"])(
+  "the URL %j is no address of a gateway, and the command says what one is",
+  async (url) => {
+    const shell = shellWith({});
+    expect(await runCommandLine(["list", "--url", url], shell)).toBe(2);
+    expect(shell.said.join()).toContain("such as http://127.0.0.1:8081");
+  },
+);
+
 test("list starts every server, and call those that it needs", async () => {
   const startsOf = async (...argv: readonly string[]) => {
     const shell = shellWith({

@@ -52,8 +52,10 @@ test.each([
   ["redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n", false, /Valkey 8\.0\.1/, 0],
   ["redis_version:10.0.0\r\nmaxmemory_policy:volatile-lru\r\n", false, /Redis 10/, 1],
   ["# nothing", false, /unknown version/, 0],
-] as const)("a store whose INFO is %j", (text, isOld, sentence, remarks) => {
-  const info = readInfo(text, "in 1 ms");
+  ["redis_version:7.2.0\r\naof_enabled:0\r\n", false, /Redis 7/, 1],
+  ["redis_version:7.2.0\r\naof_enabled:1\r\n", false, /Redis 7/, 0],
+] as const)("a store that keeps sign-ins, and whose INFO is %j", (text, isOld, sentence, remarks) => {
+  const info = readInfo(text, "in 1 ms", true);
   expect([info.isOld, info.remarks.length]).toEqual([isOld, remarks]);
   expect(info.sentence).toMatch(sentence);
 });

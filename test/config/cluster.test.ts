@@ -34,6 +34,16 @@ describe("a cluster", () => {
     expect(completed({ store: "none", peers: text }).config.cluster).toEqual(byName);
   });
 
+  test.each([["redis://127.0.0.1:6379"], [null], [1]])(
+    "cannot have the store %j, and says what it can be",
+    (store) => {
+      const outcome = read({ store, peers });
+      expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+        'cluster.store must be an object or "none"',
+      ]);
+    },
+  );
+
   test("keeps the certificates of peers and store, by their absolute paths", () => {
     const tls = { ca: "ca.pem", cert: "own.pem", key: "own.key" };
     const files = { ca: "/etc/cardea/ca.pem", cert: "/etc/cardea/own.pem", key: "/etc/cardea/own.key" };
@@ -66,6 +76,12 @@ describe("a cluster", () => {
       expect.stringMatching(
         /^replicas do not share the sign-ins to linear: a person signs in at each replica/,
       ),
+    ]);
+    const credentials = { key: Buffer.alloc(32, 1).toString("base64") };
+    expect(warningsOf({ cluster, credentials, mcpServers: { linear: oauth } })).toEqual([]);
+    const byName = { peers: "dns:cardea-headless" };
+    expect(warningsOf({ cluster: byName, credentials, mcpServers: { linear: oauth } })).toEqual([
+      expect.stringContaining("shared volume"),
     ]);
     const auth = { signIn: { issuer: "https://login.example", clientId: "cardea", clientSecret: "s" } };
     const listen = { http: { publicUrl: "https://tools.example" } };

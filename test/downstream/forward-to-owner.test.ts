@@ -14,9 +14,10 @@ const REFUSED = "http://127.0.0.1:1";
 const NO_ROUTE = "http://255.255.255.255:9";
 const TLS = { ca: Buffer.from(CERTIFICATE), cert: Buffer.from(CERTIFICATE), key: Buffer.from(KEY) };
 
-const ownerAt = (url: string): Owner => ({
+const ownerAt = (url: string, isLeaving = false): Owner => ({
   name: "owner",
   address: { url: new URL(url) },
+  isLeaving,
 });
 
 async function listening(server: Server): Promise<string> {
@@ -91,6 +92,53 @@ test("what was posted to an owner that ends without a response has an unknown ou
   expect((await ask("GET"))[0]).toBe(503);
   expect((await ask("DELETE"))[0]).toBe(503);
   expect(outcomes).toEqual(["lost", "lost", "lost"]);
+});
+
+test("a connection that an owner closes as it stops has not taken the request, which is sent again on another one", async () => {
+  const bodies: string[] = [];
+  let heads = 0;
+  const owner = createHttp();
+  owner.on("checkContinue", (request, response) => {
+    heads += 1;
+    if (heads === 2) {
+      request.socket.destroy();
+      return;
+    }
+    response.writeContinue();
+    let body = "";
+    request
+      .on("data", (chunk) => (body += chunk))
+      .once("end", () => {
+        bodies.push(body);
+        response.end("the answer");
+      });
+  });
+  const { ask, gone, outcomes } = await front(ownerAt(await listening(owner), true));
+  expect((await ask("POST"))[1]).toBe("the answer");
+  expect((await ask("POST"))[1]).toBe("the answer");
+  expect([heads, bodies]).toEqual([3, ["{}", "{}"]]);
+  expect(outcomes).toEqual(["answered", "closed", "answered"]);
+  expect(gone).toEqual([undefined, undefined, undefined]);
+});
+
+test("an owner that stops and has taken a request, but not answered it, leaves its outcome unknown", async () => {
+  const owner = createHttp();
+  owner.on("checkContinue", (request, response) => {
+    response.writeContinue();
+    request.once("end", () => request.socket.destroy()).resume();
+  });
+  const { ask, outcomes } = await front(ownerAt(await listening(owner), true), "here");
+  expect((await ask("POST"))[1]).toContain("outcome_unknown");
+  expect(outcomes).toEqual(["lost"]);
+});
+
+test("an owner that closes every connection before it takes the request may be tried again later", async () => {
+  const owner = createHttp();
+  owner.on("checkContinue", (request) => void request.socket.destroy());
+  const { ask, gone } = await front(ownerAt(await listening(owner), true), "here");
+  const [status, text, retryAfter] = await ask("POST");
+  expect([status, text, retryAfter]).toEqual([503, expect.stringContaining("cannot be reached"), "1"]);
+  expect(new Set(gone)).toEqual(new Set([undefined]));
 });
 
 test("streams of hosts end whole when their process stops; calls under way go on, and no further stream is opened", async () => {

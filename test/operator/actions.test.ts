@@ -7,7 +7,8 @@ import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
 const TOKEN = "operator-token-of-this-test";
 
-async function started(file: object = {}) {
+/** `hasListed: false`: the server is in its first start. */
+async function started(file: object = {}, hasListed = true) {
   const kind = UPSTREAMS.find(({ transport }) => transport === "stdio") ?? UPSTREAMS[0];
   if (kind === undefined) throw new Error("there is no scripted server");
   const upstream = await startUpstream(kind);
@@ -20,7 +21,7 @@ async function started(file: object = {}) {
   );
   const { url, adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
-  await gateway.lists("tools");
+  if (hasListed) await gateway.lists("tools");
   const act = async (path: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${adminUrl}/api/v1/${path}`, {
       method: "POST",
@@ -57,6 +58,12 @@ describe("a tool that is disabled", () => {
       { action: "enable_tool", outcome: "done" },
       { action: "enable_tool", outcome: "this tool is not disabled" },
     ]);
+  });
+
+  test("is found although its server is still in its first start", async () => {
+    const { gateway, act } = await started({}, false);
+    expect(await act("tools/one__echo/disable")).toEqual(DONE);
+    expect(await names(gateway)).not.toContain("one__echo");
   });
 
   test("leaves the others alone, and one that does not exist is an error", async () => {

@@ -100,8 +100,8 @@ describe("a remembered approval", () => {
     const { policy, approve, expired } = world();
     await approve();
     const [{ id } = { id: "" }] = policy.approvals();
-    expect(policy.revokeApproval(id)).toBe(true);
-    expect(policy.revokeApproval(id)).toBe(false);
+    expect(await policy.revokeApproval(id)).toBe(true);
+    expect(await policy.revokeApproval(id)).toBe(false);
     await pass(2 * HOUR);
     expect(expired).toEqual([]);
   });

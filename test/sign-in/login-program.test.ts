@@ -1,5 +1,5 @@
 /** The built program in front of a real issuer: `login`, `logins` and `logout`, with a gateway that runs and without one. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -32,7 +32,7 @@ function place(more: object = {}) {
     onTestFinished(() => void started.stop("SIGKILL"));
     return { ...started, stdout: () => out };
   };
-  return { run };
+  return { run, folder };
 }
 
 type Running = Started & { stdout(): string };
@@ -89,6 +89,30 @@ describe("with a gateway that runs", () => {
     const login = run("login", "notes", "--no-browser");
     expect((await fetch(await authorizeAs(await addressOf(login), "ann"))).status).toBe(200);
     await endOf(login);
+  });
+
+  test("of several workers one signs in and out for the operator, and writes both into the audit log", async () => {
+    const token = "the-token-of-an-operator";
+    const { run, folder } = place({
+      listen: { http: { port: 0 }, admin: { port: 0, token } },
+      audit: { file: "audit.jsonl" },
+    });
+    const gateway = run("serve", "--workers", "2");
+    const admin = (await gateway.says(/admin: ([^)]+)/))[1] ?? "";
+    const remote = ["--url", admin, "--token", token];
+    const login = run("login", "notes", "--no-browser", ...remote);
+    await fetch(await authorizeAs(await addressOf(login), "ann"));
+    await endOf(login);
+    expect(JSON.parse(await endOf(run("logins", "--json", ...remote)))).toMatchObject([{ server: "notes" }]);
+    await endOf(run("logout", "notes", ...remote));
+    const files = readdirSync(folder).filter((file) => /^audit.*jsonl$/.test(file));
+    const lines = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n"));
+    const signIns = lines.filter((line) => line.includes('"sign_in"'));
+    expect(signIns.map((line) => (JSON.parse(line) as { outcome: string }).outcome).sort()).toEqual([
+      "finished",
+      "signed_out",
+      "started",
+    ]);
   });
 
   test("two principals sign in, each for itself", async () => {

@@ -31,7 +31,7 @@ export interface TestOptions
     Partial<QuestionSettings>,
     LifecycleOptions,
     UpstreamObservers,
-    Pick<UpstreamOptions, "log" | "redact" | "memory"> {}
+    Pick<UpstreamOptions, "log" | "redact" | "memory" | "others"> {}
 
 export function upstreamFor(
   server: FakeServer,

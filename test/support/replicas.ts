@@ -3,6 +3,7 @@ import { openCluster } from "../../src/cluster/open-cluster.js";
 import type { SharedStore } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
+import type { GatewayOptions } from "../../src/gateway/parts.js";
 import { configOf } from "./gateway.js";
 import { MemoryStore, type ScriptInMemory } from "./memory-store.js";
 
@@ -66,7 +67,12 @@ export interface Replica {
 }
 
 /** Starts a replica with this config, whose part `cluster` is filled in. */
-export async function startReplica(store: SharedStore, file: object, cluster: object = {}): Promise<Replica> {
+export async function startReplica(
+  store: SharedStore,
+  file: object,
+  cluster: object = {},
+  options: Partial<GatewayOptions> = {},
+): Promise<Replica> {
   const config = configOf({
     listen: { http: { port: 0 }, admin: { port: 0 } },
     keys: { state: SECRET },
@@ -83,7 +89,12 @@ export async function startReplica(store: SharedStore, file: object, cluster: ob
     store,
     now: () => performance.now() + stalledMs,
   });
-  const gateway = createGateway(config, { logger: SILENT, version: "0.0.0-test", cluster: parts });
+  const gateway = createGateway(config, {
+    logger: SILENT,
+    version: "0.0.0-test",
+    ...options,
+    cluster: parts,
+  });
   const { url, adminUrl } = await gateway.start();
   const stall = (ms: number): void => {
     stalledMs += ms;

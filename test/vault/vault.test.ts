@@ -81,7 +81,7 @@ describe("a record", () => {
     for (const generation of [2, 3]) {
       await expect(vault.write(credential({ generation }))).rejects.toMatchObject({
         fault: "superseded",
-        message: expect.stringContaining("generation 3 on disk"),
+        message: expect.stringContaining("kept with generation 3 meanwhile"),
       });
     }
     expect((await vault.read("linear", "ann"))?.generation).toBe(3);

@@ -9,8 +9,8 @@ import type { RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { advertisedToModern, relayable } from "../protocol/advertised-capabilities.js";
 import { type Connected, connect } from "../supervision/connect.js";
-import { EraCache } from "../supervision/era-cache.js";
 import type { UpstreamSettings } from "../supervision/options.js";
+import { SharedEra } from "../supervision/shared-era.js";
 import { Supervisor } from "../supervision/supervisor.js";
 import { writeMemory } from "../supervision/upstream-memory.js";
 import { ConnectionUse } from "./connection-use.js";
@@ -51,7 +51,7 @@ export class Connections {
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
   readonly #events: UpstreamEvents;
-  readonly #eraCache: EraCache;
+  readonly #sharedEra: SharedEra;
   readonly #sessions: SessionChoice;
   readonly #sharedSubscriptions = new ConnectionSubscriptions();
   readonly #clientSubscriptions = new ClientSubscriptions((client) => this.#subscriptionsOf(client));
@@ -71,13 +71,13 @@ export class Connections {
     this.#server = server;
     this.#settings = settings;
     this.#events = events;
-    const { log, lifecycle, gateway, memory, questions } = settings;
-    this.#eraCache = new EraCache(memory?.eraCache);
+    const { log, lifecycle, gateway, memory, questions, others } = settings;
+    this.#sharedEra = new SharedEra(server, others, memory?.eraCache);
     this.#era = memory?.era;
     this.#facts = memory?.facts;
     this.#sessions = new SessionChoice({
       server,
-      eraCache: this.#eraCache,
+      eraCache: this.#sharedEra.cache,
       log,
       facts: memory?.sessionFacts,
       onRefused: () => {
@@ -137,7 +137,7 @@ export class Connections {
   get memory(): JsonObject | undefined {
     const { facts = this.#facts } = this.shared.current?.connection ?? {};
     const { areNeeded } = this.credentials;
-    return writeMemory(this.#era, facts, this.#eraCache.memory, this.#sessions.facts, areNeeded);
+    return writeMemory(this.#era, facts, this.#sharedEra.cache.memory, this.#sessions.facts, areNeeded);
   }
 
   /** The era of the shared connection when it was last opened; undefined where it never was, in memory neither. */
@@ -466,7 +466,7 @@ export class Connections {
       this.#wasConnected = true;
       this.#era = connected.era;
       this.#facts = connected.connection.facts;
-      this.#eraCache.reconnected();
+      this.#sharedEra.cache.reconnected();
       // The modern server may have replaced a legacy one; whether it opens sessions is not known yet.
       if (connected.era === "modern" && before !== "modern") this.#endLeases();
       this.#sharedIdleTimer.start();
@@ -489,9 +489,11 @@ export class Connections {
       const open = (): Promise<Connected> => this.#open(leaseKey, isSession, signal);
       return isSession ? this.#sessions.open(open, signal) : open();
     };
-    return this.#server.transport.kind === "stdio"
-      ? this.#settings.lifecycle.spawnLimiter.run(connectNow, signal)
-      : connectNow();
+    const connect = (): Promise<Connected> =>
+      this.#server.transport.kind === "stdio"
+        ? this.#settings.lifecycle.spawnLimiter.run(connectNow, signal)
+        : connectNow();
+    return this.#sharedEra.adopted()?.then(connect) ?? connect();
   }
 
   #open(leaseKey: LeaseKey | undefined, session: boolean, signal: StopSignal): Promise<Connected> {
@@ -504,7 +506,7 @@ export class Connections {
           leaseKey === undefined ? this.credentials.sharedId : leaseKey.credentials,
         ),
         openChannel,
-        eraCache: this.#eraCache,
+        eraCache: this.#sharedEra.cache,
         protocol: {
           server: this.#server.name,
           gateway: gateway.info,

@@ -43,13 +43,21 @@ export class EraCache {
   /** Failures to open a session in a row, without a reason. */
   #failures = 0;
 
-  /** Begins with what an earlier process knew; a time in the future counts as now. */
-  constructor({ legacy, sessions }: EraMemory = {}) {
-    if (legacy !== undefined) {
+  readonly #onLearned: () => void;
+
+  /** Begins with what an earlier process knew. `onLearned`: `memory` is another from now on. */
+  constructor(memory: EraMemory = {}, onLearned: () => void = () => {}) {
+    this.#onLearned = onLearned;
+    this.adopt(memory);
+  }
+
+  /** Takes over what another process knew and this one does not; a time in the future counts as now. */
+  adopt({ legacy, sessions }: EraMemory): void {
+    if (legacy !== undefined && this.#legacy === undefined) {
       const { transport, learnedAt } = legacy;
       this.#legacy = { era: "legacy", transport, learnedAt: momentOf(learnedAt), confirmed: true };
     }
-    if (sessions !== undefined) {
+    if (sessions !== undefined && this.#sessions === undefined) {
       const { supported, learnedAt } = sessions;
       this.#sessions = { supported, learnedAt: momentOf(learnedAt), confirmed: true };
     }
@@ -77,12 +85,16 @@ export class EraCache {
 
   learn(transportKind: TransportKind, confirmed = true): void {
     // The first date stays: otherwise a server with frequent reconnects would never be probed again.
-    const learnedAt = this.#legacy?.confirmed === true ? this.#legacy.learnedAt : momentOf();
+    const before = this.#legacy?.confirmed === true ? this.#legacy : undefined;
+    const learnedAt = before?.learnedAt ?? momentOf();
     this.#legacy = { era: "legacy", transport: transportKind, learnedAt, confirmed };
+    if (confirmed && before?.transport !== transportKind) this.#onLearned();
   }
 
   forget(): void {
+    const wasKnown = this.#legacy?.confirmed === true;
     this.#legacy = undefined;
+    if (wasKnown) this.#onLearned();
   }
 
   /** Whether a 2026-07-28 server opens sessions by `initialize` too; undefined while that is not known. */
@@ -96,8 +108,10 @@ export class EraCache {
 
   /** A session was opened, or not; `confirmed` is false where the server failed without refusing it. */
   learnSessions(supported: boolean, confirmed = true): void {
+    const before = this.#sessions?.confirmed === true ? this.#sessions.supported : undefined;
     this.#sessions = { supported, learnedAt: momentOf(), confirmed };
     this.#failures = confirmed ? 0 : this.#failures + 1;
+    if (confirmed && before !== supported) this.#onLearned();
   }
 
   /** The server was connected again: a refusal beyond its time is forgotten, as the server may have been updated. */

@@ -1,6 +1,7 @@
 /** What is an upstream given to work with, which defaults hold where nothing is given, and how are its channels opened? */
 import type { ServerConfig } from "../../config/config.js";
 import { CallIds, type Notice } from "../../core/call.js";
+import type { SharedServer } from "../../core/cluster.js";
 import type { CredentialStore } from "../../core/credentials.js";
 import { GatewayError, signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
@@ -82,6 +83,8 @@ export interface UpstreamOptions {
   readonly redact?: (text: string) => string;
   /** `memory()` of an upstream of the same server in an earlier process; ignored where it is none. Default: none. */
   readonly memory?: JsonObject | undefined;
+  /** What other replicas found out about the same server. Default: there are none. */
+  readonly others?: Pick<SharedServer, "readEra" | "keepEra"> | undefined;
 }
 
 /** The options with all defaults filled in. */
@@ -93,6 +96,7 @@ export interface UpstreamSettings {
   readonly credentials: CredentialStore;
   readonly log: Logger;
   readonly memory: UpstreamMemory | undefined;
+  readonly others: UpstreamOptions["others"];
   readonly openChannel: OpenChannel;
   /** Closes what the upstream's own channels share; those of a given `openChannel` share nothing. */
   readonly closeChannels: () => Promise<void>;
@@ -126,6 +130,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
     credentials: options.credentials ?? NO_STORE,
     log,
     memory: readMemory(server, options.memory),
+    others: options.others,
     openChannel: channels.open,
     closeChannels: () => channels.close(),
   };

@@ -20,7 +20,7 @@ export interface UpstreamMemory {
 export function writeMemory(
   era: UpstreamMemory["era"] | undefined,
   facts: ServerFacts | undefined,
-  { legacy, sessions }: EraMemory,
+  eraCache: EraMemory,
   sessionFacts: ServerFacts | undefined,
   needsCredentials: boolean,
 ): JsonObject | undefined {
@@ -28,8 +28,7 @@ export function writeMemory(
   return {
     era,
     facts: { ...facts },
-    ...(legacy !== undefined && { legacy: { ...legacy } }),
-    ...(sessions !== undefined && { sessions: { ...sessions } }),
+    ...writeEraMemory(eraCache),
     ...(sessionFacts !== undefined && { sessionFacts: { ...sessionFacts } }),
     ...(needsCredentials && { needsCredentials }),
   };
@@ -45,29 +44,42 @@ export function readMemory(
   const facts = readFacts(given, "facts");
   if ((era !== "legacy" && era !== "modern") || facts === undefined) return undefined;
   if ((pinOf(protocol)?.era ?? era) !== era) return undefined;
-  const legacy = objectAt(given, "legacy");
-  const transportKind = TRANSPORTS[transport.kind].find((kind) => kind === legacy?.transport);
-  const legacySince = timeAt(legacy, "learnedAt");
-  const sessions = objectAt(given, "sessions");
-  const sessionsSince = timeAt(sessions, "learnedAt");
-  const supported = sessions?.supported;
+  const { legacy, ...rest } = readEraMemory(transport, given);
   const sessionFacts = readFacts(given, "sessionFacts");
   return {
     era,
     facts,
-    eraCache: {
-      ...(era === "legacy" &&
-        transportKind !== undefined &&
-        legacySince !== undefined && { legacy: { transport: transportKind, learnedAt: legacySince } }),
-      ...(typeof supported === "boolean" &&
-        sessionsSince !== undefined && { sessions: { supported, learnedAt: sessionsSince } }),
-    },
+    eraCache: era === "legacy" && legacy !== undefined ? { legacy, ...rest } : rest,
     ...(sessionFacts !== undefined && { sessionFacts }),
     ...(given.needsCredentials === true && { needsCredentials: true }),
   };
 }
 
-const TRANSPORTS: Readonly<Record<ServerConfig["transport"]["kind"], readonly TransportKind[]>> = {
+/** The era cache of a server with this transport in what `writeEraMemory` wrote; empty for anything else. */
+export function readEraMemory({ kind }: Pick<Transport, "kind">, given: JsonObject): EraMemory {
+  const legacy = objectAt(given, "legacy");
+  const transport = TRANSPORTS[kind].find((each) => each === legacy?.transport);
+  const legacySince = timeAt(legacy, "learnedAt");
+  const sessions = objectAt(given, "sessions");
+  const sessionsSince = timeAt(sessions, "learnedAt");
+  const supported = sessions?.supported;
+  return {
+    ...(transport !== undefined &&
+      legacySince !== undefined && { legacy: { transport, learnedAt: legacySince } }),
+    ...(typeof supported === "boolean" &&
+      sessionsSince !== undefined && { sessions: { supported, learnedAt: sessionsSince } }),
+  };
+}
+
+/** As JSON. */
+export const writeEraMemory = ({ legacy, sessions }: EraMemory): JsonObject => ({
+  ...(legacy !== undefined && { legacy: { ...legacy } }),
+  ...(sessions !== undefined && { sessions: { ...sessions } }),
+});
+
+type Transport = ServerConfig["transport"];
+
+const TRANSPORTS: Readonly<Record<Transport["kind"], readonly TransportKind[]>> = {
   stdio: ["stdio"],
   http: ["http", "sse"],
   openapi: ["http"],

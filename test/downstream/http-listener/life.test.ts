@@ -9,10 +9,11 @@ import {
   type Authentication,
   NO_AUTHENTICATION,
 } from "../../../src/downstream/authenticate/authentication.js";
+import { createForwarder } from "../../../src/downstream/forward-to-owner.js";
 import { fakePort, pendingHandler, resultReply, textReply } from "../../support/fake-port.js";
 import { givenUp } from "../../support/given-up.js";
 import { modernRequest, open, raw, send } from "../../support/http-host.js";
-import { listening } from "../../support/listening.js";
+import { listening, recordingEdge } from "../../support/listening.js";
 import { until } from "../../support/until.js";
 
 test("the probes answer, whatever address they came by, and readiness gives its reasons", async () => {
@@ -81,6 +82,36 @@ test("listening beyond loopback without authentication is refused, unless config
   await listening({ listen: { host: "0.0.0.0", insecure: true } });
   const authentication = { ...NO_AUTHENTICATION, isRequired: true };
   await listening({ listen: { host: "0.0.0.0" }, authentication });
+});
+
+test("a stop closes the idle connections of hosts at once, and those of other processes when the sessions have moved", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let onMoved = (): void => {};
+  const moved = new Promise<void>((resolve) => (onMoved = resolve));
+  const legacy = { ...recordingEdge(), close: () => moved };
+  const forwarder = createForwarder({ isForeign: () => false, locate: () => "here", close() {} }, SILENT);
+  const peers = { forwarder, bind: { host: "127.0.0.1", port: 0 } };
+  const { port, peerPort = 0, listener } = await listening({ legacy, peers });
+  const kept = async (at: number) => {
+    const socket = connect(at, "127.0.0.1");
+    const ask = async (): Promise<string> => {
+      socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      return String(await Promise.race([once(socket, "data"), once(socket, "close")]));
+    };
+    expect(await ask()).toContain("200 OK");
+    return { socket, ask };
+  };
+  const peer = await kept(peerPort);
+  const host = await kept(port);
+  const stopped = listener.stop(60_000);
+  await once(host.socket, "close");
+  vi.advanceTimersByTime(1_000);
+  // Its answer says that the connection closes, after which no request is written to it.
+  expect(await peer.ask()).toMatch(/200 OK.*connection: close/is);
+  const idle = await kept(peerPort);
+  onMoved();
+  await Promise.all([stopped, idle.socket.closed || once(idle.socket, "close")]);
 });
 
 test("a port that is taken is an error at start", async () => {

@@ -12,6 +12,7 @@ import { SignInEvents } from "../../../src/sign-in/sign-in-events.js";
 import { SignInPages } from "../../../src/sign-in/sign-in-pages.js";
 import type { SignInServer } from "../../../src/sign-in/sign-in-server.js";
 import { SignIns } from "../../../src/sign-in/sign-ins.js";
+import { recordsAt } from "../../../src/vault/records.js";
 import { keySource, type OpenVault } from "../../../src/vault/vault.js";
 import { stateFolder, vaultIn } from "../vault/credentials.js";
 
@@ -82,7 +83,10 @@ export async function startDesk({ mcpUrl, auth, server, ...options }: DeskOption
   const identity = () => identityServerOf(auth);
   const signIns = new SignIns({
     vault,
-    pending: new PendingRecords({ folder: join(state, "sign-ins"), keys: keySource({ folder }), now }),
+    pending: new PendingRecords({
+      records: recordsAt({ folder: join(state, "sign-ins"), keys: keySource({ folder }), logger }),
+      now,
+    }),
     events: new SignInEvents(logger, {
       signedIn: (name, outcome) => void counted.push(`${name} ${outcome}`),
       quirkUsed: (name, quirk) => void counted.push(`${name} with ${quirk}`),

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openGrantFiles } from "../../src/authorization-server/grant-files.js";
+import { openGrantRecords } from "../../src/authorization-server/grant-records.js";
 import { digestOf } from "../../src/authorization-server/sealing.js";
 import { SILENT } from "../../src/core/logger.js";
 import { keySource, openVault } from "../../src/vault/vault.js";
@@ -12,7 +12,7 @@ function place() {
   const home = mkdtempSync(join(tmpdir(), "cardea-grants-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const folder = join(home, "credentials");
-  const open = () => openGrantFiles({ folder, keys: keySource({ folder }) });
+  const open = () => openGrantRecords({ folder, keys: keySource({ folder }), logger: SILENT });
   return { folder, open };
 }
 

@@ -1,0 +1,37 @@
+/** Where do grants and signing keys outlive the process? Among the records of the vault, encrypted with its key. */
+import { hostRecordName } from "../vault/record-names.js";
+import { type RecordsOptions, recordsAt } from "../vault/records.js";
+import { Turns } from "../vault/turns.js";
+import type { GrantStore } from "./types.js";
+
+/**
+ * Opens the grants beside the records of the vault at the same place; `cardea vault rotate` encrypts them anew as well.
+ *
+ * @throws VaultError
+ */
+export async function openGrantRecords(options: RecordsOptions): Promise<GrantStore> {
+  const records = recordsAt(options);
+  await records.open();
+  const turns = new Turns();
+  const start = hostRecordName("").file;
+  return {
+    read: async (name) => (await records.read(hostRecordName(name)))?.value,
+    write: (name, value) => records.write(hostRecordName(name), value),
+    async remove(name) {
+      await records.remove(hostRecordName(name));
+    },
+    async list(prefix) {
+      const found = (await records.list()).filter(({ file }) => file.startsWith(`${start}${prefix}`));
+      return found.map(({ file, writtenAt }) => ({ name: file.slice(start.length), writtenAt }));
+    },
+    locked: (name, task) =>
+      turns.run(name, async () => {
+        const lock = await records.lock(hostRecordName(name));
+        try {
+          return await task();
+        } finally {
+          await lock.release();
+        }
+      }),
+  };
+}

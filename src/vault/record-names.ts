@@ -1,0 +1,59 @@
+/** What is a record of the vault called? By a digest: neither a file nor a key of the store shows whose it is. */
+import { createHash } from "node:crypto";
+
+const CLIENT_PREFIX = "client-";
+const HOST_PREFIX = "host-";
+const DIGEST_LENGTH = 43;
+const NAME = /^(?:client-|host-)?[\w-]{43}$/;
+
+/** What a record is about. */
+export interface RecordName {
+  /** The name of its file. */
+  readonly file: string;
+  /** For sentences, such as `the sign-in of "ann" at linear`. */
+  readonly what: string;
+  /** What to do where it cannot be used, as a sentence's end. */
+  readonly remedy: string;
+}
+
+const digest = (...parts: readonly string[]): string =>
+  createHash("sha256").update(parts.join("\0")).digest("base64url");
+
+/** The record of the sign-in of `principal` (its id) at `server`. */
+export function credentialName(server: string, principal: string): RecordName {
+  const who = JSON.stringify(principal);
+  const as = /^[\w.@-]+$/.test(principal) ? principal : `'${principal.replaceAll("'", "'\\''")}'`;
+  return {
+    file: digest(principal, server),
+    what: `the sign-in of ${who} at server ${server}`,
+    remedy: `cardea logout ${server} --as ${as} forgets it, and cardea login ${server} --as ${as} signs in again`,
+  };
+}
+
+/** The record of the dynamic registration at `issuer` for `redirectUri`. */
+export function clientName(issuer: string, redirectUri: string): RecordName {
+  const file = `${CLIENT_PREFIX}${digest(issuer, redirectUri)}`;
+  return {
+    file,
+    what: `the client registration at ${issuer}`,
+    remedy: `remove ${file} to register again`,
+  };
+}
+
+/** A record of the authorization server for hosts. @param id 43 characters of base64url */
+export function hostRecordName(id: string): RecordName {
+  const file = `${HOST_PREFIX}${id}`;
+  return { file, what: "a sign-in of a host", remedy: `remove ${file}, and hosts sign in again` };
+}
+
+/** Whether a file of the folder holds the sign-in of a principal at a server. */
+export const isCredentialFile = (file: string): boolean => file.length === DIGEST_LENGTH;
+
+/** Whether this is the name of a record's file. */
+export const isRecordFile = (file: string): boolean => NAME.test(file);
+
+/** The record in a file of which only the name is known. */
+export function nameOfFile(file: string): RecordName {
+  const what = `the ${isCredentialFile(file) ? "sign-in" : "registration or host's sign-in"} in ${file}`;
+  return { file, what, remedy: `remove ${file} and sign in again` };
+}

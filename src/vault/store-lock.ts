@@ -1,0 +1,67 @@
+/** Which replica may change a record now? The one whose random token is in the key of its lock, which ends by itself. */
+import { randomBytes } from "node:crypto";
+import type { SharedStore, StoreScript } from "../core/cluster.js";
+import { type HeldLock, LOCK_TIMES, type LockTimes } from "./process-lock.js";
+import type { RecordName } from "./record-names.js";
+import { VaultError } from "./vault-error.js";
+
+const FIRST_POLL_MS = 10;
+const MAX_POLL_MS = 250;
+
+const RENEW: StoreScript = {
+  name: "lock.renew",
+  text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`,
+};
+
+const RELEASE: StoreScript = {
+  name: "lock.release",
+  text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`,
+};
+
+/**
+ * The locks of the records in the store. A holder that stands still for longer than `staleMs` loses its lock unnoticed: the
+ * generation of the record fences its write off.
+ */
+export class StoreLocks {
+  readonly #times: LockTimes;
+
+  constructor(
+    private readonly store: SharedStore,
+    private readonly keyOf: (file: string) => string,
+    times: Partial<LockTimes> = {},
+  ) {
+    this.#times = { ...LOCK_TIMES, ...times };
+  }
+
+  /** Resolves when this process holds the lock. @throws VaultError `locked`, or StoreUnavailable, which is not "held" */
+  async acquire({ file, what }: RecordName): Promise<HeldLock> {
+    const { staleMs, waitMs, renewMs } = this.#times;
+    const key = this.keyOf(file);
+    const token = randomBytes(16).toString("hex");
+    const begun = performance.now();
+    let pollMs = FIRST_POLL_MS;
+    while (!(await this.store.setIfAbsent(key, token, staleMs))) {
+      if (performance.now() - begun > waitMs) {
+        const seconds = Math.round(waitMs / 1000);
+        throw new VaultError("locked", `${what} was locked by another replica for more than ${seconds} s`);
+      }
+      await pause(pollMs * (0.5 + Math.random() / 2));
+      pollMs = Math.min(pollMs * 1.5, MAX_POLL_MS);
+    }
+    // In an outage the next renewal may come in time, and the end of the lock releases it.
+    const renew = setInterval(() => {
+      this.store.run(RENEW, [key], [token, String(staleMs)]).catch(() => {});
+    }, renewMs);
+    renew.unref();
+    return {
+      release: async () => {
+        clearInterval(renew);
+        await this.store.run(RELEASE, [key], [token]).catch(() => {});
+      },
+    };
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

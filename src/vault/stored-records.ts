@@ -1,0 +1,158 @@
+/** The records in the store of a cluster: sealed as on disk, with locks and notices between its replicas. */
+import { basename } from "node:path";
+import { LRUCache } from "lru-cache";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
+import type { HeldLock } from "./process-lock.js";
+import { isRecordFile, nameOfFile, type RecordName } from "./record-names.js";
+import type { FoundRecord, Records, RecordsOptions, WriteSettings } from "./records.js";
+import { sealed, unsealed } from "./sealed-content.js";
+import { StoreLocks } from "./store-lock.js";
+import { VaultError } from "./vault-error.js";
+
+/** Of how many records this process notices changes that it has missed. */
+const MAX_SEEN = 10_000;
+const PLACE = "the cluster's store";
+
+const READ: StoreScript = {
+  name: "record.read",
+  text: "return redis.call('HGET', KEYS[1], 'sealed')",
+};
+
+/**
+ * Writes ARGV[2], unless the record has the generation ARGV[1] or a later one. ARGV[3]: the name in the list KEYS[2], with the time
+ * ARGV[4]. Without a generation that of the record stays. Returns the generation that was in the way.
+ */
+const WRITE: StoreScript = {
+  name: "record.write",
+  text: `local kept = tonumber(redis.call('HGET', KEYS[1], 'generation') or '')
+local generation = tonumber(ARGV[1])
+if kept and generation and kept >= generation then return tostring(kept) end
+if generation then redis.call('HSET', KEYS[1], 'generation', ARGV[1]) end
+redis.call('HSET', KEYS[1], 'sealed', ARGV[2])
+redis.call('ZADD', KEYS[2], ARGV[4], ARGV[3])
+if ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+return ''`,
+};
+
+const REMOVE: StoreScript = {
+  name: "record.remove",
+  text: `redis.call('ZREM', KEYS[2], ARGV[1])
+return redis.call('DEL', KEYS[1])`,
+};
+
+const LIST: StoreScript = {
+  name: "record.list",
+  text: "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')",
+};
+
+interface StoredRecordsOptions extends Omit<RecordsOptions, "shared"> {
+  readonly store: SharedStore;
+}
+
+/** Records in the store. Nothing is kept in this process: without the store no record is read or written. */
+export class StoredRecords implements Records {
+  readonly #locks: StoreLocks;
+  /** What this process has read or written: after an outage it may have changed unnoticed. */
+  readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
+
+  constructor(private readonly options: StoredRecordsOptions) {
+    this.#locks = new StoreLocks(options.store, (file) => this.#key(`lock:${file}`), options.lockTimes);
+  }
+
+  open(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async read(name: RecordName): Promise<{ readonly value: unknown; readonly kid: string } | undefined> {
+    this.#seen.set(name.file, true);
+    const text = await this.#run(READ, name, []);
+    if (typeof text !== "string") return undefined;
+    return unsealed(Buffer.from(text, "base64"), name, this.options.keys, PLACE);
+  }
+
+  async write(name: RecordName, value: unknown, how: WriteSettings = {}): Promise<void> {
+    const { generation = "", lifeMs = "" } = how;
+    this.#seen.set(name.file, true);
+    const bytes = await sealed(value, name, this.options.keys);
+    const args = [generation, bytes.toString("base64"), name.file, Date.now(), lifeMs];
+    const newer = String(await this.#run(WRITE, name, args.map(String)));
+    if (newer !== "") {
+      const sentence = `${name.what} was kept with generation ${newer} meanwhile: generation ${generation} does not replace it`;
+      throw new VaultError("superseded", sentence);
+    }
+    this.#publish(name);
+  }
+
+  async remove(name: RecordName): Promise<boolean> {
+    const removed = (await this.#run(REMOVE, name, [name.file])) === 1;
+    this.#publish(name);
+    return removed;
+  }
+
+  async list(): Promise<readonly FoundRecord[]> {
+    const all = (await this.#orVaultError("the list of sign-ins", () =>
+      this.options.store.run(LIST, [this.#index], []),
+    )) as readonly string[];
+    const found: FoundRecord[] = [];
+    for (let at = 0; at < all.length; at += 2) {
+      const file = String(all[at]);
+      if (isRecordFile(file)) found.push({ ...nameOfFile(file), writtenAt: Number(all[at + 1]) });
+    }
+    return found;
+  }
+
+  lock(name: RecordName): Promise<HeldLock> {
+    return this.#orVaultError(name.what, () => this.#locks.acquire(name));
+  }
+
+  watch(listener: (file: string) => void): () => void {
+    const { store } = this.options;
+    const all = (): void => {
+      for (const file of [...this.#seen.keys()]) listener(file);
+    };
+    const ends = [
+      // An empty message: others may have been lost.
+      store.subscribe(this.#channel, (file) => (isRecordFile(file) ? listener(file) : all())),
+      store.onChange((isUp) => isUp && all()),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  get #channel(): string {
+    return `${this.#space}:changed`;
+  }
+
+  /** The names of all records, by the time of their last write. */
+  get #index(): string {
+    return this.#key("index");
+  }
+
+  get #space(): string {
+    return basename(this.options.folder);
+  }
+
+  #key(name: string): string {
+    return `{${this.#space}}:${name}`;
+  }
+
+  #publish({ file }: RecordName): void {
+    this.options.store.publish(this.#channel, file);
+  }
+
+  #run(script: StoreScript, name: RecordName, args: readonly string[]): Promise<unknown> {
+    const keys = [this.#key(name.file), this.#index];
+    return this.#orVaultError(name.what, () => this.options.store.run(script, keys, args));
+  }
+
+  async #orVaultError<T>(what: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      const sentence = `${what} cannot be read or written at present: ${PLACE} cannot be reached`;
+      throw new VaultError("store", sentence, { cause: error });
+    }
+  }
+}
