@@ -11,7 +11,7 @@ import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
 import { sharedSecret, sharesSignIns } from "./config/cluster-config.js";
 import type { Config } from "./config/config.js";
-import type { ClusterParts, OwnStore } from "./core/cluster.js";
+import { type ClusterParts, type OwnStore, untilUp } from "./core/cluster.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import { type Logger, SILENT } from "./core/logger.js";
 import { settle, withTimeout } from "./core/stop.js";
@@ -145,7 +145,7 @@ const CONNECT_MS = 2_000;
 /** The store of the config's cluster, where it keeps the sign-ins: for a process that is no replica. It may be away still. */
 async function openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined> {
   if (config.cluster?.store === undefined || !sharesSignIns(config)) return undefined;
-  const { openStore, untilUp } = await import("./cluster/store.js");
+  const { openStore } = await import("./cluster/store.js");
   const store = await openStore({ config: config.cluster.store, logger });
   await untilUp(store, CONNECT_MS);
   return store;

@@ -1,6 +1,6 @@
 /** `cardea doctor`: do the store and each replica of a cluster answer, and do they fit each other? */
 import type { ClusterConfig } from "../config/cluster-config.js";
-import type { ClusterFinding, Replica } from "../core/cluster.js";
+import { type ClusterFinding, type Replica, untilUp } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { type Asker, askReplica, type ReplicaAnswer } from "./ask-replica.js";
@@ -8,7 +8,7 @@ import { addressesOf, urlsOf } from "./dns-directory.js";
 import { examineStore, inSeconds, messageOf } from "./examine-store.js";
 import { certificatesOf } from "./open-cluster.js";
 import { PeerKey } from "./peer-key.js";
-import { openStore, untilUp } from "./store.js";
+import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
 /** What is examined, and against what. */

@@ -1,10 +1,9 @@
 /** What do replicas tell each other of their servers? The era that one has found, and that a list has changed. */
 import { createHmac, hkdfSync } from "node:crypto";
-import type { SharedServer, SharedServers, SharedStore } from "../core/cluster.js";
+import { type SharedServer, type SharedServers, type SharedStore, untilUp } from "../core/cluster.js";
 import { LIST_KINDS } from "../core/lists.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { untilUp } from "./store.js";
 
 /** The number changes with the form of the messages: other versions listen elsewhere. */
 const CHANNEL = "servers:lists:1";

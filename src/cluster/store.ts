@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { RedisClientOptions, RedisClientType } from "@redis/client";
 import type { CertificateFiles, StoreConfig } from "../config/cluster-config.js";
-import { type OwnStore, type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
+import { type OwnStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 
 /** How the store is used. */
@@ -53,20 +53,6 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     options,
     () => createClient(clientOptions(options.config, options.silenceMs)) as unknown as RedisClientType,
   );
-}
-
-/** Whether the store can be used within `ms`: a new connection takes its time. */
-export function untilUp(store: SharedStore, ms: number): Promise<boolean> {
-  if (store.isUp) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const end = (isUp: boolean): void => {
-      clearTimeout(timer);
-      unwatch();
-      resolve(isUp);
-    };
-    const timer = setTimeout(() => end(false), ms);
-    const unwatch = store.onChange((isUp) => isUp && end(true));
-  });
 }
 
 async function loadClient(): Promise<typeof import("@redis/client")> {

@@ -110,6 +110,20 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
+/** Whether the store can be used within `ms`: a new connection takes its time. */
+export function untilUp(store: Pick<SharedStore, "isUp" | "onChange">, ms: number): Promise<boolean> {
+  if (store.isUp) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const end = (isUp: boolean): void => {
+      clearTimeout(timer);
+      unwatch();
+      resolve(isUp);
+    };
+    const timer = setTimeout(() => end(false), ms);
+    const unwatch = store.onChange((isUp) => isUp && end(true));
+  });
+}
+
 /** Another replica. */
 export interface Replica {
   readonly id: string;

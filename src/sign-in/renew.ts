@@ -165,24 +165,21 @@ class RenewalUnderLock {
    * @param base the generation that they were obtained with; undefined where there was no record
    */
   async #persist(base: number | undefined, { credential, spent }: Unsaved): Promise<Renewal> {
-    const newest = await this.#read();
-    if (newest === undefined && base !== undefined) {
-      return { kind: "sign_in_required", credential: undefined, reason: "the principal has signed out" };
-    }
-    const isChanged = newest?.generation !== base && newest?.tokens?.refreshToken !== spent;
-    if (newest !== undefined && isChanged) return fromOther(newest);
-    const written = { ...credential, generation: (newest?.generation ?? 0) + 1 };
+    let written = credential;
     try {
+      const newest = await this.#read();
+      if (newest === undefined && base !== undefined) {
+        return { kind: "sign_in_required", credential: undefined, reason: "the principal has signed out" };
+      }
+      const isChanged = newest?.generation !== base && newest?.tokens?.refreshToken !== spent;
+      if (newest !== undefined && isChanged) return fromOther(newest);
+      written = { ...credential, generation: (newest?.generation ?? 0) + 1 };
       await this.tools.vault.write(written);
       return { kind: "usable", outcome: "refreshed", credential: written };
     } catch (error) {
       if (!(error instanceof VaultError)) throw error;
-      return {
-        kind: "usable",
-        outcome: "not_kept",
-        credential: written,
-        unsaved: { credential: written, spent },
-      };
+      const unsaved = { credential: written, spent };
+      return { kind: "usable", outcome: "not_kept", credential: written, unsaved };
     }
   }
 

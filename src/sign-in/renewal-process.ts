@@ -4,7 +4,8 @@
  * done, and a gateway without jobs for it by 10 s.
  */
 import { createInterface } from "node:readline";
-import { openStore, untilUp } from "../cluster/store.js";
+import { openStore } from "../cluster/store.js";
+import { untilUp } from "../core/cluster.js";
 import { SILENT } from "../core/logger.js";
 import { type OpenVault, openVault } from "../vault/vault.js";
 import { VaultError } from "../vault/vault-error.js";

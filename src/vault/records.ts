@@ -54,6 +54,8 @@ export interface RecordsOptions {
   /** Tests let it fail. */
   readonly createFile?: CreateFile;
   readonly lockTimes?: Partial<LockTimes>;
+  /** How long (ms) a store that is away is waited for; ten times as long by what holds a lock. Default 2 s. */
+  readonly outageMs?: number;
 }
 
 /** The records at that place. */

@@ -1,12 +1,23 @@
 /** Which replica may change a record now? The one whose random token is in the key of its lock, which ends by itself. */
 import { randomBytes } from "node:crypto";
-import type { SharedStore, StoreScript } from "../core/cluster.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { type HeldLock, LOCK_TIMES, type LockTimes } from "./process-lock.js";
 import type { RecordName } from "./record-names.js";
+import { OUTAGE_MS, throughOutage } from "./through-outage.js";
 import { VaultError } from "./vault-error.js";
 
 const FIRST_POLL_MS = 10;
 const MAX_POLL_MS = 250;
+const MAX_LEFT = 1_000;
+
+/** A use whose answer came too late has perhaps taken the lock already. */
+const ACQUIRE: StoreScript = {
+  name: "lock.acquire",
+  text: `local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+};
 
 const RENEW: StoreScript = {
   name: "lock.renew",
@@ -26,11 +37,15 @@ return redis.call('DEL', KEYS[1])`,
  */
 export class StoreLocks {
   readonly #times: LockTimes;
+  /** Locks that the store may have although this process does not hold them, by their tokens: it did not answer. */
+  readonly #left = new Map<string, string>();
+  #unwatch: (() => void) | undefined;
 
   constructor(
     private readonly store: SharedStore,
     private readonly keyOf: (file: string) => string,
     times: Partial<LockTimes> = {},
+    private readonly outageMs: number = OUTAGE_MS,
   ) {
     this.#times = { ...LOCK_TIMES, ...times };
   }
@@ -42,7 +57,7 @@ export class StoreLocks {
     const token = randomBytes(16).toString("hex");
     const begun = performance.now();
     let pollMs = FIRST_POLL_MS;
-    while (!(await this.store.setIfAbsent(key, token, staleMs))) {
+    while (!(await this.#take(key, token))) {
       if (performance.now() - begun > waitMs) {
         const seconds = Math.round(waitMs / 1000);
         throw new VaultError("locked", `${what} was locked by another replica for more than ${seconds} s`);
@@ -58,9 +73,45 @@ export class StoreLocks {
     return {
       release: async () => {
         clearInterval(renew);
-        await this.store.run(RELEASE, [key], [token]).catch(() => {});
+        await this.#release(key, token);
       },
     };
+  }
+
+  async #take(key: string, token: string): Promise<boolean> {
+    const args = [token, String(this.#times.staleMs)];
+    try {
+      const taken = await throughOutage(this.store, this.outageMs, () =>
+        this.store.run(ACQUIRE, [key], args),
+      );
+      return taken === 1;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#leave(key, token);
+      throw error;
+    }
+  }
+
+  async #release(key: string, token: string): Promise<void> {
+    try {
+      await this.store.run(RELEASE, [key], [token]);
+    } catch {
+      this.#leave(key, token);
+    }
+  }
+
+  /** The lock is released when the store is back, at the latest when it lapses. */
+  #leave(key: string, token: string): void {
+    if (this.#left.size >= MAX_LEFT) return;
+    this.#left.set(token, key);
+    this.#unwatch ??= this.store.onChange((isUp) => isUp && this.#releaseLeft());
+  }
+
+  #releaseLeft(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    const left = [...this.#left];
+    this.#left.clear();
+    for (const [token, key] of left) this.#release(key, token).catch(() => {}); // it does not reject
   }
 }
 

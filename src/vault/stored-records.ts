@@ -7,6 +7,7 @@ import { isRecordFile, nameOfFile, type RecordName } from "./record-names.js";
 import type { FoundRecord, Records, RecordsOptions, WriteSettings } from "./records.js";
 import { sealed, unsealed } from "./sealed-content.js";
 import { StoreLocks } from "./store-lock.js";
+import { OUTAGE_MS, throughOutage } from "./through-outage.js";
 import { VaultError } from "./vault-error.js";
 
 /** Of how many records this process notices changes that it has missed. */
@@ -20,13 +21,16 @@ const READ: StoreScript = {
 
 /**
  * Writes ARGV[2], unless the record has the generation ARGV[1] or a later one. ARGV[3]: the name in the list KEYS[2], with the time
- * ARGV[4]. Without a generation that of the record stays. Returns the generation that was in the way.
+ * ARGV[4]. Without a generation that of the record stays. Returns the generation that was in the way: not where the record is this very
+ * one, whose answer did not come before.
  */
 const WRITE: StoreScript = {
   name: "record.write",
   text: `local kept = tonumber(redis.call('HGET', KEYS[1], 'generation') or '')
 local generation = tonumber(ARGV[1])
-if kept and generation and kept >= generation then return tostring(kept) end
+if kept and generation and kept >= generation then
+  return redis.call('HGET', KEYS[1], 'sealed') == ARGV[2] and '' or tostring(kept)
+end
 if generation then redis.call('HSET', KEYS[1], 'generation', ARGV[1]) end
 redis.call('HSET', KEYS[1], 'sealed', ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[4], ARGV[3])
@@ -49,14 +53,21 @@ interface StoredRecordsOptions extends Omit<RecordsOptions, "shared"> {
   readonly store: SharedStore;
 }
 
+/** What is done under a lock waits 10 times as long for the store: tokens that have replaced others would be lost. */
+const UNDER_LOCK = 10;
+
 /** Records in the store. Nothing is kept in this process: without the store no record is read or written. */
 export class StoredRecords implements Records {
   readonly #locks: StoreLocks;
   /** What this process has read or written: after an outage it may have changed unnoticed. */
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
 
+  /** Records whose lock this process holds. */
+  readonly #held = new Set<string>();
+
   constructor(private readonly options: StoredRecordsOptions) {
-    this.#locks = new StoreLocks(options.store, (file) => this.#key(`lock:${file}`), options.lockTimes);
+    const { store, lockTimes, outageMs } = options;
+    this.#locks = new StoreLocks(store, (file) => this.#key(`lock:${file}`), lockTimes, outageMs);
   }
 
   open(): Promise<void> {
@@ -90,9 +101,7 @@ export class StoredRecords implements Records {
   }
 
   async list(): Promise<readonly FoundRecord[]> {
-    const all = (await this.#orVaultError("the list of sign-ins", () =>
-      this.options.store.run(LIST, [this.#index], []),
-    )) as readonly string[];
+    const all = (await this.#use("the list of sign-ins", LIST, [this.#index], [])) as readonly string[];
     const found: FoundRecord[] = [];
     for (let at = 0; at < all.length; at += 2) {
       const file = String(all[at]);
@@ -101,8 +110,15 @@ export class StoredRecords implements Records {
     return found;
   }
 
-  lock(name: RecordName): Promise<HeldLock> {
-    return this.#orVaultError(name.what, () => this.#locks.acquire(name));
+  async lock(name: RecordName): Promise<HeldLock> {
+    const held = await this.#orVaultError(name.what, () => this.#locks.acquire(name));
+    this.#held.add(name.file);
+    return {
+      release: () => {
+        this.#held.delete(name.file);
+        return held.release();
+      },
+    };
   }
 
   watch(listener: (file: string) => void): () => void {
@@ -143,7 +159,19 @@ export class StoredRecords implements Records {
 
   #run(script: StoreScript, name: RecordName, args: readonly string[]): Promise<unknown> {
     const keys = [this.#key(name.file), this.#index];
-    return this.#orVaultError(name.what, () => this.options.store.run(script, keys, args));
+    return this.#use(name.what, script, keys, args, this.#held.has(name.file) ? UNDER_LOCK : 1);
+  }
+
+  #use(
+    what: string,
+    script: StoreScript,
+    keys: readonly string[],
+    args: readonly string[],
+    patience = 1,
+  ): Promise<unknown> {
+    const { store, outageMs = OUTAGE_MS } = this.options;
+    const use = (): Promise<unknown> => store.run(script, keys, args);
+    return this.#orVaultError(what, () => throughOutage(store, outageMs * patience, use));
   }
 
   async #orVaultError<T>(what: string, work: () => Promise<T>): Promise<T> {

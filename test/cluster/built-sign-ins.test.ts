@@ -34,7 +34,12 @@ describe.runIf(hasRedis)("two replicas of the built program", () => {
         const client = new Client({ name: "host", version: "1" }, { versionNegotiation: { mode: "auto" } });
         await client.connect(new StreamableHTTPClientTransport(new URL(url)));
         onTestFinished(() => client.close());
-        return async () => (await client.callTool({ name: "notes__whoami", arguments: {} })) as Result;
+        // On a busy machine the store may not answer in time; a host is told to call again then.
+        const call = async (): Promise<Result> => {
+          const result = (await client.callTool({ name: "notes__whoami", arguments: {} })) as Result;
+          return result.content[0]?.text?.endsWith("A retry may help.") === true ? call() : result;
+        };
+        return call;
       }),
     );
     const refused = await hosts[0]?.();

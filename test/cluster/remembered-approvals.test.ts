@@ -1,7 +1,8 @@
 /** An approval that is remembered at one replica holds at all of them, with a real Redis. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { RememberedApprovals } from "../../src/cluster/remembered-approvals.js";
-import { openStore, untilUp } from "../../src/cluster/store.js";
+import { openStore } from "../../src/cluster/store.js";
+import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createPolicy } from "../../src/policy/policy.js";
 import { Metrics } from "../../src/telemetry/metrics.js";

@@ -6,7 +6,8 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { isInitializeRequest, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ServersInStore } from "../../src/cluster/shared-servers.js";
-import { type OpenStore, openStore, untilUp } from "../../src/cluster/store.js";
+import { type OpenStore, openStore } from "../../src/cluster/store.js";
+import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { hasRedis, type Redis, startRedis } from "../support/redis.js";
 import { SECRET, startReplica } from "../support/replicas.js";

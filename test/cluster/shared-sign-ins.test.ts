@@ -1,7 +1,8 @@
 /** Signing in to servers behind a load balancer without stickiness: replicas share the sign-ins in a real Redis. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { openStore, untilUp } from "../../src/cluster/store.js";
+import { openStore } from "../../src/cluster/store.js";
+import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { host1, host2, signedIn } from "../authorization-server/sdk-hosts.js";
 import { realCompany, signInOf } from "../authorization-server/support.js";

@@ -128,6 +128,26 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
+  test("tokens are used although the record cannot be read any more, and written as soon as it can be", async () => {
+    const world = new World();
+    world.signIn();
+    const { source } = world.start();
+    world.pass(HOUR_MS);
+    world.issuer.meanwhile = async () => {
+      world.disk.step = async () => {
+        throw new VaultError("store", "the cluster's store cannot be reached");
+      };
+    };
+    expect(await source.obtain(SIGNAL)).toBe("Bearer access-3");
+    expect(world.outcomes).toEqual(["not_kept"]);
+    world.disk.step = async () => {};
+    world.pass(2_000);
+    expect(source.header).toBe("Bearer access-3");
+    await turns();
+    expect(world.disk.get()?.tokens?.refreshToken).toBe("refresh-3");
+    expect(world.issuer.sent).toHaveLength(1);
+  });
+
   test("a lost answer is asked for once more with the same token", async () => {
     const world = new World();
     world.signIn();

@@ -1,6 +1,7 @@
 /** The vault in the store of a cluster, with a real Redis: what replicas see of each other's sign-ins, and what the store sees. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type OpenStore, openStore, untilUp } from "../../src/cluster/store.js";
+import { type OpenStore, openStore } from "../../src/cluster/store.js";
+import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { PendingRecords } from "../../src/sign-in/pending-records.js";
 import { recordsAt } from "../../src/vault/records.js";
@@ -159,7 +160,8 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     const store = await openStore({ config: { url: other.url, prefix: "away" }, logger: SILENT });
     onTestFinished(() => store.close());
     expect(await untilUp(store, 5_000)).toBe(true);
-    const vault = await openVault({ folder: FOLDER, keys: { key: KEY_A }, shared: store, logger: SILENT });
+    const keys = { key: KEY_A };
+    const vault = await openVault({ folder: FOLDER, keys, shared: store, logger: SILENT, outageMs: 0 });
     const changes: RecordChange[] = [];
     onTestFinished(vault.watch((change) => changes.push(change)));
     await vault.write(credential());
