@@ -4,7 +4,7 @@
  * oidc-provider with rotation: of two refreshes with one token one fails, and the winner's token dies too.
  *
  * `node faults/f31-refresh.mjs [--rounds=500] [--holders=12] [--in-process] [--redis]`; `--in-process` refreshes in the processes that
- * are killed, and with `--redis` the vault is in a store, as that of replicas.
+ * are killed, and with `--redis` the vault is in a store, as that of replicas, which stands still for a moment of each round.
  */
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -33,6 +33,9 @@ const given = numberOf("rounds");
 const inProcess = process.argv.includes("--in-process");
 const isShared = process.argv.includes("--redis");
 
+/** How long (ms) the store stands still at most: longer than a use of it may take, shorter than a call waits for it. */
+const STALL_MS = 1_200;
+
 /** The processes of the worst moment: all are killed between the answer of the issuer and its arrival. */
 const WORST = 3;
 
@@ -48,7 +51,7 @@ await row(
 async function refresh(row) {
   const rounds = given ?? (row.quick ? 10 : row.long ? 500 : 60);
   const issuer = row.own(await startRotatingIssuer());
-  const { vault, place } = await openPlace(row, "credentials");
+  const { vault, place, stall } = await openPlace(row, "credentials");
   await vault.write({ ...(await issuer.signIn()), generation: 1, server: SERVER, principal: PRINCIPAL });
 
   const setup = {
@@ -61,7 +64,7 @@ async function refresh(row) {
   const holders = await Promise.all(Array.from({ length: HOLDERS }, () => startHolder(setup)));
   row.own({ stop: async () => void (await Promise.all(holders.map((holder) => holder.kill()))) });
 
-  const seen = { calls: 0, ok: 0, dead: 0, signIns: 0, errors: new Map(), killed: 0 };
+  const seen = { calls: 0, ok: 0, dead: 0, signIns: 0, errors: new Map(), killed: 0, stalls: 0 };
   /** How long a round takes about: each kill is at a random moment of it. */
   let roundMs = 400;
   const begun = performance.now();
@@ -84,9 +87,12 @@ async function refresh(row) {
       roundMs = 0.7 * roundMs + 0.3 * (performance.now() - sent);
       return all;
     });
+    const stalled = stall?.(Math.random() * roundMs, Math.random() * STALL_MS);
+    if (stalled !== undefined) seen.stalls += 1;
     await pause(Math.random() * roundMs);
     await holders[victim].kill();
     seen.killed += 1;
+    await stalled;
     const results = (await answers).filter((result) => result !== undefined);
     holders[victim] = await startHolder(setup);
     for (const { headers, failures } of results) {
@@ -102,6 +108,8 @@ async function refresh(row) {
   const [end] = await Promise.all([holders[0].run({ refuse: `Bearer ${last}`, calls: 1 })]);
   const { refreshes, reuses, issued } = issuer.counts();
   row.check("rounds with a killed process", rounds, seen.killed, seen.killed + seen.signIns === rounds);
+  if (stall !== undefined)
+    row.check("rounds in which the store stood still", rounds, seen.stalls, seen.stalls === seen.killed);
   row.check(
     "refresh tokens lost, so that a person has to sign in again",
     0,
@@ -165,16 +173,23 @@ async function atTheWorstMoment(row) {
   );
 }
 
-/** A vault in a folder or in a store, and how other processes open it. */
+/** A vault in a folder or in a store, and how other processes open it; `stall` stops the store after `delayMs`, for `ms`. */
 async function openPlace(row, name) {
   const folder = join(row.folder, name);
   if (!isShared) return { vault: await openVault({ folder, logger: SILENT }), place: { folder } };
-  const { url } = row.own(await startRedis());
+  const redis = row.own(await startRedis());
+  const { url } = redis;
   const place = { folder, keys: { key: randomBytes(32).toString("base64") }, store: { url, prefix: "f31" } };
   const store = await openStore({ config: place.store, logger: SILENT });
   row.own({ stop: () => store.close() });
   await untilUp(store, 10_000);
-  return { vault: await openVault({ ...place, shared: store, logger: SILENT }), place };
+  const stall = async (delayMs, ms) => {
+    await pause(delayMs);
+    redis.program.child.kill("SIGSTOP");
+    await pause(ms);
+    redis.program.child.kill("SIGCONT");
+  };
+  return { vault: await openVault({ ...place, shared: store, logger: SILENT }), place, stall };
 }
 
 /** A process that holds the credentials, as a gateway or a worker does. */
