@@ -8,6 +8,7 @@ import type { SignInConfig } from "../config/auth-config.js";
 import type { Logger } from "../core/logger.js";
 import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
 import type { GuardedFetch } from "../http/guarded-fetch.js";
+import { VaultError, type VaultFault } from "../vault/vault-error.js";
 import { sendJson, sendOAuthError, sendPage } from "./answers.js";
 import { Authorize } from "./authorize.js";
 import { ClientDocuments, type FetchDocument } from "./client-documents.js";
@@ -63,6 +64,11 @@ const LIMITS = {
   tokens: { perAddress: 300, total: 6_000 },
   refusals: { perAddress: 120, total: 120 },
 } as const;
+
+/** Faults of the vault that pass: a full disk, a store that is away. */
+const PASSING: readonly VaultFault[] = ["disk", "store", "locked"];
+
+const RETRY_S = 5;
 
 const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
@@ -143,13 +149,18 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     },
   };
 
-  /** A full disk, for example: hosts and persons are asked to try again, and the log says why. */
+  /**
+   * Hosts and persons are asked to try again, and the log says why. After `temporarily_unavailable` clients of the SDK keep their
+   * tokens; after `server_error` they lead the person to a new sign-in.
+   */
   function failure(error: unknown, endpoint: AuthorizationServerEndpoint): OAuthError {
+    const passes = error instanceof VaultError && PASSING.includes(error.fault);
     logger.error({ error, endpoint }, "a sign-in of a host has failed on the side of the gateway");
-    return new OAuthError("server_error", "the gateway cannot do this now; try again later", {
-      status: 500,
-      cause: error,
-    });
+    return new OAuthError(
+      passes ? "temporarily_unavailable" : "server_error",
+      "the gateway cannot do this now; try again later",
+      { status: passes ? 503 : 500, ...(passes && { retryAfterS: RETRY_S }), cause: error },
+    );
   }
 
   function metadata({ url = "" }: IncomingMessage, response: ServerResponse): void {

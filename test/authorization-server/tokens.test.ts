@@ -2,6 +2,7 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
 import { MemoryStore } from "../../src/authorization-server/memory-store.js";
+import { VaultError } from "../../src/vault/vault-error.js";
 import {
   answerIn,
   authorizeUrl,
@@ -181,9 +182,10 @@ describe("a refresh token", () => {
     const one = await startWorld({ company: realCompany, store });
     const { refresh_token, client_id } = await tokensOf(one);
     const write = store.write.bind(store);
-    store.write = () => Promise.reject(new Error("ENOSPC"));
+    store.write = () => Promise.reject(new VaultError("disk", "the disk is full (ENOSPC)"));
     const failed = await refresh(one, refresh_token, client_id);
-    expect(failed).toMatchObject({ status: 500, body: { error: "server_error" } });
+    // After `server_error` the clients of the SDK would lead the person to a new sign-in.
+    expect(failed).toMatchObject({ status: 503, body: { error: "temporarily_unavailable" } });
     expect(one.lines.join("\n")).not.toContain(refresh_token);
     store.write = write;
     expect((await refresh(one, refresh_token, client_id)).status).toBe(200);
