@@ -9,6 +9,8 @@ import { hasRedis } from "../support/redis.js";
 const CAPABILITIES = { elicitation: { form: {} } };
 const ANSWER = { action: "accept", content: { name: "ann" } };
 const BURST = 6;
+/** Servers with a limit each: a run in which the store misses a deadline, as on a busy machine, says nothing. */
+const LIMITED = ["limited1", "limited2", "limited3", "limited4"];
 
 const textOf = (message: Json | undefined): unknown =>
   ((message?.result as Json | undefined)?.content as readonly Json[] | undefined)?.[0]?.text;
@@ -20,8 +22,13 @@ describe.runIf(hasRedis)("two replicas", () => {
   const agent = newAgent();
   beforeAll(async () => {
     replicas = await startReplicas(2, (url) => ({
-      mcpServers: { limited: { type: "http", url, protocol: "modern" } },
-      limits: [{ tools: ["limited__run"], rate: "1/h", burst: BURST, per: "all" }],
+      mcpServers: Object.fromEntries(
+        LIMITED.map((name) => [name, { type: "http", url, protocol: "modern" }]),
+      ),
+      limits: LIMITED.map((name) => {
+        const tools = [`${name}__run`];
+        return { tools, rate: "1/h", burst: BURST, per: "all" };
+      }),
     }));
     [first, second] = replicas.all.map(({ url }) => url) as [string, string];
   });
@@ -97,10 +104,23 @@ describe.runIf(hasRedis)("two replicas", () => {
 
   test("admit together what a limit allows one", async () => {
     const hosts = await Promise.all([first, second].map((url) => openModern({ url }, { agent })));
-    const keys = Array.from({ length: 4 * BURST }, (_, i) => `limited ${i}`);
-    for (const [i, key] of keys.entries()) await (hosts[i % 2] as Host).call("limited__run", { key });
-    const ran = [...(await replicas.runs()).keys()].filter((key) => key.startsWith("limited"));
-    expect(ran).toHaveLength(BURST);
+    const outages = () =>
+      replicas.all.flatMap(
+        ({ process }) => process.stderr().match(/the cluster's store cannot be reached/g) ?? [],
+      );
+    const admitted = async (server: string): Promise<number> => {
+      const keys = Array.from({ length: 4 * BURST }, (_, i) => `${server} ${i}`);
+      for (const [i, key] of keys.entries()) await (hosts[i % 2] as Host).call(`${server}__run`, { key });
+      return [...(await replicas.runs()).keys()].filter((key) => key.startsWith(server)).length;
+    };
+    for (const server of LIMITED) {
+      const before = outages().length;
+      const ran = await admitted(server);
+      if (outages().length > before) continue;
+      expect(ran).toBe(BURST);
+      return;
+    }
+    expect.fail("the store missed a deadline in each run");
   });
 
   test("keep a session whose replica was killed", async () => {

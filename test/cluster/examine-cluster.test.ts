@@ -6,7 +6,7 @@ import { readInfo } from "../../src/cluster/examine-store.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
 import { SILENT } from "../../src/core/logger.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { SECRET, startReplica } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
@@ -89,7 +89,11 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     });
 
   test("is asked whole, and joined by nothing", async () => {
-    const store = await openStore({ config: { url: redis.url, prefix: "doctor" }, logger: SILENT });
+    const store = await openStore({
+      config: { url: redis.url, prefix: "doctor" },
+      logger: SILENT,
+      ...PATIENT,
+    });
     onTestFinished(() => store.close());
     await until("a connection", () => store.isUp);
     expect(await examined(redis.url)).toEqual([
@@ -118,7 +122,11 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
 
   /** Connected as the default user, which may do everything. */
   const openedAs = async (): Promise<OpenStore> => {
-    const store = await openStore({ config: { url: redis.url, prefix: "doctor" }, logger: SILENT });
+    const store = await openStore({
+      config: { url: redis.url, prefix: "doctor" },
+      logger: SILENT,
+      ...PATIENT,
+    });
     onTestFinished(() => store.close());
     await until("a connection", () => store.isUp);
     return store;

@@ -7,7 +7,7 @@ import type { SharedBudget, SharedStore } from "../../src/core/cluster.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { memoryStore } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
@@ -46,7 +46,9 @@ describe.runIf(hasRedis)("replicas with a store", () => {
   beforeAll(async () => {
     redis = await startRedis();
     for (let at = 0; at < 5; at += 1)
-      stores.push(await openStore({ config: { url: redis.url, prefix: "limits" }, logger: SILENT }));
+      stores.push(
+        await openStore({ config: { url: redis.url, prefix: "limits" }, logger: SILENT, ...PATIENT }),
+      );
     await until("connections", () => stores.every(({ isUp }) => isUp));
     [clock] = stores as [OpenStore];
   });

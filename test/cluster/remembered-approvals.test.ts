@@ -8,7 +8,7 @@ import { createPolicy } from "../../src/policy/policy.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { again, asksPeople } from "../policy/replies.js";
 import { result, rule, toolCall } from "../policy/support.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { SECRET } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
@@ -24,9 +24,9 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     clusters += 1;
     const prefix = `approvals-${clusters}`;
     return async (rememberMs = 60_000) => {
-      const store = await openStore({ config: { url, prefix }, logger: SILENT });
+      const store = await openStore({ config: { url, prefix }, logger: SILENT, ...PATIENT });
       onTestFinished(() => store.close());
-      expect(await untilUp(store, 5_000)).toBe(true);
+      expect(await untilUp(store, 60_000)).toBe(true);
       const policy = createPolicy(
         { policy: { default: "allow", rules: [rule({ name: "ask", effect: "approve", rememberMs })] } },
         {

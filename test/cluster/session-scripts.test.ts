@@ -4,7 +4,7 @@ import { StoredSessions } from "../../src/cluster/session-records.js";
 import { openStore } from "../../src/cluster/store.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import { SILENT } from "../../src/core/logger.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { until } from "../support/until.js";
 
 const STATE = {
@@ -20,7 +20,7 @@ describe.runIf(hasRedis)("in a real Redis", () => {
   afterAll(() => redis.stop());
 
   async function replica(own: string, others: readonly string[] = [], ttlMs = 60_000) {
-    const store = await openStore({ config: { url: redis.url, prefix: "test" }, logger: SILENT });
+    const store = await openStore({ config: { url: redis.url, prefix: "test" }, logger: SILENT, ...PATIENT });
     await until("a connection", () => store.isUp);
     const known = others.map((id) => ({ id, url: `http://${id}:9001`, version: "1", isLeaving: false }));
     const directory = { own, others: () => known, isRegistered: true, hasStalled: false };

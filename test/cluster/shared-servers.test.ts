@@ -9,7 +9,7 @@ import { ServersInStore } from "../../src/cluster/shared-servers.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
 import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { SECRET, startReplica } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
@@ -104,7 +104,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     clusters += 1;
     const prefix = `servers-${clusters}`;
     const open = async () => {
-      const store = await openStore({ config: { url, prefix }, logger: SILENT });
+      const store = await openStore({ config: { url, prefix }, logger: SILENT, ...PATIENT });
       onTestFinished(() => store.close());
       return store;
     };
@@ -113,7 +113,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
 
   async function pair() {
     const { prefix, all } = await stores();
-    for (const store of all) expect(await untilUp(store, 5_000)).toBe(true);
+    for (const store of all) expect(await untilUp(store, 60_000)).toBe(true);
     const [one, two] = all.map((store, at) => new ServersInStore(store, SECRET, `rep${at}`).of(IDENTITY));
     if (one === undefined || two === undefined) throw new Error("no pair");
     return { one, two, prefix, store: all[0] };
@@ -183,7 +183,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     const server = await startLegacy();
     const { all } = await stores();
     const start = async (store: (typeof all)[number]) => {
-      expect(await untilUp(store, 5_000)).toBe(true);
+      expect(await untilUp(store, 60_000)).toBe(true);
       const replica = await startReplica(store, {
         mcpServers: { old: { type: "http", url: server.url, prefix: "" } },
       });

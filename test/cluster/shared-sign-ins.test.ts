@@ -6,7 +6,7 @@ import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { host1, host2, signedIn } from "../authorization-server/sdk-hosts.js";
 import { realCompany, signInOf } from "../authorization-server/support.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { type Replica, startReplica } from "../support/replicas.js";
 import { roundRobin } from "../support/round-robin.js";
 import { Browser } from "../support/sign-in/browser.js";
@@ -54,8 +54,9 @@ describe.runIf(hasRedis)("replicas behind a load balancer that goes by turns", (
       const store = await openStore({
         config: { url: redis.url, prefix: `sign-ins-${clusters}` },
         logger: SILENT,
+        ...PATIENT,
       });
-      expect(await untilUp(store, 5_000)).toBe(true);
+      expect(await untilUp(store, 60_000)).toBe(true);
       const config = {
         listen: { http: { port: 0, publicUrl: origin }, admin: { port: 0, token: OPERATOR } },
         credentials: { key: Buffer.alloc(32, 7).toString("base64") },

@@ -1,13 +1,21 @@
 /** The store of a cluster, with a real Redis: what it keeps, and what happens while it is away. */
+import { spawnSync } from "node:child_process";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openStore, type StoreOptions } from "../../src/cluster/store.js";
-import { StoreUnavailable } from "../../src/core/cluster.js";
+import { type SharedStore, StoreUnavailable } from "../../src/core/cluster.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { until } from "../support/until.js";
 
 const ADD = { name: "add", text: "return redis.call('INCRBY', KEYS[1], ARGV[1])" };
+
+/** Whether a use succeeds: a short deadline may be missed by a busy machine. */
+const answers = (store: SharedStore): Promise<boolean> =>
+  store.get("a").then(
+    () => true,
+    () => false,
+  );
 
 describe.runIf(hasRedis)("the store", () => {
   let redis: Redis;
@@ -17,7 +25,7 @@ describe.runIf(hasRedis)("the store", () => {
   afterAll(() => redis.stop());
 
   async function opened(url = redis.url, options: Partial<StoreOptions> = {}, prefix = "test") {
-    const store = await openStore({ config: { url, prefix }, logger: SILENT, ...options });
+    const store = await openStore({ config: { url, prefix }, logger: SILENT, ...PATIENT, ...options });
     onTestFinished(() => store.close());
     return store;
   }
@@ -119,15 +127,15 @@ describe.runIf(hasRedis)("the store", () => {
     await expect(store.get("a")).rejects.toThrow(/cannot be reached/);
     expect(uses).toEqual(["failed"]);
     own.process.child.kill("SIGCONT");
-    await until("the way back", () => store.isUp);
-    expect(await store.get("a")).toBeUndefined();
+    await until("an answer", () => answers(store));
   });
 
   test("is not taken for away by a process that itself stood still for longer than the deadline", async () => {
     const store = await connected(redis.url, { deadlineMs: 20 });
     const reading = store.get("a");
-    // The command leaves the process; its answer arrives while nothing runs here.
+    // The command leaves the process; its answer arrives while nothing runs here, before that to a later one.
     await new Promise((resolve) => setImmediate(resolve));
+    spawnSync("redis-cli", ["-p", String(redis.port), "ping"]);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     expect(await reading).toBeUndefined();
     expect(store.isUp).toBe(true);
@@ -152,8 +160,7 @@ describe.runIf(hasRedis)("the store", () => {
     const store = await connected(url, { deadlineMs: 20, probeMs: 10, silenceMs: 300 });
     for (const socket of passed) socket.unpipe().resume();
     await expect(store.get("a")).rejects.toThrow(StoreUnavailable);
-    await until("the way back", () => store.isUp);
-    expect(await store.get("a")).toBeUndefined();
+    await until("an answer", () => answers(store));
   });
 
   test("that is not there at the start is an outage, and no error", async () => {
@@ -167,6 +174,7 @@ describe.runIf(hasRedis)("the store", () => {
     const store = await openStore({
       config: { url: own.url, username: "default", password: "pa ss", prefix: "p" },
       logger: SILENT,
+      ...PATIENT,
     });
     onTestFinished(() => store.close());
     await until("a connection", () => store.isUp);

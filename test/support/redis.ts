@@ -15,6 +15,9 @@ const PROGRAM = [
 export const hasRedis = PROGRAM !== undefined;
 if (!hasRedis) console.warn("NOT RUN: tests with a real Redis; apt-get install redis-server");
 
+/** A deadline for uses of the store that a busy machine keeps. */
+export const PATIENT = { deadlineMs: 60_000 } as const;
+
 export interface Redis {
   readonly port: number;
   readonly url: string;

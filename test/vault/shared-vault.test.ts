@@ -12,7 +12,7 @@ import {
   recordFileOf,
   type VaultOptions,
 } from "../../src/vault/vault.js";
-import { hasRedis, type Redis, startRedis } from "../support/redis.js";
+import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { until } from "../support/until.js";
 import { credential } from "../support/vault/credentials.js";
 
@@ -34,9 +34,9 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     spaces += 1;
     const prefix = `test-${spaces}`;
     const connect = async (): Promise<OpenStore> => {
-      const store = await openStore({ config: { url: redis.url, prefix }, logger: SILENT, probeMs: 10 });
+      const store = await openStore({ config: { url: redis.url, prefix }, logger: SILENT, ...PATIENT });
       onTestFinished(() => store.close());
-      expect(await untilUp(store, 5_000)).toBe(true);
+      expect(await untilUp(store, 60_000)).toBe(true);
       return store;
     };
     return async (options: Partial<VaultOptions> = {}) => {
@@ -157,9 +157,9 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
 
   test("that do not reach the store say so, and take no sign-in for removed", async () => {
     const other = await startRedis();
-    const store = await openStore({ config: { url: other.url, prefix: "away" }, logger: SILENT });
+    const store = await openStore({ config: { url: other.url, prefix: "away" }, logger: SILENT, ...PATIENT });
     onTestFinished(() => store.close());
-    expect(await untilUp(store, 5_000)).toBe(true);
+    expect(await untilUp(store, 60_000)).toBe(true);
     const keys = { key: KEY_A };
     const vault = await openVault({ folder: FOLDER, keys, shared: store, logger: SILENT, outageMs: 0 });
     const changes: RecordChange[] = [];
