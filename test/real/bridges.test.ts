@@ -154,6 +154,7 @@ describe.each(HOSTS)("a %s server at a URL", (era) => {
   });
 });
 
+// Under its own names a server is awaited for seconds, as the reason is: a busy machine starts no program at once.
 describe("the single server behind a bridge", () => {
   const dead: readonly (readonly [string, Place, RegExp])[] = [
     [
@@ -163,12 +164,12 @@ describe("the single server behind a bridge", () => {
     ],
     [
       "whose program is not there",
-      stdioWith({ command: "no-such-program-anywhere" }),
+      stdioWith({ command: "no-such-program-anywhere", prefix: "" }),
       /no-such-program-anywhere/,
     ],
     [
       "that ends at once",
-      stdioWith({ command: "node", args: ["-e", "process.exit(3)"] }),
+      stdioWith({ command: "node", args: ["-e", "process.exit(3)"], prefix: "" }),
       /exited with code 3/,
     ],
   ];

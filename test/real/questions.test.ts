@@ -76,10 +76,15 @@ describe.each(ASKABLE)("server-everything and a host built with $name", (kind) =
     });
 
     test("trigger-long-running-operation reports progress", async () => {
-      const steps: number[] = [];
-      await host.call(tool("trigger-long-running-operation"), { duration: 0.3, steps: 3 }, (done) =>
-        steps.push(done),
-      );
+      let steps: number[] = [];
+      // In the middle of the first one the server may ask for the roots, and a modern host that is asked hears nothing.
+      await until("an operation without questions", async () => {
+        const before = host.asked.length;
+        steps = [];
+        const args = { duration: 0.3, steps: 3 };
+        await host.call(tool("trigger-long-running-operation"), args, (done) => steps.push(done));
+        return host.asked.length === before;
+      });
       // SDK 1 forgets whom to tell as soon as it has the answer, though the last report came before that.
       expect(steps.slice(0, 2)).toEqual([1, 2]);
     });
