@@ -16,7 +16,7 @@ export function run(command, args, options = {}) {
 export function installMissing() {
   const lock = readFileSync(`${root}package-lock.json`, "utf8");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
-  // Not `npm ci`: it refuses a lock file that was written where the registry had no builds for other platforms.
+  // Not `npm ci`: it would delete what is cached below node_modules, such as the Node versions of `npm run test:nodes`.
   run("npm", ["install", "--no-save", "--no-audit", "--no-fund"], { shell: process.platform === "win32" });
   writeFileSync(stamp, lock);
 }
