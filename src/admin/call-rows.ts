@@ -1,5 +1,5 @@
 /** Which calls does a request ask for, and in which form do operators see them? */
-import type { CallRow } from "../telemetry/recent-calls.js";
+import type { CallRow } from "../telemetry/call-history.js";
 import { BadQuery } from "./pages.js";
 
 /** The most rows of a page. */

@@ -1,7 +1,7 @@
 /** How is what is known of a server written into a file, and when is such a file trusted? */
 import { createHash } from "node:crypto";
 import type { Steps } from "../runtime/cooperative-yield.js";
-import { exceedsDepth } from "../wire/depth.js";
+import { exceedsDepth } from "../wire/json-scan.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { KnownServer } from "./known-lists.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";

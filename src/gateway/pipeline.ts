@@ -5,6 +5,7 @@ import { compose, type Handler, type Middleware, observerMiddleware } from "../c
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
+import { dropBaggage } from "../core/trace-context.js";
 import type { Tracing } from "../core/tracing.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
 import { concurrency } from "../policy/concurrency.js";
@@ -16,7 +17,6 @@ import { retry } from "../policy/retry.js";
 import { checkedArguments, checkedResults, ToolSchemas } from "../policy/schema-checks.js";
 import { markAdopted } from "../routing/adopted-sessions.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
-import { dropBaggage } from "../routing/drop-baggage.js";
 import { findTools } from "../routing/find-tools.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
