@@ -1,11 +1,11 @@
-/** What can operators do over the admin listener, and how is it asked for? */
+/** Operator actions over the admin listener. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { BadQuery } from "./pages.js";
 
-/** The actions, by the path of each after `/api/v1/`. None of them can create or change a server. */
+/** The actions, keyed by their path after `/api/v1/`. None of them can create or change a server. */
 export const ACTION_PATHS = {
   restart_server: "servers/:target/restart",
   disable_tool: "tools/:target/disable",
@@ -15,15 +15,15 @@ export const ACTION_PATHS = {
   revoke_approval: "approvals/:target/revoke",
 } as const;
 
-/** The name of an action, as logs have it. */
+/** The name of an action in logs. */
 export type ActionName = keyof typeof ACTION_PATHS;
 
-/** Undefined where it was done, else why it was not, as a sentence. */
+/** Undefined on success, otherwise the reason as a sentence. */
 export type ActionOutcome = string | undefined;
 
-/** Does what operators ask for. */
+/** Executes operator actions. */
 export interface AdminActions {
-  /** `worker`: which of several processes is meant; default: all. Never rejects for a target that does not exist. */
+  /** `worker`: the number of the process; default: all. Never rejects for an unknown target. */
   act(action: ActionName, target: string, worker?: number): Promise<ActionOutcome>;
 }
 
@@ -42,7 +42,7 @@ export const isActionPath = (path: string): boolean => ACTION_PATH.test(path);
 /**
  * Adds the routes: `{ "done": true }`, or 409 with `error`.
  *
- * @param refused the answer to a request that may not act; undefined for one that may
+ * @param refused the response to an unauthorized request; undefined for an authorized one
  */
 export function addActionRoutes(
   app: App,

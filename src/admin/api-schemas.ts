@@ -1,4 +1,4 @@
-/** What do the answers of the admin API look like? Schemas of its data, for the OpenAPI document. */
+/** The response schemas of the admin API, for the OpenAPI document. */
 import { z } from "zod";
 
 const text = z.string();
@@ -8,10 +8,10 @@ const ms = z.number().min(0);
 const time = z.iso.datetime();
 /** With several workers: the number of the process. */
 const worker = count.optional();
-/** JSON that a server or a host has chosen. */
+/** JSON chosen by a server or a host. */
 const anything = z.looseObject({});
 
-/** What a probe of readiness answers. */
+/** The response to a readiness probe. */
 export const readiness = z.object({
   ready: z.boolean(),
   reasons: z.array(text),
@@ -203,10 +203,10 @@ export const workers = z.array(
 );
 /** `GET /api/v1`. */
 export const pages = z.object({ pages: z.array(text), actions: z.array(text) });
-/** What a tool answered. */
+/** The result of a tool call. */
 export const reply = anything;
 
-/** What every error is. */
+/** The body of every error. */
 export const problem = z.object({ error: text });
-/** What an action answers that was done. */
+/** The response of a successful action. */
 export const done = z.object({ done: z.literal(true) });

@@ -1,4 +1,4 @@
-/** What is served on the admin listener: health, metrics, status as JSON, and the console page. */
+/** The routes of the admin listener: health, metrics, status as JSON, and the console. */
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
@@ -15,9 +15,9 @@ import { addLoginRoutes, isLoginPath } from "./login-actions.js";
 import { BadQuery, type Pages } from "./pages.js";
 import type { AdminListenerOptions } from "./server.js";
 
-/** Where tools are called. */
+/** The route that calls tools. */
 const CALLS_PATH = "/api/v1/calls";
-/** Where the console is a client of the gateway. */
+/** The MCP endpoint of the console. */
 const MCP_PATH = "/api/v1/mcp";
 const MAX_CALL_BYTES = 4 * 1024 * 1024;
 
@@ -33,14 +33,14 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Serves requests of the listener.
+ * Serves the listener's requests.
  *
- * @throws Error when a file of the console is missing from the package.
+ * @throws Error if a file of the console is missing from the package
  */
 export function adminRequests(
   settings: AdminListenerOptions,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  // The classes that Hono puts in the place of the global ones would be in those of routes that are loaded later.
+  // Otherwise routes that are loaded later would use the classes that Hono substitutes for the global ones.
   return getRequestListener(adminApp(settings).fetch, { overrideGlobalObjects: false });
 }
 
@@ -54,7 +54,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   // Pages quote servers, whose texts may contain secrets.
   const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
   const files = consoleFiles();
-  // Served without the token: probes have none, and the console page prompts for it.
+  // Served without the token: probes have none, and the console prompts for it.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
   const hostCheck = rebindingProtection({
     bind: settings.host,
@@ -96,9 +96,9 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     return c.body(text, 200, { "content-type": contentType, vary: "Accept" });
   });
 
-  /** The answer to a request that may not act; undefined for one that may. */
+  /** The response to an unauthorized request; undefined for an authorized one. */
   const refusedAction = (c: Context<{ Bindings: HttpBindings }>, what: string): Response | undefined => {
-    // Without a configured token every local process may read the pages; acting takes a token always.
+    // Without a configured token every local process may read the pages; actions always need a token.
     const authorization = c.req.header("authorization");
     if (!isOwner(authorization) && (settings.token === undefined || !isOperator(authorization))) {
       const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
@@ -185,7 +185,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     if (error instanceof BadQuery) return c.json({ error: redact(error.message) }, 400);
     if (error instanceof GatewayError) {
       const { http } = ERRORS[error.code];
-      // What a server lacks is a result for a host, and no page for an operator.
+      // A resource that a server lacks is a result for a host, not an admin page.
       return c.json({ error: redact(error.message) }, (http === 200 ? 503 : http) as 400 | 403 | 503);
     }
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
@@ -194,7 +194,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   return app;
 }
 
-/** The paths that the listener serves below `/api/v1`; the console shows what is among them. */
+/** The paths below `/api/v1`; the console shows the views that they support. */
 function contents({ pages, callFeed, call, mcp, logins, actions }: AdminListenerOptions): object {
   const names = [...Object.keys(pages), ...(callFeed === undefined ? [] : ["calls/stream"])];
   return {
@@ -208,7 +208,7 @@ function contents({ pages, callFeed, call, mcp, logins, actions }: AdminListener
   };
 }
 
-/** Aborts when the client has its response or disconnects. */
+/** Aborts when the response is sent or the client disconnects. */
 function disconnection({ outgoing }: HttpBindings): AbortSignal {
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
@@ -216,11 +216,11 @@ function disconnection({ outgoing }: HttpBindings): AbortSignal {
 }
 
 const HASHED = /^sha256:[0-9a-f]{64}$/i;
-/** RFC 6750, 2.1, with every printable ASCII character: tokens made elsewhere may contain others. */
+/** RFC 6750, 2.1, plus every printable ASCII character: tokens from other tools may contain them. */
 const BEARER = /^bearer +([!-~]+) *$/i;
 
 /**
- * A test of `Authorization` headers. `token` is the token, or `sha256:` and its hash; without one every request passes,
+ * Checks `Authorization` headers. `token` is the token, or `sha256:` and its hash; without one every request passes,
  * which the listener allows on loopback only.
  */
 export function bearerAuth(token: string | undefined): (authorization: string | undefined) => boolean {

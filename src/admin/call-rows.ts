@@ -1,13 +1,13 @@
-/** Which calls does a request ask for, and in which form do operators see them? */
+/** Filters and formats calls for operators. */
 import type { CallRow } from "../telemetry/call-history.js";
 import { BadQuery } from "./pages.js";
 
-/** The most rows of a page. */
+/** Maximum rows of a page. */
 const MAX_LIMIT = 1000;
 const DEFAULT_LIMIT = 100;
 const WORDS = ["principal", "server", "tool", "outcome"] as const;
 
-/** What a query chooses. */
+/** The filter of a query. */
 export interface CallQuery {
   readonly limit: number;
   readonly matches: (row: Pick<CallRow, "principal" | "server" | "target" | "outcome">) => boolean;

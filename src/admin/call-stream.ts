@@ -4,15 +4,15 @@ import type { ServerResponse } from "node:http";
 /** Where the calls come from. */
 export interface CallFeed {
   /**
-   * Calls `listener`, which does not throw, with each call that ends and that the query chooses, in the form of
-   * `shownCall`, until the returned function is called. @throws BadQuery
+   * Calls `listener`, which does not throw, with each finished call that matches the query, in the form of `shownCall`,
+   * until the returned function is called. @throws BadQuery
    */
   follow(query: URLSearchParams, listener: (row: object) => void): () => void;
 }
 
-/** Rows that wait for a slow client; then the oldest are lost. */
+/** Buffered rows of a slow client; beyond this the oldest are dropped. */
 const MAX_WAITING = 200;
-/** Between two comments that keep the connection open, in ms. */
+/** Interval of keep-alive comments, in ms. */
 const KEEP_ALIVE_MS = 15_000;
 const MAX_STREAMS = 32;
 
@@ -22,7 +22,7 @@ export class CallStreams {
   readonly #write: (row: object) => string;
   #open = 0;
 
-  /** `write`: a row as JSON, without secrets. */
+  /** `write`: a row as JSON, redacted. */
   constructor(feed: CallFeed, write: (row: object) => string) {
     this.#feed = feed;
     this.#write = write;
@@ -32,7 +32,10 @@ export class CallStreams {
     return this.#open >= MAX_STREAMS;
   }
 
-  /** Answers on `response` until the client or the listener ends the connection. @throws BadQuery before anything is written */
+  /**
+   * Streams to `response` until the client or the listener closes the connection. @throws BadQuery before anything is
+   * written
+   */
   serve(query: URLSearchParams, response: ServerResponse, headers: Readonly<Record<string, string>>): void {
     const waiting: object[] = [];
     let lost = 0;

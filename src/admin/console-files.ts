@@ -1,7 +1,7 @@
-/** The files of the console, as scripts/build-console.mjs wrote them, in memory. */
+/** The files of the console, in memory, as written by scripts/build-console.mjs. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** One file, with its content type and how long browsers may keep it. */
+/** A file with its content type and cache lifetime. */
 export interface ConsoleFile {
   readonly type: string;
   readonly text: string;
@@ -19,9 +19,9 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The files by URL path. File paths are never derived from a request.
+ * The files, keyed by URL path. File paths are never derived from a request.
  *
- * @throws Error when the console was not built, or a file is missing from the package.
+ * @throws Error if the console was not built, or a file is missing from the package.
  */
 export function consoleFiles(): ReadonlyMap<string, ConsoleFile> {
   const folder = FOLDERS.map((path) => new URL(path, import.meta.url)).find((url) =>
@@ -33,7 +33,7 @@ export function consoleFiles(): ReadonlyMap<string, ConsoleFile> {
   return new Map(
     names.map((name) => {
       const isPage = name === "index.html";
-      // Other names contain a digest of the content.
+      // All other names contain a digest of the content.
       const cache = isPage ? "no-store" : "public, max-age=31536000, immutable";
       const type = TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
       return [isPage ? "/" : `/${name}`, { type, text: read(name), cache }];

@@ -1,4 +1,4 @@
-/** What operators do about signing in, over the admin listener: begin, finish, look, sign out. */
+/** Sign-in actions over the admin listener: start, finish, poll, sign out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
@@ -7,18 +7,21 @@ import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { BadQuery } from "./pages.js";
 
-/** The sign-ins of the gateway. Results are data for JSON, without any token. @throws GatewayError, whose message is for the operator */
+/**
+ * The sign-ins of the gateway. Results are data for JSON, without tokens. @throws GatewayError, with a message for the
+ * operator
+ */
 export interface LoginActions {
-  /** Begins one at `server` for the principal `as`. */
+  /** Starts one at `server` for the principal `as`. */
   begin(server: string, as: string, options: { readonly device: boolean }): Promise<unknown>;
-  /** What has become of one; undefined where it is not known any more. */
+  /** The outcome of one; undefined if it has expired. */
   state(login: string): Promise<unknown>;
-  /** Finishes one with the URL at which a browser ended. */
+  /** Finishes one with the callback URL from the browser. */
   finish(login: string, url: string): Promise<unknown>;
   signOut(server: string, as: string): Promise<unknown>;
 }
 
-/** Answers a request that may act, in place of this process. Resolves when the response is over. */
+/** Responds to an authorized request on behalf of this process. Resolves when the response is sent. */
 export type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 type App = Hono<{ Bindings: HttpBindings }>;
@@ -29,10 +32,10 @@ export const isLoginPath = (path: string): boolean =>
   path.startsWith("/api/v1/logins/") || path.startsWith("/api/v1/sign-ins/");
 
 /**
- * Adds the routes. The id of a login is a secret, so it stands in bodies and in no path.
+ * Adds the routes. The id of a login is a secret, so it is sent in bodies, never in a path.
  *
- * @param actions of this process, or what passes their requests to the process that has them
- * @param refused the answer to a request that may not act; undefined for one that may
+ * @param actions of this process, or a forwarder to the process that has them
+ * @param refused the response to an unauthorized request; undefined for an authorized one
  */
 export function addLoginRoutes(
   app: App,

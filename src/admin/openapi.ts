@@ -1,4 +1,4 @@
-/** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, written from one table of its routes. */
+/** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, generated from one table of its routes. */
 import { z } from "zod";
 import { ACTION_PATHS } from "./actions.js";
 import * as schemas from "./api-schemas.js";

@@ -1,4 +1,4 @@
-/** Which data the pages of `/api/v1/…` return; the console shows the same. */
+/** The data of the pages of `/api/v1/…`; the console shows the same. */
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { StopSignal } from "../core/stop.js";
 
@@ -8,53 +8,53 @@ interface StatusPage {
   readonly node: string;
   readonly pid: number;
   readonly uptimeSeconds: number;
-  /** The config file, where there is one. */
+  /** The config file, if there is one. */
   readonly config?: string;
-  /** Of the text of that file that is in effect: the first 16 hex digits of its SHA-256. */
+  /** The first 16 hex digits of the SHA-256 of the live config's text. */
   readonly configDigest?: string;
   readonly ready: boolean;
   readonly reasons: readonly string[];
-  /** Where hosts connect. */
+  /** The URLs for hosts. */
   readonly url?: string;
   readonly [more: string]: unknown;
 }
 
 /** One row of `GET /api/v1/servers` */
 interface ServerRow {
-  /** Its key in the config. */
+  /** The server's key in the config. */
   readonly name: string;
   readonly transport: "stdio" | "http" | "openapi";
   readonly state: "starting" | "ready" | "idle" | "needs_sign_in" | "backoff" | "stopped";
   readonly required: boolean;
-  /** The protocol revisions of its open connections: one, or two where it serves hosts of both eras. */
+  /** The protocol revisions of its open connections: one, or two if it serves hosts of both eras. */
   readonly revisions?: readonly string[];
-  /** Why it is not ready, in a plain sentence. */
+  /** Why it is not ready, as a sentence. */
   readonly lastError?: string;
-  /** What the server says of itself: name, version, title. */
+  /** The server's own name, version and title. */
   readonly serverInfo?: Readonly<Record<string, unknown>>;
   readonly circuit?: "closed" | "half_open" | "open";
   readonly inFlight?: number;
   readonly waiting?: number;
   /** Finished calls since the gateway started. */
   readonly calls?: number;
-  /** How long it took to answer, over the last calls of the gateway; absent where none of them was its. */
+  /** Its response time over the gateway's last calls; absent if none of them reached it. */
   readonly latencyMs?: { readonly p50: number; readonly p95: number };
-  /** How often its connection was opened again. */
+  /** Reconnections. */
   readonly restarts?: number;
-  /** When its last connection was opened, ISO 8601. */
+  /** Time of its last connection, ISO 8601. */
   readonly startedAt?: string;
-  /** The last lines that its process wrote to stderr, oldest first, without secrets. */
+  /** The last lines of its stderr, oldest first, redacted. */
   readonly stderr?: readonly string[];
-  /** An estimate of what the definitions of its tools take of a model's context, in tokens. */
+  /** Estimated tokens of its tool definitions in a model's context. */
   readonly tokens?: number;
-  /** Entries that the server lists and that are left out, as hosts cannot read them. */
+  /** List entries that are omitted because hosts cannot read them. */
   readonly malformed?: readonly MalformedEntry[];
   readonly [more: string]: unknown;
 }
 
 /** One row of a list in `GET /api/v1/catalog` */
 export interface CatalogRow {
-  /** The name or URI that hosts see. */
+  /** The exposed name or URI. */
   readonly name: string;
   readonly server: string;
   readonly title?: string;
@@ -71,7 +71,7 @@ interface CatalogPage {
 /** One row of `GET /api/v1/sessions`; never the session's id, which is a credential. */
 interface SessionRow {
   readonly principal: string;
-  /** How the host keeps its state. */
+  /** The session mode of the host. */
   readonly era: "legacy" | "modern";
   /** The host's own name and version. */
   readonly client?: string;
@@ -82,9 +82,9 @@ interface SessionRow {
   readonly [more: string]: unknown;
 }
 
-/** One row of `GET /api/v1/questions`: what some server waits for; never what it asked. */
+/** A row of `GET /api/v1/questions`: a server's pending question, without its content. */
 interface QuestionRow {
-  /** Its key in the config. */
+  /** The server's key in the config. */
   readonly server: string;
   readonly kind: "sampling" | "elicitation" | "roots" | "approval";
   readonly principal: string;
@@ -97,7 +97,9 @@ export class BadQuery extends Error {
   override readonly name = "BadQuery";
 }
 
-/** Pages by their name after `/api/v1/`. They may throw a BadQuery; `signal` aborts when the client disconnects. */
+/**
+ * Pages, keyed by their name after `/api/v1/`. They may throw a BadQuery; `signal` aborts when the client disconnects.
+ */
 export interface Pages {
   readonly [name: string]: (query: URLSearchParams, signal: StopSignal) => unknown;
 }

@@ -1,4 +1,4 @@
-/** Where does the admin listener bind, and which limits does it have? */
+/** Binds the admin listener and sets its limits. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GatewayError } from "../core/errors.js";
@@ -10,48 +10,48 @@ import type { CallFeed } from "./call-stream.js";
 import type { LoginActions, PassOn } from "./login-actions.js";
 import type { Pages } from "./pages.js";
 
-/** Where the listener binds, who may use it, and what it shows. */
+/** Options of the listener. */
 export interface AdminListenerOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  /** The bearer token for everything but health, or `sha256:` and its hash. Default: none. */
+  /** The bearer token for everything except health, or `sha256:` and its hash. Default: none. */
   readonly token?: string;
-  /** Further values of `Host` that are accepted. */
+  /** Further accepted values of `Host`. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
-  /** Takes secrets out of the pages. Default: the identity function. */
+  /** Redacts secrets in the pages. Default: the identity function. */
   readonly redact?: (text: string) => string;
-  /** In the text format of Prometheus, with exemplars. */
+  /** In the Prometheus text format, with exemplars. */
   readonly metrics: { text(): Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly pages: Pages;
-  /** Of this program, for the OpenAPI document. Default: 0. */
+  /** The version of this program, for the OpenAPI document. Default: 0. */
   readonly version?: string;
-  /** Lets commands of the user whose gateway this is use the listener, beside `token`. Default: none. */
+  /** Lets commands of the gateway's own user use the listener, in addition to `token`. Default: none. */
   readonly ownerToken?: string;
   /**
    * Calls a tool for `POST /api/v1/calls`, and resolves to the JSON of its reply; `signal` aborts when the client
    * disconnects. Default: no calls are made. @throws BadQuery
    */
   readonly call?: (body: string, signal: AbortSignal) => Promise<string>;
-  /** The calls for `GET /api/v1/calls/stream`. Default: there is no such route. */
+  /** The calls for `GET /api/v1/calls/stream`. Default: no such route. */
   readonly callFeed?: CallFeed;
-  /** What operators do to the running gateway. Default: nothing. */
+  /** Operator actions. Default: none. */
   readonly actions?: AdminActions;
-  /** Serves one message of the console's own MCP client, which was authorized. Default: there is no such client. */
+  /** Serves an authorized message of the console's own MCP client. Default: no such client. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** What operators do about signing in, here or in another process. Default: nothing. */
+  /** Sign-in actions, in this or another process. Default: none. */
   readonly logins?: LoginActions | PassOn;
-  /** A Unix socket or named pipe to listen on, in place of `host` and `port`. */
+  /** A Unix socket or named pipe to listen on, instead of `host` and `port`. */
   readonly socket?: string;
 }
 
 /** A listener that can be bound and closed. */
 export interface AdminListener {
   /**
-   * @throws GatewayError when it would be reachable from other machines without a token, or the Error of
-   * `server.listen`, such as EADDRINUSE.
+   * @throws GatewayError if it would be reachable from other machines without a token, or the Error of `server.listen`,
+   * e.g. EADDRINUSE.
    */
   start(): Promise<{ readonly url: string; readonly port: number }>;
   /** Closes every connection; resolves when the port is free. */
@@ -63,7 +63,7 @@ const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const CONNECTIONS = 200;
 
-/** The listener, not yet bound. */
+/** The unbound listener. */
 export function createAdminListener(settings: AdminListenerOptions): AdminListener {
   const server = createServer(
     { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
@@ -103,7 +103,7 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
   };
 }
 
-/** Loads the routes, and Hono with them, at the first request: many gateways are never asked anything here. */
+/** Loads the routes, and Hono with them, at the first request: many gateways receive none here. */
 function lazyRequests(
   settings: AdminListenerOptions,
 ): (request: IncomingMessage, response: ServerResponse) => void {

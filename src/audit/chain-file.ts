@@ -1,4 +1,7 @@
-/** The file that is written: opened where the chain ends, appended to, rotated, and closed. One process has it at a time. */
+/**
+ * The active file of the log: opened at the end of the chain, appended, rotated and closed. One process has it at a
+ * time.
+ */
 import { constants, fstatSync, ftruncateSync, writeSync } from "node:fs";
 import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
 import type { AuditConfig } from "../config/config.js";
@@ -9,7 +12,7 @@ import { CHAIN_START, type ChainPosition, sealLine, type WrittenEvent } from "./
 import { takeLock } from "./lock.js";
 import { headName, rotatedFiles, rotatedName } from "./names.js";
 
-/** How the file was found. */
+/** The state of the file when it was opened. */
 export type Found = "new" | "whole" | "torn" | "cut";
 
 type Rotation = AuditConfig["rotate"];
@@ -20,7 +23,7 @@ const HEAD_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
 const MODE = 0o600;
 const OTHERS = 0o077;
 
-/** An open log. After an error it is closed, and another is opened in its place. */
+/** An open log. After an error it is closed, and a new one opened. */
 export class ChainFile {
   readonly found: Found;
   #file: FileHandle;
@@ -50,10 +53,10 @@ export class ChainFile {
   }
 
   /**
-   * Opens the log where it ends. A torn last line is kept aside in `FILE.torn-SEQ`. Where lines are missing that the head or `known`
-   * names, the chain goes on after them, so that `verify` finds the gap for ever.
+   * Opens the log at its end. A torn last line is saved in `FILE.torn-SEQ`. If lines are missing that the head or
+   * `known` names, the chain continues after them, so that `verify` always finds the gap.
    *
-   * @throws Error where another process writes it, and the error of the system
+   * @throws Error if another process writes it, and the system error
    */
   static async open(
     options: ChainFileOptions,
@@ -93,10 +96,10 @@ export class ChainFile {
   }
 
   /**
-   * Writes a line for each event; they are with the system when it returns. On an error none of them is in the file, as far as the
-   * system allows.
+   * Writes a line per event; the system has them when it returns. On an error none of them is in the file, as far as
+   * the system allows.
    *
-   * @throws the error of the system
+   * @throws the system error
    */
   append(events: readonly (AuditEvent | WrittenEvent)[]): void {
     if (events.length === 0) return;
@@ -113,7 +116,7 @@ export class ChainFile {
       writeAll(fd, bytes);
       if (fstatSync(fd).nlink === 0) throw new Error("the file was deleted");
     } catch (error) {
-      // A part of a line would be kept aside as torn, and whole lines be there twice.
+      // A partial line would be saved as torn, and whole lines duplicated.
       tryTruncate(fd, this.#size);
       throw error;
     }
@@ -122,7 +125,9 @@ export class ChainFile {
     this.#begunAt ??= this.#now().getTime();
   }
 
-  /** Puts the file aside under the name of its last line, begins another, and deletes those beyond `keep`. @throws the error of the system */
+  /**
+   * Renames the file after its last line, starts a new one, and deletes files beyond `keep`. @throws the system error
+   */
   async rotate(): Promise<void> {
     await this.#file.datasync();
     await this.writeHead();
@@ -135,12 +140,12 @@ export class ChainFile {
     await this.#deleteOld();
   }
 
-  /** Writes where the chain ends. @throws the error of the system */
+  /** Writes the head. @throws the system error */
   async writeHead(): Promise<void> {
     await writeHead(this.#head, { ...this.#position, before: this.#before });
   }
 
-  /** Hands everything to the disk, and the file to others. Never throws; the handles are closed in any case. */
+  /** Syncs to disk and releases the lock. Never throws; the handles are closed in any case. */
   async close(): Promise<void> {
     const works = [
       () => this.writeHead(),
@@ -149,11 +154,14 @@ export class ChainFile {
       () => this.#head.close(),
       this.#unlock,
     ];
-    // An error was reported when a line could not be written.
+    // The error was reported when a line could not be written.
     for (const work of works) await work().catch(() => {});
   }
 
-  /** The head names the place before the oldest file first, so that a kill in between leaves a file too many, and none too few. */
+  /**
+   * The head is updated before files are deleted, so that a crash in between leaves one file too many rather than too
+   * few.
+   */
   async #deleteOld(): Promise<void> {
     const { keep } = this.#rotation;
     if (keep === undefined) return;
@@ -168,7 +176,7 @@ export class ChainFile {
   }
 }
 
-/** What of the config the file needs. */
+/** The settings of the file, from the config. */
 export type ChainFileOptions = Pick<AuditConfig, "file" | "rotate">;
 
 interface End {
@@ -184,7 +192,7 @@ interface Opened extends End {
   readonly unlock: () => Promise<void>;
 }
 
-/** Where the chain ends, with a torn line out of the way. */
+/** The end of the chain, after saving a torn line. */
 async function findEnd(
   path: string,
   file: FileHandle,
@@ -222,7 +230,7 @@ const timeOf = (at: unknown): number | undefined => {
   return Number.isNaN(time) ? undefined : time;
 };
 
-/** The place before the first line that is there, where no head names it. */
+/** The link before the first existing line, if no head names it. */
 async function beforeOldest(
   rotated: string | undefined,
   own: Awaited<ReturnType<typeof readFirstLine>>,
@@ -255,7 +263,9 @@ async function openOwn(path: string, flags: number): Promise<FileHandle> {
   throw new Error(`${path} is no file`);
 }
 
-/** Of this thread, as loggers write: a thread of the pool costs several times the system call, and the replies wait for it anyway. */
+/**
+ * Synchronous, like loggers: a thread of the pool costs several times the system call, and replies wait for it anyway.
+ */
 function writeAll(fd: number, bytes: Buffer): void {
   for (let written = 0; written < bytes.length; )
     written += writeSync(fd, bytes, written, bytes.length - written);

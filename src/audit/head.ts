@@ -1,25 +1,25 @@
-/** Where does the chain end and begin? A small file beside the log, written over in place, lets `verify` see a truncated end. */
+/** The head file: the first and last link of the chain, written in place, so that `verify` detects a truncated end. */
 import type { FileHandle } from "node:fs/promises";
 import { isObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { ChainPosition } from "./line.js";
 
-/** What the head says. */
+/** The content of the head. */
 export interface Head extends ChainPosition {
-  /** The place before the first line that is kept: `seq` 0 while none was deleted. */
+  /** The link before the first retained line: `seq` 0 while none was deleted. */
   readonly before: ChainPosition;
 }
 
-/** One write of always the same length cannot leave a part of the text before. */
+/** A single write of constant length cannot leave remains of the previous text. */
 const LENGTH = 320;
 
-/** Writes the head over the one before. @throws the error of the system */
+/** Overwrites the head. @throws the system error */
 export async function writeHead(file: FileHandle, { seq, hash, before }: Head): Promise<void> {
   const text = writeJson({ seq, hash, before: { seq: before.seq, hash: before.hash } });
   await file.write(`${text.padEnd(LENGTH - 1)}\n`, 0);
 }
 
-/** The head in `text`; undefined where it is none. */
+/** The head in `text`; undefined if invalid. */
 export function readHead(text: string): Head | undefined {
   try {
     const value: unknown = parseJson(text);

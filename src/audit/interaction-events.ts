@@ -1,13 +1,13 @@
-/** Which questions and answers are in a call: what its reply asks, and what it brings back? */
+/** The questions and answers in a call, as audit events. */
 import type { AuditEvent } from "../core/audit.js";
 import { APPROVAL_KEY, type Call, type Reply } from "../core/call.js";
 import type { CallRecord } from "../core/call-record.js";
 import { isObject, stringAt } from "../wire/json.js";
 
-/** More of one call are not written one by one. */
+/** Maximum events per call. */
 const MAX_QUESTIONS = 32;
 
-/** The questions of `reply`, and the answers that `call` came with; usually none. */
+/** The questions of `reply`, and the answers in `call`; usually none. */
 export function interactionEvents(record: CallRecord, call: Call, reply: Reply): readonly AuditEvent[] {
   if (reply.kind !== "input_required" && call.inputResponses === undefined) return [];
   const { principal, host, target, server, traceId, rule } = record;
@@ -39,5 +39,5 @@ export function interactionEvents(record: CallRecord, call: Call, reply: Reply):
   return events;
 }
 
-/** What a person can do with an elicitation. */
+/** The actions of an elicitation response. */
 const ACTIONS: ReadonlySet<string> = new Set(["accept", "decline", "cancel"]);

@@ -1,21 +1,21 @@
-/** Where does a file of lines end, and what stands after its last whole line? */
+/** Finds the last complete line of a file, and what follows it. */
 import type { FileHandle } from "node:fs/promises";
 import { checkLine, type ReadLine } from "./line.js";
 
 /** The end of a file. */
 export interface FileEnd {
-  /** The last whole line, where it has a place in the chain; undefined where there is none. */
+  /** The last complete line, if it is part of the chain; undefined otherwise. */
   readonly line: ReadLine | undefined;
-  /** Bytes up to the end of the last whole line. */
+  /** Bytes up to the end of the last complete line. */
   readonly size: number;
-  /** What stands after it: a process was killed while it wrote. */
+  /** An incomplete line after it: the process was killed during a write. */
   readonly torn: Buffer;
 }
 
 const NEWLINE = 0x0a;
 const FIRST_READ = 65_536;
 
-/** Reads from the end of the file as much as its last line needs. @throws the error of the system */
+/** Reads backwards from the end of the file. @throws the system error */
 export async function readFileEnd(file: FileHandle): Promise<FileEnd> {
   const { size } = await file.stat();
   for (let wanted = FIRST_READ; ; wanted *= 4) {
@@ -30,7 +30,7 @@ export async function readFileEnd(file: FileHandle): Promise<FileEnd> {
   }
 }
 
-/** The first line of a file; undefined where it has no place in the chain. @throws the error of the system */
+/** The first line of a file; undefined if it is not part of the chain. @throws the system error */
 export async function readFirstLine(file: FileHandle): Promise<ReadLine | undefined> {
   const { size } = await file.stat();
   for (let wanted = FIRST_READ; ; wanted *= 4) {

@@ -1,4 +1,4 @@
-/** How is an event written as a line of the chain, and is a line what was written? */
+/** Writes an event as a line of the hash chain, and verifies a line. */
 import { hash } from "node:crypto";
 import type { AuditEvent } from "../core/audit.js";
 import { isObject } from "../wire/json.js";
@@ -7,7 +7,7 @@ import { parseJson, writeJson } from "../wire/json-text.js";
 /** `prev` of the first line. */
 const GENESIS = "0".repeat(64);
 
-/** A place in the chain: the line that comes next continues it. */
+/** A link of the chain: the next line continues it. */
 export interface ChainPosition {
   /** Of the last line; 0 before the first. */
   readonly seq: number;
@@ -15,15 +15,15 @@ export interface ChainPosition {
   readonly hash: string;
 }
 
-/** The place before the first line. */
+/** The link before the first line. */
 export const CHAIN_START: ChainPosition = { seq: 0, hash: GENESIS };
 
-/** A line as text with its end, and the place in the chain after it. */
+/** A line as text with its newline, and its link. */
 export interface SealedLine extends ChainPosition {
   readonly text: string;
 }
 
-/** An event whose members, but `at` and `kind`, are text already: JSON with a comma before each. */
+/** An event whose members, except `at` and `kind`, are already text: JSON with a comma before each. */
 export interface WrittenEvent {
   readonly kind: AuditEvent["kind"];
   readonly at: string;
@@ -31,7 +31,7 @@ export interface WrittenEvent {
 }
 
 /**
- * Writes `event` as the line after `last`. The hash is the SHA-256 of the line as it stands without its member `hash`, which is
+ * Writes `event` as the line after `last`. The hash is the SHA-256 of the line without its member `hash`, which is
  * always the last one.
  */
 export function sealLine(event: AuditEvent | WrittenEvent, last: ChainPosition, now: () => Date): SealedLine {
@@ -55,7 +55,7 @@ export interface ReadLine extends ChainPosition {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** A line, or what is wrong with it; then with the place that it claims, where it names one. */
+/** A line, or what is wrong with it; then with the link that it claims, if any. */
 export type LineCheck =
   | { readonly ok: true; readonly line: ReadLine }
   | { readonly ok: false; readonly reason: string; readonly claims?: ReadLine };

@@ -1,9 +1,9 @@
-/** Does another process write this file? A lock file with its id and the time of its start, which ends with the process. */
+/** A lock file with the id and start time of the writing process; a lock of a dead process is ignored. */
 import { readFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { lockName } from "./names.js";
 
-/** Takes the lock of `file`. @returns its release. @throws Error where a running process has it */
+/** Locks `file`. @returns its release. @throws Error if a running process holds it */
 export async function takeLock(file: string): Promise<() => Promise<void>> {
   const lock = lockName(file);
   const own = identity(process.pid);
@@ -15,14 +15,14 @@ export async function takeLock(file: string): Promise<() => Promise<void>> {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST") || attempt > 2) throw error;
     }
     const holder = await lockHolder(file);
-    // Our own is there again when a folder comes back that was moved away.
+    // Our own lock reappears if a moved folder is moved back.
     if (holder !== undefined && holder !== process.pid)
       throw new Error(`process ${holder} writes it already (${lock})`);
     await rm(lock, { force: true });
   }
 }
 
-/** The running process that writes `file`; undefined where there is none. */
+/** The running process that writes `file`; undefined if there is none. */
 export async function lockHolder(file: string): Promise<number | undefined> {
   const text = await readFile(lockName(file), "utf8").catch(() => "");
   const pid = Number(/^\d{1,10}/.exec(text)?.[0] ?? 0);
@@ -39,7 +39,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The id of a process with the time of its start, where the system tells it: ids are given again, in containers always the same. */
+/** The process id with its start time, if the system provides it: ids are reused, in containers always the same. */
 function identity(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

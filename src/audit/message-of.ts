@@ -1,4 +1,4 @@
-/** What does an error say to an operator? */
+/** The message of an error, for operators. */
 
-/** The message of an error of the system or of ours. */
+/** The message of a system error or of one of ours. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,27 +1,27 @@
-/** Which files does an audit log consist of? The one that is written, rotated ones, and those of other workers. */
+/** The file names of an audit log: the active file, rotated ones, and those of other workers. */
 import { readdir } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 
-/** Rotated files end in the number of their last line, so that their names have the order of their lines. */
+/** The suffix of a rotated file is the number of its last line, so that names sort like lines. */
 const SEQ_DIGITS = 12;
 
-/** The file that `file` becomes when the line `lastSeq` was its last. */
+/** The name of `file` once it is rotated after the line `lastSeq`. */
 export const rotatedName = (file: string, lastSeq: number): string =>
   `${file}.${String(lastSeq).padStart(SEQ_DIGITS, "0")}`;
 
-/** The file that says where the chain ends. */
+/** The head file. */
 export const headName = (file: string): string => `${file}.head`;
 
-/** The file with the process that writes. */
+/** The lock file. */
 export const lockName = (file: string): string => `${file}.lock`;
 
-/** The file of a worker: its number stands before the extension. */
+/** The file of a worker, with its number before the extension. */
 export function workerFile(file: string, worker: number): string {
   const extension = extname(file);
   return `${file.slice(0, file.length - extension.length)}.${worker}${extension}`;
 }
 
-/** The rotated files of `file`, oldest first. @throws the error of the system */
+/** The rotated files of `file`, oldest first. @throws the system error */
 export async function rotatedFiles(file: string): Promise<readonly string[]> {
   const start = `${basename(file)}.`;
   const names = await readdir(dirname(file));
@@ -31,7 +31,7 @@ export async function rotatedFiles(file: string): Promise<readonly string[]> {
     .map((name) => join(dirname(file), name));
 }
 
-/** `file` and those of workers beside it, as far as they or their heads exist. @throws the error of the system */
+/** `file` and those of other workers, if they or their heads exist. @throws the system error */
 export async function logsBeside(file: string): Promise<readonly string[]> {
   const names = await readdir(dirname(file));
   const extension = extname(file);

@@ -1,4 +1,4 @@
-/** The audit log of a gateway: its events as lines, in the words of the docs. */
+/** The audit log of a gateway: its events as lines, as described in docs/audit.md. */
 import { LRUCache } from "lru-cache";
 import type { AuditConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
@@ -16,26 +16,26 @@ import { AuditWriter } from "./writer.js";
 interface AuditOptions {
   readonly logger: Logger;
   readonly redact: (text: string) => string;
-  /** Of several workers each writes its own file. */
+  /** Each worker writes its own file. */
   readonly worker?: number | undefined;
-  /** The gateway's own version, for the line of the start. */
+  /** The gateway's version, for the `start` line. */
   readonly version: string;
-  /** The config that it starts with. */
+  /** The config at the start. */
   readonly configDigest?: string | undefined;
-  /** Default: the time of the system. */
+  /** Default: the system clock. */
   readonly now?: () => Date;
 }
 
-/** Texts that lines repeat. */
+/** Strings that many lines share. */
 const MAX_TEXTS = 2_000;
 
-/** A text without secrets, and its JSON. */
+/** A redacted string, and its JSON. */
 interface SafeText {
   readonly text: string;
   readonly json: string;
 }
 
-/** Opens the log and writes its first line. A file that cannot be opened is a `problem` of the log, and tried again. */
+/** Opens the log and writes its first line. A file that cannot be opened is a `problem` of the log, and retried. */
 export async function openAuditLog(config: AuditConfig, options: AuditOptions): Promise<AuditLog> {
   const { logger, redact, worker, now } = options;
   const file = worker === undefined ? config.file : workerFile(config.file, worker);
@@ -54,7 +54,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     return known;
   };
   const words = new LRUCache<string, string>(entryLimit(MAX_TEXTS));
-  /** Of texts that the config or the gateway chooses. */
+  /** Caches strings chosen by the config or the gateway. */
   const quoted = (word: string): string => {
     let known = words.get(word);
     if (known === undefined) {
@@ -83,7 +83,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     const written = args instanceof Promise ? args.then(write) : write(args);
     if (source.record !== undefined) source.record.audited = written;
 
-    /** Every call writes one, so that its text is put together of parts that are JSON already. */
+    /** Every call writes one, so its text is assembled from cached JSON. */
     function callEvent(args: RecordedArguments): WrittenEvent {
       const { at, principal, server, decision, rule, outcome, ms, traceId } = record;
       let text = `,"principal":${quoted(principal)}`;

@@ -1,4 +1,4 @@
-/** Which lines of a log match? Reads all its files in the order of the chain, without verifying them. */
+/** Finds matching lines: reads all files in chain order, without verification. */
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -6,10 +6,10 @@ import { isObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { rotatedFiles } from "./names.js";
 
-/** A line as it is shown. */
+/** A line as shown. */
 export type ShownLine = Readonly<Record<string, unknown>>;
 
-/** What lines must be; absent members match all. */
+/** The filter; absent members match all. */
 export interface LineFilter {
   readonly principal?: string | undefined;
   readonly server?: string | undefined;
@@ -18,7 +18,7 @@ export interface LineFilter {
   readonly since?: number | undefined;
 }
 
-/** The matching lines of the log `file`, oldest first. Lines that are no JSON are left out. @throws the error of the system */
+/** The matching lines of the log `file`, oldest first. Invalid JSON lines are skipped. @throws the system error */
 export async function* readLog(file: string, filter: LineFilter): AsyncGenerator<ShownLine> {
   const isThere = await access(file).then(
     () => true,

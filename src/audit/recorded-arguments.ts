@@ -1,4 +1,4 @@
-/** What is written of the arguments of a call: their digest, or themselves without secrets. */
+/** The recorded arguments of a call: their digest, or the redacted arguments. */
 import type { AuditConfig } from "../config/config.js";
 import type { Call } from "../core/call.js";
 import { canonicalDigest } from "../runtime/canonical-digest.js";
@@ -6,18 +6,18 @@ import { isSecretField } from "../telemetry/secrets.js";
 import { ExactNumber, isObject } from "../wire/json.js";
 import { approximateJsonLength } from "../wire/json-text.js";
 
-/** The part of a line that is about arguments. */
+/** The members of a line that are about arguments. */
 export type RecordedArguments =
   | { readonly argumentsDigest: string }
   | { readonly arguments: unknown }
   | Readonly<Record<never, never>>;
 
-/** Longer arguments (characters of JSON) are written as their digest. */
+/** Longer arguments (characters of JSON) are recorded as their digest. */
 const MAX_LENGTH = 65_536;
 const MARK = "[redacted]";
 const NONE = {};
 
-/** Reads the arguments of calls as the config asks for it. */
+/** Records arguments as configured. */
 export function argumentsReader(
   mode: AuditConfig["arguments"],
   redact: (text: string) => string,
@@ -44,7 +44,7 @@ export function argumentsReader(
   };
 }
 
-/** What the policy redacts is known only of calls that it let through. What the config adds is left out. */
+/** Policy redactions are known only for calls that the policy allowed. Members added by the config are omitted. */
 function withoutRedacted(given: unknown, record: Call["record"]): unknown {
   if (record?.isRouted !== true) return undefined;
   const { forwardedArguments: forwarded } = record;

@@ -1,4 +1,4 @@
-/** Is a log what was written? Reads every line once, and says where the first and further faults are. */
+/** Verifies a log: reads every line once and reports the first and further faults. */
 import { createReadStream } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -7,25 +7,25 @@ import { CHAIN_START, type ChainPosition, checkLine } from "./line.js";
 import { lockHolder } from "./lock.js";
 import { headName, rotatedFiles } from "./names.js";
 
-/** One fault, and where it is. */
+/** A fault and its position. */
 export interface Fault {
   readonly file: string;
-  /** From 1; absent where the fault is in no line. */
+  /** From 1; absent if the fault is in no line. */
   readonly line?: number;
-  /** Where the line begins, in bytes from the start of the file. */
+  /** Byte offset of the line. */
   readonly byte?: number;
-  /** The number that the line has, or should have. */
+  /** The actual or expected number of the line. */
   readonly seq?: number;
   readonly reason: string;
 }
 
-/** What was found. */
+/** The result. */
 export interface Verification {
   readonly file: string;
   readonly ok: boolean;
   readonly files: number;
   readonly lines: number;
-  /** The numbers of the first and last line; 0 where there is none. */
+  /** The numbers of the first and last line; 0 if there is none. */
   readonly from: number;
   readonly to: number;
   /** At most MAX_FAULTS. */
@@ -34,10 +34,10 @@ export interface Verification {
 
 const MAX_FAULTS = 20;
 const NEWLINE = 0x0a;
-/** A longer line (bytes) is no line of ours. */
+/** A longer line (bytes) cannot be from Cardea. */
 const MAX_LINE = 1_048_576;
 
-/** Verifies the log `file` with its rotated files and its head. @throws the error of the system where it cannot be read */
+/** Verifies the log `file` with its rotated files and its head. @throws the system error if it cannot be read */
 export async function verifyLog(file: string): Promise<Verification> {
   const head = readHead(await readFile(headName(file), "utf8").catch(() => ""));
   const isWritten = (await lockHolder(file)) !== undefined;
@@ -58,7 +58,7 @@ class Chain {
   #last: ChainPosition | undefined;
   #from = 0;
   #lines = 0;
-  /** The line before has a fault of its own, so that the next one need not fit it. */
+  /** The previous line is faulty, so the next one need not match it. */
   #isBroken = false;
 
   constructor(head: Head | undefined) {
@@ -70,7 +70,7 @@ class Chain {
     return { lines: this.#lines, from: this.#from, to: this.#last?.seq ?? 0, faults };
   }
 
-  /** @param mayGrow whether an unfinished last line may be one that is just being written */
+  /** @param mayGrow whether an incomplete last line may be a write in progress */
   async read(path: string, mayGrow: boolean): Promise<void> {
     let rest: Buffer = Buffer.alloc(0);
     let byte = 0;
@@ -157,7 +157,7 @@ class Chain {
       });
   }
 
-  /** The place before the next line. A kill may leave older files than the head names. */
+  /** The link before the next line. A crash may leave older files than the head names. */
   #expected(seq: number, prev: string): ChainPosition {
     if (this.#last !== undefined) return this.#last;
     const first = this.#head?.before ?? CHAIN_START;

@@ -1,18 +1,18 @@
-/** When are lines written, and what happens while they cannot be? Each at once, by the thread that serves calls. */
+/** Writes lines synchronously, one by one, and buffers them while the log fails. */
 import type { AuditEvent } from "../core/audit.js";
 import type { Logger } from "../core/logger.js";
 import { ChainFile, type ChainFileOptions, type Found } from "./chain-file.js";
 import { CHAIN_START, type ChainPosition, type WrittenEvent } from "./line.js";
 import { messageOf } from "./message-of.js";
 
-/** How often (ms) a log that failed is tried again. */
+/** Retry interval (ms) of a failed log. */
 const RETRY_MS = 1_000;
-/** How far (ms) the head may stay behind the lines. */
+/** Maximum delay (ms) of the head behind the lines. */
 const HEAD_MS = 100;
-/** Lines that are kept in memory while they cannot be written. */
+/** Lines that are buffered in memory while the log fails. */
 const MAX_PENDING = 10_000;
 
-/** Writes events in order; each is written, waits for a log that failed, or is counted as lost. */
+/** Writes events in order; each is written, buffered during a failure, or counted as lost. */
 export class AuditWriter {
   readonly #options: ChainFileOptions;
   readonly #logger: Logger;
@@ -20,7 +20,7 @@ export class AuditWriter {
   #file: ChainFile | undefined;
   #position: ChainPosition = CHAIN_START;
   #pending: (AuditEvent | WrittenEvent)[] = [];
-  /** The file is opened or rotated, and what is pending is written then. */
+  /** The file is opened or rotated, and buffered events are written then. */
   #work: Promise<boolean> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #headTimer: NodeJS.Timeout | undefined;
@@ -35,7 +35,7 @@ export class AuditWriter {
     this.#now = now;
   }
 
-  /** Opens the file. A failure is a `problem`, and the file is tried again. */
+  /** Opens the file. A failure is a `problem`, and retried. */
   async open(): Promise<Found | undefined> {
     try {
       this.#file = await ChainFile.open(this.#options, this.#now, this.#position);
@@ -45,25 +45,25 @@ export class AuditWriter {
     return this.#file?.found;
   }
 
-  /** Why nothing can be written now; undefined while it can. */
+  /** Why the log fails; undefined while it works. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Events that found no place while the log failed. */
+  /** Events that did not fit into the buffer while the log failed. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** As `add`, for events that no reply waits for. */
+  /** Like `add`, for events that no reply waits for. */
   post(event: AuditEvent): void {
     const written = this.add(event);
     if (written instanceof Promise) written.catch(() => {}); // it does not reject
   }
 
   /**
-   * Writes a line. True when it is with the system; false while the log fails, and the line is then written later. A promise
-   * where the file is opened or rotated first; it does not reject.
+   * Writes a line. True when the system has it; false while the log fails, and the line is then written later. A
+   * promise if the file is opened or rotated first; it does not reject.
    */
   add(event: AuditEvent | WrittenEvent): boolean | Promise<boolean> {
     if (this.#isClosed) return false;
@@ -79,7 +79,7 @@ export class AuditWriter {
     return this.#work ?? this.#writePending();
   }
 
-  /** Writes what is pending, tries once where the log failed, and closes the file. */
+  /** Writes buffered events, retries once if the log failed, and closes the file. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -101,7 +101,7 @@ export class AuditWriter {
     try {
       this.#append(file);
     } catch {
-      return this.#writeLater(file); // a file that was deleted is made anew at once
+      return this.#writeLater(file); // A deleted file is recreated immediately.
     }
     return true;
   }
@@ -111,7 +111,7 @@ export class AuditWriter {
     return this.#work;
   }
 
-  /** Writes what is pending to a file that is opened or rotated first; false where it cannot, and it stays pending. */
+  /** Writes buffered events to a file that is opened or rotated first; false if that fails, and they stay buffered. */
   async #writeAnew(broken?: ChainFile): Promise<boolean> {
     try {
       if (broken !== undefined) await this.#giveUp(broken);
@@ -125,7 +125,7 @@ export class AuditWriter {
     }
   }
 
-  /** @throws the error of the system; the file is closed then */
+  /** @throws the system error; the file is then closed */
   async #rotateAndAppend(file: ChainFile): Promise<void> {
     try {
       if (file.isFull) await file.rotate();
@@ -136,13 +136,13 @@ export class AuditWriter {
     }
   }
 
-  /** A file that failed is closed, and another is opened in its place. */
+  /** A failed file is closed and reopened. */
   async #giveUp(file: ChainFile): Promise<void> {
     this.#file = undefined;
     await file.close();
   }
 
-  /** Writes what is pending. @throws the error of the system */
+  /** Writes buffered events. @throws the system error */
   #append(file: ChainFile): void {
     const gap = this.#lostSince;
     file.append(gap > 0 ? [...this.#pending, linesLost(gap)] : this.#pending);
@@ -195,7 +195,7 @@ export class AuditWriter {
   }
 }
 
-/** Says in the log itself that it is not whole. */
+/** Records in the log itself that it is incomplete. */
 const linesLost = (count: number): AuditEvent => ({
   kind: "admin",
   method: "audit/lost",

@@ -1,4 +1,4 @@
-/** How is an answer written: as JSON, as a page, as a redirect, never kept by a cache? */
+/** Writes responses: JSON, pages and redirects, all with `no-store`. */
 import type { ServerResponse } from "node:http";
 import { descriptionOf, type OAuthError } from "./oauth-error.js";
 import { STYLE_HASH } from "./pages.js";
@@ -12,7 +12,7 @@ export function sendJson(response: ServerResponse, status: number, document: obj
     .end(JSON.stringify(document));
 }
 
-/** An error as the token, registration and revocation endpoints answer it (RFC 6749, 5.2). */
+/** An error of the token, registration and revocation endpoints (RFC 6749, 5.2). */
 export function sendOAuthError(response: ServerResponse, error: OAuthError): void {
   const { retryAfterS } = error.details;
   if (retryAfterS !== undefined) response.setHeader("retry-after", String(retryAfterS));
@@ -20,8 +20,8 @@ export function sendOAuthError(response: ServerResponse, error: OAuthError): voi
 }
 
 /**
- * A page for a person: no script, no frame, nothing from elsewhere. `form-action` is not limited, because browsers apply
- * it to the redirects after a form as well, and those lead to the company's issuer and to the host.
+ * A page for a person: no script, no frame, no external resource. `form-action` is not limited, because browsers also
+ * apply it to the redirects after a form, which lead to the company's issuer and to the host.
  */
 export function sendPage(response: ServerResponse, status: number, html: string): void {
   response
@@ -36,12 +36,12 @@ export function sendPage(response: ServerResponse, status: number, html: string)
     .end(html);
 }
 
-/** Sends the browser to `location`, by GET. */
+/** Redirects the browser to `location`, with GET. */
 export function redirect(response: ServerResponse, location: string): void {
   response.writeHead(303, { ...NO_STORE, location, "referrer-policy": "no-referrer" }).end();
 }
 
-/** `uri` with these parameters added to its query. Undefined ones are left out. */
+/** `uri` with these parameters added to its query. Undefined ones are omitted. */
 export function withParameters(
   uri: string,
   parameters: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** Is an authorization request one that a person may be asked about? PKCE with S256, this resource, known scopes. */
+/** Validates authorization requests: PKCE with S256, this resource, known scopes. */
 
 import { clientKeyOf } from "./clients.js";
 import { OAuthError } from "./oauth-error.js";
@@ -6,19 +6,19 @@ import type { Parameters } from "./requests.js";
 import { required } from "./requests.js";
 import type { AuthorizationRequest, HostClient } from "./types.js";
 
-/** What can be granted. */
+/** The scopes and resource that can be granted. */
 export interface Offer {
-  /** The URL that tokens are for. */
+  /** The audience of the tokens. */
   readonly resource: string;
-  /** Every token has these. */
+  /** Granted to every token. */
   readonly requiredScopes: readonly string[];
   readonly offeredScopes: readonly string[];
 }
 
-/** Longer ones do not fit into a cookie. */
+/** Longer values do not fit into a cookie. */
 const MAX_STATE_LENGTH = 1_000;
 
-/** `state` where it can be returned; undefined where it is missing or unusable. */
+/** `state` if it can be returned; undefined if it is missing or invalid. */
 export function readState(query: Parameters): string | undefined {
   const state = query.get("state");
   return state !== undefined && state.length <= MAX_STATE_LENGTH && /^[\x20-\x7e]*$/.test(state)
@@ -26,7 +26,7 @@ export function readState(query: Parameters): string | undefined {
     : undefined;
 }
 
-/** Checks all but client and redirect URI, which were checked before. @throws OAuthError */
+/** Checks everything except client and redirect URI, which were checked before. @throws OAuthError */
 export function readAuthorizationRequest(
   query: Parameters,
   client: HostClient,
@@ -55,7 +55,7 @@ export function readAuthorizationRequest(
       `state must have at most ${MAX_STATE_LENGTH} characters of ASCII`,
     );
   const asked = scopesIn(query.get("scope"));
-  // Unknown ones are left out, and the answer names what was granted (RFC 6749, 3.3).
+  // Unknown scopes are ignored; the token response lists the granted ones (RFC 6749, 3.3).
   const granted = new Set([...requiredScopes, ...asked.filter((scope) => offeredScopes.includes(scope))]);
   return {
     client: clientKeyOf(client.id),
@@ -75,7 +75,7 @@ function checkPkce(query: Parameters): void {
     throw new OAuthError("invalid_request", "code_challenge is no SHA-256 in base64url (PKCE)");
 }
 
-/** @throws OAuthError `invalid_target` where `asked` is missing or another resource (RFC 8707) */
+/** @throws OAuthError `invalid_target` if `asked` is missing or another resource (RFC 8707) */
 export function checkResource(asked: string | undefined, resource: string): void {
   if (asked === undefined)
     throw new OAuthError("invalid_target", `resource is missing; it must be ${resource}`);
@@ -83,6 +83,6 @@ export function checkResource(asked: string | undefined, resource: string): void
   if (!isOurs) throw new OAuthError("invalid_target", `resource must be ${resource}`);
 }
 
-/** The words of `scope`. */
+/** The space-separated values of `scope`. */
 export const scopesIn = (text: string | undefined): readonly string[] =>
   text === undefined ? [] : [...new Set(text.split(" ").filter((scope) => scope !== ""))];

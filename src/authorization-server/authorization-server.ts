@@ -1,6 +1,6 @@
 /**
- * The gateway as authorization server for its hosts, in front of the company's OpenID Connect issuer (`auth.signIn`): a
- * host that has nothing but the URL of the gateway signs its person in.
+ * The authorization server for hosts, in front of the company's OpenID Connect issuer (`auth.signIn`): a host that only
+ * has the gateway's URL can sign its person in.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
@@ -24,30 +24,30 @@ import { SigningKeys } from "./signing-keys.js";
 import { TokenEndpoint } from "./token-endpoint.js";
 import type { GrantStore, HostSignIn, Now } from "./types.js";
 
-/** What the authorization server needs. */
+/** Dependencies of the authorization server. */
 export interface AuthorizationServerOptions {
   readonly signIn: SignInConfig;
-  /** The identifier of this authorization server: the URL of the gateway for browsers, without a slash at its end. */
+  /** The issuer identifier: the URL of the gateway for browsers, without a trailing slash. */
   readonly issuer: string;
-  /** The URL of the MCP endpoint, which tokens are for. */
+  /** The URL of the MCP endpoint, the audience of the tokens. */
   readonly resource: string;
   readonly requiredScopes: readonly string[];
-  /** The ids that no person may have. */
+  /** Reserved ids that no person may have. */
   readonly reservedIds: ReadonlySet<string>;
   readonly store: GrantStore;
-  /** Asks the company's issuer. */
+  /** The fetch to the company's issuer. */
   readonly fetch: GuardedFetch;
   readonly fetchDocument: FetchDocument;
   readonly logger: Logger;
-  /** Receives what becomes of sign-ins; of refusals at most 120 in a minute. Default: they are only logged. */
+  /** Receives sign-in events; at most 120 refusals per minute. Default: they are only logged. */
   readonly onSignIn?: (event: HostSignIn) => void;
   /** Default: the clock. */
   readonly now?: Now;
 }
 
-/** Serves the endpoints, and verifies its own access tokens. */
+/** Serves the endpoints, and verifies the gateway's own access tokens. */
 export interface AuthorizationServer {
-  /** Answers a request whose head was checked, whatever fails. */
+  /** Responds to a request whose headers were checked; never rejects. */
   serve(
     endpoint: AuthorizationServerEndpoint,
     request: IncomingMessage,
@@ -65,14 +65,14 @@ const LIMITS = {
   refusals: { perAddress: 120, total: 120 },
 } as const;
 
-/** Faults of the vault that pass: a full disk, a store that is away. */
+/** Temporary errors of the vault: a full disk, an unavailable store. */
 const PASSING: readonly VaultFault[] = ["disk", "store", "locked"];
 
 const RETRY_S = 5;
 
 const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
-/** Makes the authorization server of one config. Nothing is read or fetched before the first request. */
+/** Creates the authorization server of one config. Nothing is read or fetched before the first request. */
 export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
   const { signIn, issuer, resource, requiredScopes, store, logger, now = Date.now } = options;
   const allowed = signIn.allowedRedirectHosts;
@@ -90,7 +90,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   const clients = new Clients({ documents, sealing, now });
   const refusals = limitOf("refusals");
   const onSignIn = (event: HostSignIn): void => {
-    // Strangers can cause refusals without end, and must not drive older events out of a log that rotates.
+    // Unauthenticated clients can cause unlimited refusals, which must not push older events out of a rotating log.
     if (event.outcome !== "refused" || refusals.take("") === undefined) options.onSignIn?.(event);
   };
   const grants = new Grants({ store, sealing, lifetimeMs: signIn.lifetimeMs, now, logger, onSignIn });
@@ -150,8 +150,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   };
 
   /**
-   * Hosts and persons are asked to try again, and the log says why. After `temporarily_unavailable` clients of the SDK keep their
-   * tokens; after `server_error` they lead the person to a new sign-in.
+   * Hosts and persons are asked to retry, and the log has the reason. After `temporarily_unavailable` SDK clients keep
+   * their tokens; after `server_error` they start a new sign-in.
    */
   function failure(error: unknown, endpoint: AuthorizationServerEndpoint): OAuthError {
     const passes = error instanceof VaultError && PASSING.includes(error.fault);

@@ -1,7 +1,7 @@
 /**
- * How does a person let a host in? The gateway asks first, for this host alone; then the person signs in at the
- * company's issuer; then the host gets a code. What is known between these steps is sealed into the person's browser, so
- * that nothing is kept here for strangers. The rules are those of "Confused Deputy Problem" in the security best
+ * The authorization endpoint. First the gateway asks for consent to this host; then the person signs in at the
+ * company's issuer; then the host receives a code. The state between these steps is sealed into the person's browser,
+ * so the gateway stores nothing for unauthenticated clients. Follows "Confused Deputy Problem" in the security best
  * practices of the specification.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -28,7 +28,7 @@ interface AuthorizeOptions {
   readonly grants: Grants;
   readonly login: IssuerLogin;
   readonly sealing: () => Promise<Sealing>;
-  /** The identifier of this authorization server. */
+  /** The issuer identifier. */
   readonly issuer: string;
   /** The company's issuer. */
   readonly companyIssuer: string;
@@ -36,27 +36,27 @@ interface AuthorizeOptions {
   readonly allowed: AllowedHosts;
   readonly now: Now;
   readonly logger: Logger;
-  /** Receives each sign-in, and each refusal of a request that was sound. */
+  /** Receives each sign-in, and each refusal of a valid request. */
   readonly onSignIn: (event: HostSignIn) => void;
 }
 
-/** What is sealed into the consent page, and after consent into a cookie. */
+/** The content sealed into the consent page, and after consent into a cookie. */
 interface Pending {
   readonly request: AuthorizationRequest;
   /** Milliseconds since 1970. */
   readonly until: number;
 }
 interface PendingConsent extends Pending {
-  /** `digestOf` the cookie of the browser that got the page. */
+  /** `digestOf` the cookie of the browser that received the page. */
   readonly browser: string;
 }
 interface PendingLogin extends Pending, BegunLogin {}
 
-/** A person has this time (s) for the page, and again for the login. */
+/** Lifetime (s) of the page, and again of the login. */
 const PENDING_S = 600;
 const CONSENT_COOKIE = "consent";
 
-/** `/oauth/authorize` and where the issuer sends the person back to. */
+/** `/oauth/authorize` and the callback from the issuer. */
 export class Authorize {
   readonly #options: AuthorizeOptions;
   readonly #cookies: Cookies;
@@ -68,7 +68,10 @@ export class Authorize {
     this.#callback = `${options.issuer}${ENDPOINT_PATHS.callback}`;
   }
 
-  /** Shows the consent page. @throws OAuthError where the host or its redirect URI is unknown, so that there is no way back */
+  /**
+   * Shows the consent page. @throws OAuthError if the host or its redirect URI is unknown, so that no redirect is
+   * possible
+   */
   async ask(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clients, sealing, now, offer, issuer, companyIssuer } = this.#options;
     const query = readQuery(request);
@@ -107,7 +110,7 @@ export class Authorize {
     sendPage(response, 200, html);
   }
 
-  /** Takes the person's decision, and only then begins a login. @throws OAuthError where it is not that of this browser */
+  /** Handles the person's decision, and only then starts a login. @throws OAuthError if it is from another browser */
   async decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { login, sealing, now, logger } = this.#options;
     checkOwnPage(request);
@@ -149,7 +152,7 @@ export class Authorize {
     }
   }
 
-  /** Ends the login: the host gets its code. @throws OAuthError where it was not begun in this browser */
+  /** Ends the login: the host receives its code. @throws OAuthError if it was not started in this browser */
   async finish(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { login, grants, sealing, now, offer, issuer, logger, onSignIn } = this.#options;
     const query = readQuery(request);
@@ -181,13 +184,13 @@ export class Authorize {
     }
   }
 
-  /** The person, or the company's issuer, has not let the host in. */
+  /** The person, or the company's issuer, has refused. */
   #fail(response: ServerResponse, asked: AuthorizationRequest, error: OAuthError): void {
     this.#options.onSignIn({ outcome: "refused", host: asked.clientName, error: error.code });
     this.#sendBack(response, asked, error);
   }
 
-  /** Before the person has agreed, a browser is not sent to an address that a stranger has chosen (RFC 9700, 4.11.2). */
+  /** Before consent, a browser is not redirected to an address chosen by an unknown client (RFC 9700, 4.11.2). */
   #refuse(
     response: ServerResponse,
     { name }: HostClient,
@@ -226,10 +229,10 @@ export class Authorize {
   }
 }
 
-/** Several logins of one browser do not disturb each other. */
+/** Several logins in one browser do not interfere. */
 const loginCookie = (state: string): string => `login-${digestOf(state).slice(0, 16)}`;
 
-/** The form must come from the page itself: browsers say so. @throws OAuthError */
+/** Browsers state that the form comes from the page itself. @throws OAuthError */
 function checkOwnPage({ headers }: IncomingMessage): void {
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];

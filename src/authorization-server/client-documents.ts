@@ -1,4 +1,4 @@
-/** Who is a host whose `client_id` is a URL? What the metadata document there says (CIMD). */
+/** Client ID metadata documents (CIMD): hosts whose `client_id` is a URL. */
 import { LRUCache } from "lru-cache";
 import { isObject } from "../wire/json.js";
 import { OAuthError } from "./oauth-error.js";
@@ -7,7 +7,7 @@ import { type AllowedHosts, readRedirectUris } from "./redirect-uris.js";
 import { readName } from "./registration.js";
 import type { HostClient, Now } from "./types.js";
 
-/** Fetches a small JSON document of a public address. @throws Error with the reason */
+/** Fetches a small JSON document from a public address. @throws Error with the reason */
 export type FetchDocument = (url: string) => Promise<unknown>;
 
 interface ClientDocumentsOptions {
@@ -17,14 +17,14 @@ interface ClientDocumentsOptions {
   readonly now: Now;
 }
 
-/** A document is used for this time (ms) before it is fetched again. */
+/** Cache lifetime (ms) of a document. */
 const FRESH_MS = 5 * 60_000;
-/** A document that was refused, for this time. */
+/** Cache lifetime (ms) of a rejected document. */
 const REFUSED_MS = 30_000;
 const MAX_DOCUMENTS = 200;
 const MAX_URL_LENGTH = 500;
 
-/** Whether a `client_id` is meant as the URL of a document. */
+/** Whether a `client_id` is the URL of a document. */
 export const isDocumentUrl = (id: string): boolean => id.startsWith("https://");
 
 /** The documents of hosts, fetched on demand. */
@@ -38,7 +38,7 @@ export class ClientDocuments {
     this.#options = options;
   }
 
-  /** The client that the document at `id` describes; `address` is that of the request. @throws OAuthError `invalid_client` */
+  /** The client in the document at `id`; `address` is that of the request. @throws OAuthError `invalid_client` */
   async find(id: string, address: string): Promise<HostClient> {
     const { now, limit } = this.#options;
     const known = this.#known.get(id);

@@ -1,4 +1,4 @@
-/** Which host is a `client_id`? */
+/** Finds the host of a `client_id`. */
 import { type ClientDocuments, isDocumentUrl } from "./client-documents.js";
 import { OAuthError } from "./oauth-error.js";
 import { readRegistration } from "./registration.js";
@@ -11,7 +11,7 @@ interface ClientsOptions {
   readonly now: Now;
 }
 
-/** The hosts that may ask for tokens. */
+/** Looks up clients by `client_id`. */
 export class Clients {
   readonly #options: ClientsOptions;
 
@@ -19,7 +19,7 @@ export class Clients {
     this.#options = options;
   }
 
-  /** The client with this id, which may have expired. @throws OAuthError `invalid_client` where there is none */
+  /** The client with this id, which may have expired. @throws OAuthError `invalid_client` if there is none */
   async find(id: string, address: string): Promise<HostClient> {
     const { documents, sealing, now } = this.#options;
     if (isDocumentUrl(id)) return documents.find(id, address);
@@ -31,5 +31,5 @@ export class Clients {
   }
 }
 
-/** How a client is named in grants and tokens: by its URL, or by the digest of its registration, which is long. */
+/** The key of a client in grants and tokens: its URL, or the digest of its (long) registration. */
 export const clientKeyOf = (id: string): string => (isDocumentUrl(id) ? id : digestOf(id));

@@ -1,7 +1,10 @@
-/** Which cookies has the browser, and how is one set that no page, no other host and no plain connection gets? */
+/** Cookies that no other page, no other host and no unencrypted connection receives. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** The cookies of one issuer. Over https they are bound to this host (`__Host-`); loopback without TLS has no such cookies. */
+/**
+ * The cookies of one issuer. Over https they are bound to this host (`__Host-`); loopback without TLS has no such
+ * cookies.
+ */
 export class Cookies {
   readonly #isSecure: boolean;
 
@@ -10,7 +13,7 @@ export class Cookies {
     this.#isSecure = issuer.startsWith("https:");
   }
 
-  /** The value of the cookie `name`; undefined without one, and where there are two, one of which is not ours. */
+  /** The value of the cookie `name`; undefined if absent or set twice, once by another page. */
   read({ headers }: IncomingMessage, name: string): string | undefined {
     const start = `${this.#nameOf(name)}=`;
     const found = (headers.cookie ?? "")

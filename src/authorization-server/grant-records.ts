@@ -1,14 +1,10 @@
-/** Where do grants and signing keys outlive the process? Among the records of the vault, encrypted with its key. */
+/** Stores grants and signing keys among the records of the vault, encrypted with its keys. */
 import { hostRecordName } from "../vault/record-names.js";
 import { type RecordsOptions, recordsAt } from "../vault/records.js";
 import { Turns } from "../vault/turns.js";
 import type { GrantStore } from "./types.js";
 
-/**
- * Opens the grants beside the records of the vault at the same place; `cardea vault rotate` encrypts them anew as well.
- *
- * @throws VaultError
- */
+/** Opens the grants beside the vault's records; `cardea vault rotate` re-encrypts them too. @throws VaultError */
 export async function openGrantRecords(options: RecordsOptions): Promise<GrantStore> {
   const records = recordsAt(options);
   await records.open();

@@ -1,4 +1,4 @@
-/** How does a grant live: from its code, over one refresh token after the other, to its end or revocation? */
+/** The life of a grant: from its code, through rotating refresh tokens, to its end or revocation. */
 import type { Logger } from "../core/logger.js";
 import { isObject } from "../wire/json.js";
 import { OAuthError } from "./oauth-error.js";
@@ -9,17 +9,17 @@ import type { AuthorizationRequest, Grant, GrantStore, HostSignIn, Now, Person }
 interface GrantsOptions {
   readonly store: GrantStore;
   readonly sealing: () => Promise<Sealing>;
-  /** How long (ms) a grant lives. */
+  /** Lifetime (ms) of a grant. */
   readonly lifetimeMs: number;
   readonly now: Now;
   readonly logger: Logger;
-  /** Receives a reuse, and each refusal of a token whose grant is known. */
+  /** Receives a reuse, and each refusal of a token with a known grant. */
   readonly onSignIn: (event: HostSignIn) => void;
 }
 
-/** A code is redeemed within this time, in ms. */
+/** Lifetime of a code in ms. */
 const CODE_MS = 60_000;
-/** Of one person; the one that was used least lately ends for a new one. */
+/** Maximum grants per person; the least recently used one ends for a new one. */
 export const MAX_GRANTS = 50;
 const SWEEP_MS = 3_600_000;
 
@@ -29,17 +29,17 @@ export interface Renewed {
   readonly refreshToken: string;
 }
 
-/** What a host sends with a code. */
+/** The parameters sent with a code. */
 export interface Redemption {
   readonly code: string;
   /** `clientKeyOf` its `client_id`. */
   readonly client: string;
   readonly redirectUri: string;
-  /** PKCE. */
+  /** The PKCE verifier. */
   readonly verifier: string;
 }
 
-/** The grants of all persons. Each has a record of its own, under the lock of which it changes. */
+/** The grants of all persons. Each has its own record and changes only under that record's lock. */
 export class Grants {
   readonly #options: GrantsOptions;
   #sweptAt = Number.NEGATIVE_INFINITY;
@@ -48,7 +48,7 @@ export class Grants {
     this.#options = options;
   }
 
-  /** Keeps what `person` has granted by `request`. Resolves to the code for the host. @throws Error of the store */
+  /** Stores what `person` has granted by `request`. Resolves to the code for the host. @throws Error of the store */
   async create(
     request: AuthorizationRequest,
     { subject, groups }: Person,
@@ -71,7 +71,7 @@ export class Grants {
   }
 
   /**
-   * Redeems a code, once. A second time ends the grant: one of the two has stolen it (RFC 6749, 4.1.2).
+   * Redeems a code, once. A second use ends the grant: the code was stolen (RFC 6749, 4.1.2).
    *
    * @throws OAuthError `invalid_grant`
    */
@@ -90,9 +90,9 @@ export class Grants {
   }
 
   /**
-   * Replaces a refresh token by the next one. One that was replaced before ends the grant (RFC 9700, 4.14.2).
+   * Rotates a refresh token. Reuse of a replaced one ends the grant (RFC 9700, 4.14.2).
    *
-   * @param check throws where the host asks for what the grant does not have; the token stays valid then
+   * @param check throws if the host requests more than the grant allows; the token then stays valid
    * @throws OAuthError `invalid_grant`
    */
   async refresh(token: string, client: string, check: (grant: Grant) => void): Promise<Renewed> {
@@ -103,7 +103,10 @@ export class Grants {
     });
   }
 
-  /** Ends the grant of a code or refresh token. Returns it; undefined where there is none, which is no error (RFC 7009, 2.2). */
+  /**
+   * Ends the grant of a code or refresh token. Returns it; undefined if there is none, which is no error (RFC 7009,
+   * 2.2).
+   */
   async revoke(token: string, client: string): Promise<Grant | undefined> {
     const read = await this.#readToken(token);
     if (read === undefined) return undefined;
@@ -115,7 +118,7 @@ export class Grants {
     });
   }
 
-  /** Checks a token with `check`, and counts its grant on. */
+  /** Checks a token with `check` and increments the grant's counter. */
   async #change(
     token: string,
     kind: "code" | "refresh token",
@@ -154,14 +157,14 @@ export class Grants {
     });
   }
 
-  /** Removes those of a person's grants that were used least lately, where there are too many. */
+  /** Deletes a person's least recently used grants above the limit. */
   async #makeRoom(prefix: string): Promise<void> {
     const { store } = this.#options;
     const own = [...(await store.list(prefix))].sort((a, b) => b.writtenAt - a.writtenAt);
     for (const { name } of own.slice(MAX_GRANTS - 1)) await store.remove(name);
   }
 
-  /** Removes the grants of all persons that have ended, at most once an hour. */
+  /** Deletes all expired grants, at most once an hour. */
   async #removeEnded(): Promise<void> {
     const { store, now, lifetimeMs } = this.#options;
     if (now() - this.#sweptAt < SWEEP_MS) return;
@@ -181,7 +184,7 @@ export class Grants {
     return `${text}.${(await this.#options.sealing()).sign(text)}`;
   }
 
-  /** What a code or refresh token names; undefined where this gateway has not made it. */
+  /** The parts of a code or refresh token; undefined if this gateway did not issue it. */
   async #readToken(token: string): Promise<{ readonly id: string; readonly generation: number } | undefined> {
     const [, text, id, generation, code] = TOKEN.exec(token) ?? [];
     if (text === undefined || id === undefined || code === undefined) return undefined;
@@ -196,7 +199,7 @@ const TOKEN = /^(([\w-]{43})\.(\d{1,9}))\.([\w-]{43})$/;
 const PERSON_LENGTH = 21;
 const RANDOM_LENGTH = 22;
 
-/** The grants of one person have ids that begin alike; the id does not say whose they are. */
+/** The grant ids of one person share a prefix that does not reveal the person. */
 const prefixOf = (subject: string): string => digestOf(`person ${subject}`).slice(0, PERSON_LENGTH);
 
 /** PKCE, S256 (RFC 7636, 4.6). */

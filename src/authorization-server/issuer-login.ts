@@ -1,4 +1,7 @@
-/** Who is the person? The company's issuer says so (OpenID Connect): code with PKCE, `state`, `nonce`, and a signed ID token. */
+/**
+ * Signs the person in at the company's issuer (OpenID Connect): code with PKCE, `state`, `nonce`, and a signed ID
+ * token.
+ */
 import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as joseFetch, jwtVerify } from "jose";
 import * as oauth from "oauth4webapi";
 import type { SignInConfig } from "../config/auth-config.js";
@@ -13,13 +16,13 @@ import type { Now, Person } from "./types.js";
 interface IssuerLoginOptions {
   readonly signIn: Pick<SignInConfig, "issuer" | "clientId" | "clientSecret" | "scopes" | "groupsClaim">;
   readonly fetch: GuardedFetch;
-  /** The ids that no person may have: those of API keys, `anonymous`, and `OWNER_IDS`. */
+  /** Reserved ids: those of API keys, `anonymous`, and `OWNER_IDS`. */
   readonly reservedIds: ReadonlySet<string>;
   readonly now: Now;
   readonly logger: Logger;
 }
 
-/** What must be known when the person comes back. */
+/** The state to keep until the callback. */
 export interface BegunLogin {
   readonly state: string;
   readonly nonce: string;
@@ -34,7 +37,7 @@ interface Discovered {
 
 const FRESH_MS = 10 * 60_000;
 const TIMEOUT_MS = 10_000;
-/** Made with a private key; never `none` or HMAC. */
+/** Asymmetric algorithms only; never `none` or HMAC. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -58,7 +61,7 @@ export class IssuerLogin {
     this.#options = options;
   }
 
-  /** The URL that the browser goes to. @throws OAuthError `temporarily_unavailable` where the issuer does not answer */
+  /** The authorization URL. @throws OAuthError `temporarily_unavailable` if the issuer does not respond */
   async begin(redirectUri: string): Promise<BegunLogin & { readonly url: string }> {
     const { signIn } = this.#options;
     const { server } = await this.#discover();
@@ -85,9 +88,9 @@ export class IssuerLogin {
   }
 
   /**
-   * The person, from the answer of the issuer in the query of `url`.
+   * The person, from the issuer's response in the query of `url`.
    *
-   * @throws OAuthError `access_denied` where the issuer or this gateway refuses, `server_error` where an answer is not valid
+   * @throws OAuthError `access_denied` if the issuer or this gateway refuses, `server_error` if a response is invalid
    */
   async finish(url: URL, begun: BegunLogin, redirectUri: string): Promise<Person> {
     const { server, keyOf } = await this.#discover();
@@ -136,7 +139,7 @@ export class IssuerLogin {
     return { subject, groups: await this.#groupsOfUser(server, client, subject, tokens.access_token) };
   }
 
-  /** Many issuers put groups into the user information only. One that does not give it to this client has none there. */
+  /** Many issuers list groups in the user information only. Without access to it there are none. */
   async #groupsOfUser(
     server: oauth.AuthorizationServer,
     client: oauth.Client,
@@ -241,7 +244,7 @@ export class IssuerLogin {
   }
 }
 
-/** `client_secret_basic` is what an issuer supports that names nothing (OpenID Connect Discovery, 3). */
+/** `client_secret_basic` is the default of an issuer that lists no method (OpenID Connect Discovery, 3). */
 function clientAuthOf(server: oauth.AuthorizationServer, secret: string | undefined): oauth.ClientAuth {
   if (secret === undefined) return oauth.None();
   const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];

@@ -1,8 +1,8 @@
-/** Which grants does a gateway without a state directory have? Those of this process, until it ends. */
+/** Grants without a state directory: in memory, until the process ends. */
 import { Turns } from "../vault/turns.js";
 import type { GrantStore, Now } from "./types.js";
 
-/** A store in memory; its values are copies, as those of a file would be. */
+/** A store in memory; its values are copies, like those of a file. */
 export class MemoryStore implements GrantStore {
   readonly #values = new Map<string, { readonly text: string; readonly writtenAt: number }>();
   readonly #turns = new Turns();

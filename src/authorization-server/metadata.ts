@@ -1,8 +1,8 @@
-/** What does the authorization server say of itself (RFC 8414)? */
+/** The authorization server metadata (RFC 8414). */
 import { ENDPOINT_PATHS, SERVER_METADATA_PATH } from "../http/authorization-server-paths.js";
 import type { JsonObject } from "../wire/json.js";
 
-/** The document. `issuer` has no slash at its end. */
+/** The document. `issuer` has no trailing slash. */
 export function serverMetadata(issuer: string, scopes: readonly string[]): JsonObject {
   return {
     issuer,
@@ -23,7 +23,7 @@ export function serverMetadata(issuer: string, scopes: readonly string[]): JsonO
   };
 }
 
-/** Whether `path` is where the metadata of `issuer` are: the well-known path, followed by the issuer's own. */
+/** Whether `path` is the metadata path of `issuer`: the well-known path, followed by the issuer's own. */
 export function isMetadataPath(path: string, issuer: string): boolean {
   const own = new URL(issuer).pathname.replace(/\/$/, "");
   return [SERVER_METADATA_PATH, `${SERVER_METADATA_PATH}${own}`].includes(path.replace(/\/$/, ""));

@@ -1,6 +1,6 @@
-/** How is a request answered that breaks a rule of OAuth? */
+/** An OAuth error response. */
 
-/** The codes of RFC 6749, RFC 7591, RFC 8707 and RFC 7009 that are used here. */
+/** The used codes of RFC 6749, RFC 7591, RFC 8707 and RFC 7009. */
 export type OAuthErrorCode =
   | "invalid_request"
   | "invalid_client"
@@ -18,7 +18,7 @@ export type OAuthErrorCode =
   | "server_error"
   | "temporarily_unavailable";
 
-/** A refusal. The message is shown to people and hosts, and has nothing secret in it. */
+/** A refusal. The message is shown to people and hosts and contains no secret. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   constructor(
@@ -34,12 +34,12 @@ export class OAuthError extends Error {
     super(message, { cause: details.cause });
   }
 
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   get status(): number {
     return this.details.status ?? 400;
   }
 }
 
-/** `error_description` may hold only some ASCII characters (RFC 6749, 5.2). */
+/** `error_description` allows only some ASCII characters (RFC 6749, 5.2). */
 export const descriptionOf = ({ message }: Error): string =>
   message.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "?");

@@ -1,4 +1,4 @@
-/** What does a person see: the question whether a host may act for them, and why something cannot go on? */
+/** The consent page and the error page. */
 import { createHash } from "node:crypto";
 import { isOnLoopback } from "./redirect-uris.js";
 import type { AuthorizationRequest } from "./types.js";
@@ -10,24 +10,24 @@ const STYLE =
   "button{font:inherit;padding:.5rem 1.4rem;margin:1.2rem .6rem 0 0;border:1px solid #1c1c1e;border-radius:.4rem;background:#fff}" +
   "button.go{background:#1c1c1e;color:#fff}";
 
-/** The source of the one style of these pages, for `style-src`. */
+/** The CSP source of the pages' only style, for `style-src`. */
 export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
 
 interface Consent {
   readonly request: AuthorizationRequest;
-  /** `client_id` where it is the URL of a document; undefined for a registration. */
+  /** `client_id` if it is the URL of a document; undefined for a registration. */
   readonly documentUrl: string | undefined;
   /** The URL of the MCP endpoint. */
   readonly resource: string;
   /** Where the person signs in next. */
   readonly issuer: string;
-  /** Where the form goes. */
+  /** The action of the form. */
   readonly action: string;
   /** The sealed request. */
   readonly sealed: string;
 }
 
-/** The page that asks a person before anything else happens. Everything in it comes from the host, so all is escaped. */
+/** The consent page. All of its content comes from the host and is escaped. */
 export function consentPage({ request, documentUrl, resource, issuer, action, sealed }: Consent): string {
   const { clientName, redirectUri, scopes } = request;
   const name = `<b>${escapeHtml(clientName)}</b>`;
@@ -61,7 +61,7 @@ export function consentPage({ request, documentUrl, resource, issuer, action, se
   );
 }
 
-/** A page about what cannot go on. `back` is a way to the host that the person may take. */
+/** An error page. `back` is a link to the host that the person may follow. */
 export function errorPage(sentence: string, back?: { readonly url: string; readonly name: string }): string {
   const link =
     back === undefined

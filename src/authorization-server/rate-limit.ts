@@ -1,4 +1,4 @@
-/** How often may a stranger ask? For each address, and for all together, in a window of a minute. */
+/** Rate limit for unauthenticated requests: per address and in total, in windows of one minute. */
 import { LRUCache } from "lru-cache";
 import type { Now } from "./types.js";
 
@@ -8,9 +8,9 @@ interface Window {
 }
 
 interface RateLimitOptions {
-  /** Per minute, of one address. */
+  /** Requests per minute from one address. */
   readonly perAddress: number;
-  /** Per minute, of all addresses. */
+  /** Requests per minute from all addresses. */
   readonly total: number;
   readonly now: Now;
 }
@@ -18,7 +18,7 @@ interface RateLimitOptions {
 const WINDOW_MS = 60_000;
 const MAX_ADDRESSES = 10_000;
 
-/** Counts requests; nothing is kept beyond 10,000 addresses. */
+/** Counts requests; at most 10,000 addresses are kept. */
 export class RateLimit {
   readonly #options: RateLimitOptions;
   readonly #windows = new LRUCache<string, Window>({ max: MAX_ADDRESSES });
@@ -28,7 +28,7 @@ export class RateLimit {
     this.#options = options;
   }
 
-  /** Counts a request. Returns undefined where it may go on, else the seconds until the next one may. */
+  /** Counts a request. Returns undefined if it is allowed, otherwise the seconds until the next one is. */
   take(address: string): number | undefined {
     const { perAddress, total, now } = this.#options;
     const at = now();

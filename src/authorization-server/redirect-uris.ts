@@ -1,11 +1,11 @@
-/** Where may a host receive its code? At https URLs, on loopback, and nowhere else (2026-07-28: security considerations). */
+/** Validates redirect URIs: https URLs and loopback, nothing else (2026-07-28: security considerations). */
 import { isLoopback } from "../http/loopback.js";
 import { OAuthError } from "./oauth-error.js";
 
 const MAX_LENGTH = 1_000;
 const MAX_COUNT = 16;
 
-/** Which hosts of https redirect URIs are allowed; all where it is undefined. */
+/** The allowed hosts of https redirect URIs; undefined allows all. */
 export type AllowedHosts = readonly string[] | undefined;
 
 /**
@@ -27,7 +27,7 @@ const refused = (message: string): OAuthError => new OAuthError("invalid_redirec
 
 function faultOf(uri: string, allowed: AllowedHosts): string | undefined {
   if (uri.length > MAX_LENGTH) return `has more than ${MAX_LENGTH} characters`;
-  // Characters that a URL parser removes or changes would make two readings of one text.
+  // Characters that a URL parser removes or changes would make a text ambiguous.
   if (!/^[\x21-\x7e]+$/.test(uri) || /["<>\\^`{|}]/.test(uri) || !URL.canParse(uri))
     return "is not an absolute URL";
   const { protocol, hostname, hash, username, password } = new URL(uri);
@@ -41,8 +41,8 @@ function faultOf(uri: string, allowed: AllowedHosts): string | undefined {
 }
 
 /**
- * Whether `uri` is one of `registered`: the same text, but for the port of a loopback address, which an application on
- * this machine chooses at each start (RFC 8252, 7.3).
+ * Whether `uri` is one of `registered`: the same text, except for the port of a loopback address, which a native app
+ * chooses at each start (RFC 8252, 7.3).
  */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
@@ -59,5 +59,5 @@ function withoutLoopbackPort(uri: string): string | undefined {
   return `http://${found[1]}${uri.slice(found[0].length)}`;
 }
 
-/** Whether the URI leads to the person's own machine. */
+/** Whether the URI is a loopback address. */
 export const isOnLoopback = (uri: string): boolean => isLoopback(new URL(uri).hostname);

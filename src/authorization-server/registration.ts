@@ -1,4 +1,7 @@
-/** How does a host register itself (RFC 7591)? Its registration is its `client_id`, sealed: nothing is kept here (RFC 7591, A.5.2). */
+/**
+ * Dynamic client registration (RFC 7591). The sealed registration is the `client_id`: nothing is stored (RFC 7591,
+ * A.5.2).
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { sendJson } from "./answers.js";
@@ -9,9 +12,9 @@ import { addressOf, readJson } from "./requests.js";
 import type { Sealing } from "./sealing.js";
 import type { HostClient, Now } from "./types.js";
 
-/** How long (ms) a registration is valid. */
+/** Lifetime (ms) of a registration. */
 export const REGISTRATION_MS = 180 * 24 * 3_600_000;
-/** A `client_id` travels in URLs and headers. */
+/** Maximum length: a `client_id` travels in URLs and headers. */
 const MAX_ID_LENGTH = 3_000;
 const MAX_NAME_LENGTH = 100;
 const PREFIX = "cardea.";
@@ -55,7 +58,7 @@ export async function register(
   });
 }
 
-/** The client of a `client_id` that `register` has made; undefined for any other text. */
+/** The client of a `client_id` that `register` issued; undefined for any other text. */
 export function readRegistration(id: string, sealing: Sealing, now: Now): HostClient | undefined {
   if (!id.startsWith(PREFIX) || id.length > MAX_ID_LENGTH) return undefined;
   const value = sealing.open("registration", id.slice(PREFIX.length));
@@ -69,11 +72,11 @@ export function readRegistration(id: string, sealing: Sealing, now: Now): HostCl
   };
 }
 
-/** The name that a host gives itself, as one line without hidden characters. @throws OAuthError `invalid_client_metadata` */
+/** The client name as one line without invisible characters. @throws OAuthError `invalid_client_metadata` */
 export function readName(metadata: JsonObject): string {
   const name = stringAt(metadata, "client_name")?.trim() ?? "";
   if (name === "") return "An application without a name";
-  // Directions, joiners and controls would let a name read as another one.
+  // Bidi, joiner and control characters could disguise a name.
   if (name.length > MAX_NAME_LENGTH || /[\p{C}\p{Zl}\p{Zp}]/u.test(name)) {
     throw new OAuthError(
       "invalid_client_metadata",
@@ -83,7 +86,7 @@ export function readName(metadata: JsonObject): string {
   return name;
 }
 
-/** @throws OAuthError `invalid_client_metadata` where the host needs what is not offered */
+/** @throws OAuthError `invalid_client_metadata` if the host needs something that is not supported */
 function checkMethods(metadata: JsonObject): void {
   const types: unknown = metadata.grant_types;
   if (types !== undefined && !(Array.isArray(types) && types.includes("authorization_code")))

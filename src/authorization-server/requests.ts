@@ -1,9 +1,9 @@
-/** What does a request to the authorization server say? Its query, form or JSON, each parameter once, within limits. */
+/** Parses requests to the authorization server: query, form or JSON, each parameter once, within limits. */
 import type { IncomingMessage } from "node:http";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { OAuthError } from "./oauth-error.js";
 
-/** The parameters of a request; each has one value. */
+/** The parameters of a request, each with one value. */
 export type Parameters = ReadonlyMap<string, string>;
 
 const MAX_BYTES = 32 * 1024;
@@ -31,17 +31,17 @@ export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   throw new OAuthError("invalid_client_metadata", "the body is no JSON object");
 }
 
-/** The parameter `name`. @throws OAuthError `invalid_request` where it is missing or empty */
+/** The parameter `name`. @throws OAuthError `invalid_request` if it is missing or empty */
 export function required(parameters: Parameters, name: string): string {
   const value = parameters.get(name);
   if (value === undefined || value === "") throw new OAuthError("invalid_request", `${name} is missing`);
   return value;
 }
 
-/** Where a request comes from, for limits. */
+/** The client address, for rate limits. */
 export const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "";
 
-/** RFC 6749, 3.1 and 3.2: parameters must not be repeated, and empty ones count as left out. */
+/** RFC 6749, 3.1 and 3.2: parameters must not be repeated, and empty ones count as omitted. */
 function parametersOf(search: URLSearchParams): Parameters {
   const found = new Map<string, string>();
   for (const [name, value] of search) {
@@ -61,7 +61,7 @@ function requireType({ headers }: IncomingMessage, type: string): void {
 }
 
 async function readText(request: IncomingMessage): Promise<string> {
-  // Refused before it is read, so that the answer arrives.
+  // Refused before it is read, so that the response arrives.
   if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) throw tooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;

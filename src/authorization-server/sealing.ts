@@ -1,4 +1,4 @@
-/** How does the gateway read again, unchanged, what it gave to a browser or a host? It seals it (AES-256-GCM). */
+/** Authenticated encryption (AES-256-GCM) of values that a browser or host returns unchanged. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -9,7 +9,7 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 
-/** What a sealed text is for. A text of one use cannot be opened as another. */
+/** The purpose of a sealed text. A text sealed for one use cannot be opened for another. */
 export type SealedUse = "registration" | "consent" | "login";
 
 const NONCE_BYTES = 12;
@@ -33,7 +33,7 @@ export class Sealing {
     return Buffer.concat(sealed).toString("base64url");
   }
 
-  /** The sealed value; undefined for any text that `seal` has not made for this use. */
+  /** The sealed value; undefined for any text that `seal` did not make for this use. */
   open(use: SealedUse, text: string): unknown {
     const bytes = Buffer.from(text, "base64url");
     if (bytes.length <= NONCE_BYTES + TAG_BYTES) return undefined;
@@ -45,7 +45,7 @@ export class Sealing {
       const opened = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
       return JSON.parse(Buffer.concat(opened).toString("utf8")) as unknown;
     } catch {
-      // The exception says no more than that the authentication tag is wrong.
+      // The exception only means that the authentication tag is wrong.
       return undefined;
     }
   }
@@ -66,7 +66,7 @@ export const digestOf = (text: string): string => createHash("sha256").update(te
 /** 256 random bits in base64url. */
 export const randomText = (): string => randomBytes(32).toString("base64url");
 
-/** Compares in a time that does not depend on where the texts differ. */
+/** Compares in constant time. */
 export function isSame(a: string, b: string): boolean {
   return timingSafeEqual(createHash("sha256").update(a).digest(), createHash("sha256").update(b).digest());
 }

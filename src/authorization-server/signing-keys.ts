@@ -1,4 +1,4 @@
-/** Which keys sign access tokens, and which does a JWKS name? A new one each month; the one before it stays for a day. */
+/** The signing keys of access tokens and the JWKS. Rotated monthly; the previous key verifies for one more day. */
 import { randomBytes } from "node:crypto";
 import {
   type CryptoKey,
@@ -16,16 +16,16 @@ import { isObject, stringAt } from "../wire/json.js";
 import { digestOf, Sealing } from "./sealing.js";
 import type { GrantStore, Now } from "./types.js";
 
-/** All in ms. A key signs for this time. */
+/** All in ms. How long a key signs. */
 export const ROTATION_MS = 30 * 24 * 3_600_000;
-/** It verifies for this time after that; access tokens live for an hour at most. */
+/** How long it still verifies after that; access tokens last an hour at most. */
 export const OVERLAP_MS = 24 * 3_600_000;
-/** Between two looks into the store for a key that another process may have made. */
+/** Minimum time between two reads of the store for a key of another process. */
 const RELOAD_MS = 1_000;
 
 /** The signature algorithm of access tokens. */
 const ALGORITHM = "ES256";
-/** The record with the keys. */
+/** The record of the keys. */
 export const KEYS_RECORD = digestOf("keys of the authorization server");
 const SECRET_BYTES = 32;
 
@@ -36,13 +36,13 @@ interface KeptKey {
   readonly createdAt: number;
 }
 
-/** What is kept: the newest key in the first place. */
+/** The stored keys, the newest first. */
 interface KeptKeys {
   readonly secret: string;
   readonly keys: readonly [KeptKey, ...KeptKey[]];
 }
 
-/** Those of the kept keys, ready for use. */
+/** The imported keys. */
 interface LoadedKeys {
   readonly kept: KeptKeys;
   readonly sealing: Sealing;
@@ -63,12 +63,12 @@ export class SigningKeys {
     this.#now = now;
   }
 
-  /** What seals with the secret of this server. @throws Error of the store */
+  /** Sealing under the secret of this server. @throws Error of the store */
   async sealing(): Promise<Sealing> {
     return (await this.#current()).sealing;
   }
 
-  /** The public keys, as `/oauth/jwks` serves them. @throws Error of the store */
+  /** The public keys of `/oauth/jwks`. @throws Error of the store */
   async jwks(): Promise<JSONWebKeySet> {
     return (await this.#current()).jwks;
   }
@@ -80,9 +80,9 @@ export class SigningKeys {
     return new SignJWT(claims).setProtectedHeader(header).sign(privateKey);
   }
 
-  /** The public key that a token names. */
+  /** The public key of a token. */
   readonly keyOf: JWTVerifyGetKey = async ({ kid = "", typ }) => {
-    // Only access tokens are signed with these keys, and each says that it is one.
+    // These keys sign access tokens only, and each states its type.
     if (typ !== "at+jwt") throw new errors.JWKSNoMatchingKey();
     const known = (await this.#current()).publicKeys.get(kid);
     if (known !== undefined) return known;
@@ -116,7 +116,7 @@ export class SigningKeys {
           : await this.#store.locked(KEYS_RECORD, () => this.#makeOrRotate()),
       );
     } catch (error) {
-      // The next request tries again.
+      // The next request retries.
       this.#loaded = undefined;
       throw error;
     }
@@ -126,7 +126,7 @@ export class SigningKeys {
     const now = this.#now();
     const found = readKept(await this.#store.read(KEYS_RECORD));
     if (found !== undefined && !this.#isDue(found)) return found;
-    // A key stopped signing when the next one was made.
+    // A key stopped signing when its successor was made.
     const stillValid = (found?.keys ?? []).filter(
       (_, at, all) => now - (all[at - 1]?.createdAt ?? now) < OVERLAP_MS,
     );
@@ -164,7 +164,7 @@ async function prepare(kept: KeptKeys): Promise<LoadedKeys> {
   };
 }
 
-/** @throws Error where the record is of another form */
+/** @throws Error if the record has another form */
 function readKept(value: unknown): KeptKeys | undefined {
   if (value === undefined) return undefined;
   const record = isObject(value) ? value : {};

@@ -1,4 +1,4 @@
-/** Which tokens does a host get for its code or refresh token, and how does it give them back? */
+/** The token and revocation endpoints: exchanges codes and refresh tokens for tokens, and revokes them. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../core/logger.js";
@@ -18,11 +18,11 @@ interface TokenEndpointOptions {
   readonly grants: Grants;
   readonly keys: SigningKeys;
   readonly issuer: string;
-  /** The URL that tokens are for. */
+  /** The audience of the tokens. */
   readonly resource: string;
-  /** How long (ms) an access token is valid. */
+  /** Lifetime (ms) of an access token. */
   readonly accessTokenMs: number;
-  /** Of requests that were refused. */
+  /** Rate limit for refused requests. */
   readonly limit: RateLimit;
   readonly now: Now;
   readonly logger: Logger;
@@ -44,7 +44,7 @@ export class TokenEndpoint {
     const form = await readForm(request);
     const client = await this.#clientOf(request, form);
     const target = form.get("resource");
-    // The grant is bound to its resource already; another one is refused (RFC 8707, 2.2).
+    // The grant is bound to its resource; another one is refused (RFC 8707, 2.2).
     if (target !== undefined) checkResource(target, resource);
     const type = required(form, "grant_type");
     if (type === "authorization_code") {
@@ -118,7 +118,7 @@ export class TokenEndpoint {
     });
   }
 
-  /** The client that sends the form; all of them are public (`none`). @throws OAuthError `invalid_client` */
+  /** The client that sent the form; all clients are public (`none`). @throws OAuthError `invalid_client` */
   async #clientOf(request: IncomingMessage, form: Parameters): Promise<string> {
     const { clients, limit } = this.#options;
     const address = addressOf(request);
@@ -129,7 +129,7 @@ export class TokenEndpoint {
         status: 429,
         retryAfterS,
       });
-    // Its document was read when the person was asked; grants are bound to its URL.
+    // Its document was read for the consent page; grants are bound to its URL.
     if (isDocumentUrl(id)) return clientKeyOf(id);
     const { isExpired } = await clients.find(id, address);
     if (isExpired)
@@ -144,7 +144,7 @@ export class TokenEndpoint {
   }
 }
 
-/** @throws OAuthError `invalid_scope` where `asked` has more than was granted (RFC 6749, 6) */
+/** @throws OAuthError `invalid_scope` if `asked` exceeds the grant (RFC 6749, 6) */
 function narrowed(granted: readonly string[], asked: string | undefined): readonly string[] {
   if (asked === undefined) return granted;
   const scopes = scopesIn(asked);

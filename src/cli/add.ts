@@ -1,4 +1,4 @@
-/** `cardea add`: puts a server into the config: a command, a URL, or an entry of a registry. */
+/** `cardea add`: adds a server to the config: a command, a URL, or a registry entry. */
 import { dirname } from "node:path";
 import type { ImportedServer } from "../config/import/imported.js";
 import { parse } from "../config/read.js";
@@ -19,7 +19,7 @@ export interface AddFlags {
   readonly registry?: string;
 }
 
-/** What stands on the command line: the words, and those behind `--`. */
+/** The positional arguments: those before and those after `--`. */
 export interface AddWords {
   readonly name: string | undefined;
   readonly source: string | undefined;
@@ -31,7 +31,7 @@ const USAGE = `say what to add:
   cardea add NAME https://host/mcp           a server at a URL
   cardea add [NAME] server.json              an entry of a registry: file, URL or name`;
 
-/** Returns the exit code: 1 when there is a server of that name, 78 when the config would be wrong. */
+/** Returns the exit code: 1 if a server of that name exists, 78 if the config would be invalid. */
 export async function add(
   words: AddWords,
   flags: AddFlags & ConfigFlags,
@@ -70,7 +70,7 @@ export async function add(
   return EXIT.done;
 }
 
-/** What the way to a server depends on. */
+/** The inputs that determine the server's transport. */
 interface AddContext {
   readonly flags: AddFlags;
   readonly tree: ObjectTree | undefined;
@@ -82,7 +82,7 @@ interface NamedServer {
   readonly server: ImportedServer;
 }
 
-/** The server that the words mean, or the exit code. @throws UsageError */
+/** The server described by the arguments, or the exit code. @throws UsageError */
 async function newServer(
   { name, source, command }: AddWords,
   given: GivenValues,
@@ -126,7 +126,7 @@ function commandServer(
 ): ImportedServer {
   if (command === "") throw new UsageError("a command is missing behind --");
   if (headers.size > 0) throw new UsageError("--header is for servers at a URL; a command takes --env K=V");
-  // Relative paths start at the config's folder, and the person means this one.
+  // Relative paths in the config start at its folder, those of the person at the working directory.
   const isElsewhere =
     dirname(path) !== cwd && [command, ...args].some((word) => /^\.{1,2}(?:[/\\]|$)/.test(word));
   return {
@@ -145,7 +145,7 @@ function urlServer(url: string, { env, headers }: GivenValues): ImportedServer {
 
 const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
 
-/** Whether an entry of a registry is behind the URL, not a server. */
+/** Whether the URL is a registry entry, not a server. */
 const isEntryAddress = (url: string): boolean =>
   URL.canParse(url) && /\.json$|\/v0[.\d]*\/servers\//.test(new URL(url).pathname);
 
@@ -159,7 +159,7 @@ function treeOf({ file, text }: EditableConfig): ObjectTree | undefined {
   return tree?.kind === "object" ? tree : undefined;
 }
 
-/** @throws UsageError for a flag that is not of its form; the value is not shown. */
+/** @throws UsageError for a malformed flag; its value is not shown */
 function givenValues(flags: AddFlags, variables: CommandContext["env"]): GivenValues {
   return {
     env: pairs(linesOf(flags.env, variables.CARDEA_ENV), /^([^=\0]+)=(.*)$/s, "--env takes K=V"),
@@ -167,7 +167,7 @@ function givenValues(flags: AddFlags, variables: CommandContext["env"]): GivenVa
   };
 }
 
-/** @throws UsageError for what is no header */
+/** @throws UsageError for a malformed header */
 export const headersOf = (lines: readonly string[]): ReadonlyMap<string, string> =>
   pairs(lines, /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/s, "--header takes 'Name: value'");
 

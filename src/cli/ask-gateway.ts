@@ -1,4 +1,4 @@
-/** How does a command ask a running gateway? Over its admin listener, by HTTP; what may start servers has no time limit. */
+/** The client of a running gateway's admin listener, for commands. Requests that may start servers have no timeout. */
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { Reply } from "../core/call.js";
@@ -12,10 +12,10 @@ import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
 
-/** What commands ask of a gateway, their own or a running one. */
+/** Operations of a gateway, the command's own or a running one. */
 export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "tokens" | "missing">;
 
-/** What a running gateway says of itself. */
+/** The identity of a running gateway. */
 export interface RemoteStatus {
   readonly pid: number;
   readonly configDigest?: string | undefined;
@@ -24,9 +24,9 @@ export interface RemoteStatus {
 /** A running gateway, by the URL of its admin listener. */
 export interface RemoteGateway extends AskableGateway {
   /**
-   * Which process it is, and the digest of the config text that is in effect. `signal` ends the wait for it.
+   * Its process, and the digest of its live config text. `signal` cancels the request.
    *
-   * @throws GatewayError as the others, also where it is no gateway of this version
+   * @throws GatewayError like the others, also if it is not a gateway of this version
    */
   status(signal: AbortSignal): Promise<RemoteStatus>;
 }
@@ -38,8 +38,9 @@ export interface Address {
 }
 
 /**
- * The gateway at an admin listener; nothing is sent yet. Its methods throw GatewayError: `upstream_unavailable` where it
- * cannot be reached or a required server is missing, `unauthenticated` without the token, `bad_request` for what it is not.
+ * The gateway at an admin listener; nothing is sent yet. Its methods throw GatewayError: `upstream_unavailable` if it
+ * cannot be reached or a required server is missing, `unauthenticated` without the token, `bad_request` for an invalid
+ * request.
  */
 export function remoteGateway(address: Address): RemoteGateway {
   const get = async (
@@ -89,13 +90,13 @@ export function remoteGateway(address: Address): RemoteGateway {
   };
 }
 
-/** A page of the gateway by its path after `/api/v1/`. @throws GatewayError as the methods of `remoteGateway` */
+/** A page of the gateway by its path after `/api/v1/`. @throws GatewayError like the methods of `remoteGateway` */
 export async function pageOf(address: Address, path: string): Promise<unknown> {
   const answer = await send(address, `/api/v1/${path}`, {});
   return answer.status === 200 ? parseJson(answer.text) : answerOf(answer, address);
 }
 
-/** The sign-ins of the gateway at an admin listener. Its methods throw as those of `remoteGateway`. */
+/** The sign-ins of the gateway at an admin listener. Its methods throw like those of `remoteGateway`. */
 export function remoteSignIns(address: Address): LoginDesk {
   const post = async (path: string, body: JsonObject): Promise<unknown> =>
     answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
@@ -189,7 +190,7 @@ function send({ adminUrl, token }: Address, path: string, { body, signal }: Send
   });
 }
 
-/** @throws GatewayError for anything but a JSON object with status 200. */
+/** @throws GatewayError for anything except a JSON object with status 200 */
 function answerOf({ status, text }: Answer, address: Address): JsonObject {
   let body: unknown;
   try {

@@ -1,4 +1,4 @@
-/** Which sign-ins does a command work with? Those of a gateway that can be asked, else those of the vault on this machine. */
+/** Chooses the sign-ins for a command: those of a running gateway, otherwise those of the vault on this machine. */
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { type LoginDesk, openOwnSignIns } from "../operator/own-sign-ins.js";
@@ -8,17 +8,17 @@ import type { CommandContext, Log } from "./command-context.js";
 import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
 import { openConfig } from "./open-config.js";
 
-/** The sign-ins, and what belongs to them. */
+/** The sign-ins, with their gateway and config. */
 export interface OpenedDesk {
   readonly desk: LoginDesk;
-  /** Absent where only the gateway's URL is known. */
+  /** Absent if only the gateway's URL is known. */
   readonly config?: Config;
-  /** A running gateway that can be asked what it lists. */
+  /** A running gateway that can list. */
   readonly gateway?: AskableGateway;
   close(): Promise<void>;
 }
 
-/** Undefined where there is no good config; the log has the reasons. @throws UsageError */
+/** Undefined if there is no valid config; the log has the reasons. @throws UsageError */
 export async function openDesk(
   flags: ConfigFlags & AskFlags,
   shell: CommandContext,
@@ -41,7 +41,8 @@ export async function openDesk(
     running?.adminUrl === undefined
       ? undefined
       : { adminUrl: running.adminUrl, token: running.token ?? token };
-  // Several workers as one gateway take actions with the token of listen.admin only; they share the vault with this command.
+  // Several workers as one gateway accept actions with the token of listen.admin only; they share the vault with this
+  // command.
   if (address?.token !== undefined) {
     log.info({ pid: running?.pid }, `asking the gateway that runs with this config (pid ${running?.pid})`);
     return { desk: remoteSignIns(address), gateway: remoteGateway(address), config, close: async () => {} };
@@ -56,7 +57,7 @@ export async function openDesk(
   return { desk, config, ...gateway, close };
 }
 
-/** Whether a failure may pass by itself. */
+/** Whether a failure may be temporary. */
 export const isTemporary = (error: unknown): boolean =>
   (error instanceof GatewayError && error.code === "upstream_unavailable") ||
   (error instanceof Error && "isTemporary" in error && error.isTemporary === true);

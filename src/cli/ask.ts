@@ -1,19 +1,19 @@
-/** Asks the person at the terminal. */
+/** Prompts at the terminal. */
 import { createInterface } from "node:readline/promises";
 import type { CommandContext } from "./command-context.js";
 import { UsageError } from "./exit.js";
 
 type Terminal = Pick<CommandContext, "stdin" | "stderr">;
 
-/** Whether a person can be asked: both streams are a terminal. */
+/** Whether a prompt is possible: both streams are a terminal. */
 export const canAsk = ({ stdin, stderr }: Terminal): boolean => isTty(stdin) && isTty(stderr);
 
 const isTty = (stream: object): boolean => "isTTY" in stream && stream.isTTY === true;
 
 /**
- * One line of text. The question goes to stderr, as stdout carries data.
+ * Reads one line. The prompt goes to stderr, because stdout carries data.
  *
- * @throws UsageError when the input ends instead, or at Ctrl+C
+ * @throws UsageError at the end of the input, or at Ctrl+C
  */
 export async function ask(question: string, { stdin, stderr }: Terminal): Promise<string> {
   const lines = createInterface({ input: stdin, output: stderr, terminal: isTty(stdin) });

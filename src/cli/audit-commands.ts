@@ -1,4 +1,4 @@
-/** What stands on the command line of `cardea audit`? */
+/** The command line of `cardea audit`. */
 import type { Command } from "commander";
 import type { ShowFlags } from "./audit.js";
 import type { CommandContext } from "./command-context.js";

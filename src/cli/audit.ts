@@ -1,4 +1,4 @@
-/** `cardea audit verify` and `cardea audit show`: is the log what was written, and what is in it? */
+/** `cardea audit verify` and `cardea audit show`: verifies the log, and prints lines of it. */
 import { logsBeside } from "../audit/names.js";
 import { type LineFilter, readLog, type ShownLine } from "../audit/read-log.js";
 import { type Fault, type Verification, verifyLog } from "../audit/verify.js";
@@ -11,7 +11,7 @@ import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
 
-/** Which lines `audit show` prints. */
+/** The filter of `audit show`. */
 export interface ShowFlags {
   readonly as?: string;
   readonly since?: string;
@@ -19,7 +19,7 @@ export interface ShowFlags {
   readonly kind?: string;
 }
 
-/** Verifies the log, and those of workers beside it. @returns the exit code: 1 where a fault is found */
+/** Verifies the log, and those of other workers. @returns the exit code: 1 if a fault is found */
 export async function auditVerify(file: string, flags: JsonFlag, shell: CommandContext): Promise<number> {
   const json = wantsJson(flags, shell.env);
   try {
@@ -56,7 +56,7 @@ const faultText = ({ file, line, byte, seq, reason }: Fault): string => {
   return `  ${place.join(", ")}: ${reason}`;
 };
 
-/** Prints the matching lines, oldest first. Without `file` the log of the config. @returns the exit code */
+/** Prints the matching lines, oldest first. Without `file` it reads the log of the config. @returns the exit code */
 export async function auditShow(
   file: string | undefined,
   flags: ShowFlags & ConfigFlags & JsonFlag,
@@ -102,7 +102,7 @@ function filterOf({ as, server, kind, since }: ShowFlags): LineFilter {
   return { principal: as, server, kind, since: since === undefined ? undefined : sinceOf(since) };
 }
 
-/** When lines begin to match, in ms since 1970. @throws UsageError */
+/** The start of the time range, in ms since 1970. @throws UsageError */
 function sinceOf(text: string): number {
   const days = /^(\d{1,4})d$/.exec(text)?.[1];
   const ago = days === undefined ? parseDuration(text) : Number(days) * DAY_MS;
@@ -113,7 +113,7 @@ function sinceOf(text: string): number {
 }
 
 const HEADINGS = ["TIME", "KIND", "PRINCIPAL", "SERVER", "WHAT", "OUTCOME", "MS"];
-/** The column that gives way on a narrow terminal. */
+/** The column that shrinks on a narrow terminal. */
 const WHAT = 4;
 const MIN_WHAT = 12;
 const MAX_CELL = 200;
@@ -154,7 +154,7 @@ function cellsOf(line: ShownLine): readonly string[] {
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The width of the terminal; undefined where the output goes elsewhere. */
+/** The width of the terminal; undefined if the output is not a terminal. */
 const widthOf = ({ stdout }: CommandContext): number | undefined =>
   "isTTY" in stdout && stdout.isTTY === true && "columns" in stdout && typeof stdout.columns === "number"
     ? stdout.columns

@@ -1,4 +1,4 @@
-/** `cardea call`: calls one tool by the name a host would use, and prints what it answers. */
+/** `cardea call`: calls one tool by the name a host would use, and prints its result. */
 import type { Reply } from "../core/call.js";
 import { ERRORS } from "../core/errors.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
@@ -20,7 +20,7 @@ export async function call(
   return withGateway({ flags, shell, calls: true }, async (gateway, log) => {
     const reply = await gateway.call(name, args, progressTo(log));
     const code = await (json ? printJson(reply, shell) : printText(reply, shell, log));
-    // To name the servers that are missing, all that start are awaited.
+    // Waits for all starting servers, to name the missing ones.
     if (reply.kind === "error" && MAY_BE_MISSING.has(reply.error.code))
       warnMissing(log, await gateway.missing());
     return code;
@@ -60,7 +60,7 @@ async function printText(reply: Reply, shell: CommandContext, log: Log): Promise
   return result.isError === true ? EXIT.failed : EXIT.done;
 }
 
-/** Text unchanged; of other content its type. */
+/** Text unchanged; for other content its type. */
 function contentText(block: JsonObject): string {
   const type = stringAt(block, "type") ?? "something";
   if (type === "text") return stringAt(block, "text") ?? "";

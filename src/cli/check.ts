@@ -1,4 +1,4 @@
-/** `cardea check`: prints every problem of the config, and advice, without starting anything. */
+/** `cardea check`: prints every problem of the config, and advice, without starting any server. */
 import { type Advice, advise, serveObstacles } from "../config/advice.js";
 import { adviseFolders } from "../config/advise-folders.js";
 import { workersConflict } from "../config/check-rules.js";
@@ -26,7 +26,7 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext
   const { file, by } = found;
   const log = await shell.openLog();
   log.info({ file, by }, `checking ${file}`);
-  // As serve reads it: variables such as CARDEA_HOST stand in for flags.
+  // Like `serve`: variables such as CARDEA_HOST replace flags.
   const overrides = listenOverrides({}, shell.env);
   const loaded = await loadConfig(file, shell.checkRules, { env: shell.env, cwd: shell.cwd, overrides });
   const problems = loaded.ok ? obstaclesIn(loaded, shell) : loaded.problems;
@@ -51,7 +51,7 @@ export async function check(flags: ConfigFlags & JsonFlag, shell: CommandContext
   return ok ? EXIT.done : EXIT.config;
 }
 
-/** What `serve` would refuse of a valid config, with the variables that stand in for its flags. */
+/** What `serve` would refuse in a valid config, with the variables that replace its flags. */
 function obstaclesIn({ config, problemAt }: GoodConfig, shell: CommandContext): readonly Problem[] {
   const conflict = workerCount({}, shell.env) > 1 ? workersConflict(config) : undefined;
   return [
@@ -67,7 +67,7 @@ async function adviceOn(
   const hasRules = config.policy !== undefined || config.limits !== undefined;
   const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
   return [...advise(config), ...adviseFolders(config), ...onRules].map(({ server, path, message }) => {
-    // Advice may name a package, and a variable may have been part of that name.
+    // Advice may name a package, and a variable may be part of that name.
     const safe = secrets.reduce(
       (text, secret) => (secret === "" ? text : text.replaceAll(secret, "…")),
       message,

@@ -1,4 +1,4 @@
-/** What a command finds around it: streams, environment, signals, the log, and the way to a gateway. */
+/** The environment of a command: streams, variables, signals, the log, and access to a gateway. */
 import type { Readable, Writable } from "node:stream";
 import type { Advice } from "../config/advice.js";
 import type { CheckRules } from "../config/check-rules.js";
@@ -11,43 +11,43 @@ import type { ProbeResult } from "../operator/probe.js";
 import type { RunningGateway } from "../operator/run-files.js";
 import { terminalSafe } from "./terminal-safe.js";
 
-/** What a command uses of its process; tests replace it. */
+/** The parts of its process that a command uses; tests replace them. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly stdin: Readable;
-  /** Data, and nothing else. */
+  /** Data only. */
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly signals: Signals;
   /** Resolves after `ms`. */
   wait(ms: number): Promise<void>;
-  /** Opens the log. `secrets` never appear in it; `quiet` leaves out what is not a warning. */
+  /** Opens the log. `secrets` are redacted; `quiet` omits messages below warnings. */
   openLog(options?: { readonly quiet?: boolean }): Promise<Log>;
-  /** Orphaned processes of an earlier gateway are reported or ended first, by `orphans`. */
+  /** Orphaned processes of an earlier gateway are reported or killed first, depending on `orphans`. */
   createGateway(config: Config, log: Log, orphans?: "name" | "end", ownerToken?: string): Promise<Gateway>;
-  /** Puts `CARDEA_STATE_DIR` into `env`. */
+  /** Writes `CARDEA_STATE_DIR` into `env`. */
   useStateFolder(folder: string): void;
-  /** Lets commands of the same user find a gateway that serves, until the returned function is called. */
+  /** Lets commands of the same user find a serving gateway, until the returned function is called. */
   announceGateway(gateway: RunningGateway, log: Log): Promise<() => Promise<void>>;
-  /** Several workers, to be started as if they were one gateway. */
+  /** Several workers, started like one gateway. */
   createPrimary(order: WorkersRequest, logger: Logger): Promise<Primary>;
-  /** Present in a worker, whose signals come from the first process. */
+  /** Set in a worker, whose signals come from the primary process. */
   readonly worker?: {
-    /** The address of all workers, also where the config file has changed. */
+    /** The address of all workers, even if the config file has changed. */
     readonly listen: ListenConfig;
     /** Reports to the primary process that the worker serves `url`. */
     announce(url: string): void;
   };
-  /** Compiles rules and limits; returns their faults. */
+  /** Compiles rules and limits; returns their errors. */
   checkRules: CheckRules;
-  /** What is right about rules and limits by itself, and most likely not what was meant. */
+  /** Advice about rules and limits that are valid but probably not as intended. */
   advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
-  /** Starts or reaches one server once. */
+  /** Probes one server. */
   probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
-  /** The store of the config's cluster, where that keeps the sign-ins. The caller closes it. */
+  /** The store of the config's cluster, if it holds the sign-ins. The caller closes it. */
   openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
-  /** Asks the store and each replica of the config's cluster once. */
+  /** Checks the store and each replica of the config's cluster once. */
   examineCluster(config: Config): Promise<readonly ClusterFinding[]>;
 }
 
@@ -55,15 +55,15 @@ export interface CommandContext {
 export interface WorkersRequest {
   readonly config: Config;
   readonly count: number;
-  /** What is done about processes that a gateway or a worker left behind. */
+  /** What happens to processes that a gateway or a worker left behind. */
   readonly orphans: "name" | "end";
 }
 
-/** A logger that can be given secrets to redact. */
+/** A logger with secrets to redact. */
 export interface Log extends Logger {
-  /** Values that must not be shown from now on. */
+  /** Adds values to redact. */
   addSecrets(secrets: Iterable<string>): void;
-  /** The text without them, and without what looks like a secret. */
+  /** The text without them, and without probable secrets. */
   readonly redact: (text: string) => string;
 }
 
@@ -76,8 +76,8 @@ export interface Signals {
 }
 
 /**
- * Writes untrusted text with control and hidden characters escaped, and waits until the stream has
- * taken it; EPIPE is ignored. In JSON the escapes mean what they stand for.
+ * Writes untrusted text with control and invisible characters escaped, and waits until the stream has accepted it;
+ * EPIPE is ignored. In JSON the escapes keep their meaning.
  */
 export function write(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => {

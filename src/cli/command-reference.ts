@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import type { CommandContext } from "./command-context.js";
 import { runCommandLine } from "./program.js";
 
-/** The subcommands of commands that have some. */
+/** Commands with subcommands. */
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   key: ["list", "revoke"],
   audit: ["verify", "show"],
@@ -31,7 +31,7 @@ export async function commandReference(): Promise<string> {
   ].join("\n");
 }
 
-/** What `cardea WORDS --help` prints. @throws Error where there is no such command */
+/** The output of `cardea WORDS --help`. @throws Error if there is no such command */
 async function helpOf(...words: readonly string[]): Promise<string> {
   const printed = new PassThrough();
   const context = { stdout: printed, stderr: printed } as Partial<CommandContext> as CommandContext;

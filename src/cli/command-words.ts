@@ -1,15 +1,12 @@
-/** Which words of a command line name a command, and what was meant by words that name none? */
+/** Finds the command in a command line, and suggests one for unknown words. */
 import type { Command } from "commander";
 import { closest } from "../config/closest.js";
 import { UsageError } from "./exit.js";
 
-/** Says where the commands are listed. */
+/** Where the commands are listed. */
 export const HINT = "cardea --help lists the commands";
 
-/**
- * `[flags] -- CMD ARGS…` is `serve` with a command, and `add` takes one too; elsewhere `--` means what it means to every
- * program.
- */
+/** `[flags] -- CMD ARGS…` is `serve` with a command, and `add` takes one too; elsewhere `--` has its usual meaning. */
 export function splitCommand(argv: readonly string[]): {
   words: readonly string[];
   command?: readonly string[];
@@ -26,7 +23,10 @@ export function splitCommand(argv: readonly string[]): {
 const withHelpWord = ([first, ...rest]: readonly string[]): readonly string[] =>
   first === "help" ? [...rest, "--help"] : first === undefined ? [] : [first, ...rest];
 
-/** @throws UsageError where the first word is no command, or the second none of its subcommands; it names the nearest. */
+/**
+ * @throws UsageError if the first word is not a command, or the second not one of its subcommands; it names the most
+ * similar one
+ */
 export function checkWords([first = "", second = ""]: readonly string[], { commands }: Command): void {
   const command = commands.find((each) => each.name() === first);
   if (command === undefined) {
@@ -41,7 +41,7 @@ export function checkWords([first = "", second = ""]: readonly string[], { comma
   }
 }
 
-/** What other programs call the same thing. */
+/** Names of the same commands in other programs. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   ...{ run: "serve", start: "serve", up: "serve", proxy: "connect", bridge: "connect" },
   ...{ validate: "check", lint: "check", verify: "check", test: "doctor", diagnose: "doctor" },
@@ -62,7 +62,7 @@ function unknownCommand(word: string, commands: readonly Command[]): UsageError 
   return new UsageError(`there is no command ${JSON.stringify(word)}\n(${hint})`);
 }
 
-/** @throws UsageError for a flag of some command that stands where the command should. */
+/** @throws UsageError for a command's flag in the place of the command */
 function checkOrder(first: string, commands: readonly Command[]): void {
   const flag = first.split("=", 1)[0] ?? "";
   const takers = commands.filter(({ options }) => options.some(({ long }) => long === flag));

@@ -4,13 +4,13 @@ import type { CompletedCommand, CompletedFlag } from "./completion.js";
 type Commands = readonly CompletedCommand[];
 
 const names = ({ flags }: CompletedCommand): readonly string[] => flags.map(({ long }) => long);
-/** Flags of any command with this kind of value, each once. */
+/** Flags of all commands with this kind of value, without duplicates. */
 const flagsWith = (commands: Commands, value: CompletedFlag["value"]): readonly string[] => [
   ...new Set(
     commands.flatMap(({ flags }) => flags.filter((flag) => flag.value === value).map(({ long }) => long)),
   ),
 ];
-/** Text between single quotes; a line of description has no line breaks. */
+/** Text in single quotes; descriptions have no line breaks. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const firstSentence = (text: string): string => text.split(/[.;:]\s|\.$/, 1)[0] ?? text;
 

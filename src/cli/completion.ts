@@ -1,17 +1,17 @@
-/** `cardea completion`: writes a script that completes commands, flags and files in a shell. */
+/** `cardea completion`: prints a completion script for commands, flags and files. */
 import type { Command } from "commander";
 import { closest } from "../config/closest.js";
 import { type CommandContext, write } from "./command-context.js";
 import { bashScript, fishScript, zshScript } from "./completion-scripts.js";
 import { EXIT, UsageError } from "./exit.js";
 
-/** One command as shells complete it. */
+/** A command, as completed by shells. */
 export interface CompletedCommand {
-  /** The words that lead to it: `["key", "revoke"]`. */
+  /** Its words: `["key", "revoke"]`. */
   readonly words: readonly string[];
   readonly description: string;
   readonly flags: readonly CompletedFlag[];
-  /** The words that may come next: choices of an argument and the names of subcommands. */
+  /** Possible next words: choices of an argument and names of subcommands. */
   readonly choices: readonly string[];
   /** Whether an argument is a file. */
   readonly takesFile: boolean;
@@ -22,7 +22,7 @@ export interface CompletedFlag {
   /** With its dashes. */
   readonly long: string;
   readonly description: string;
-  /** What its value is; undefined for a flag without one. */
+  /** The kind of its value; undefined for a flag without value. */
   readonly value: "file" | "other" | undefined;
 }
 
@@ -32,7 +32,7 @@ const SCRIPTS: Readonly<Record<string, (commands: readonly CompletedCommand[]) =
   fish: fishScript,
 };
 
-/** The shells that there is a script for. */
+/** The supported shells. */
 export const SHELLS: readonly string[] = Object.keys(SCRIPTS);
 
 /** Prints the script for one shell. Returns the exit code. @throws UsageError for another shell */
@@ -47,7 +47,7 @@ export async function completion(shell: string, program: Command, context: Comma
   return EXIT.done;
 }
 
-/** Every command below `program`, and the program itself first. */
+/** All commands of `program`, itself first. */
 function completedCommands(command: Command, words: readonly string[] = []): readonly CompletedCommand[] {
   const args = command.registeredArguments;
   const own: CompletedCommand = {

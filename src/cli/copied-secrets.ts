@@ -1,8 +1,8 @@
-/** Which values of imported servers are secrets in plain text? Names their places, never the values. */
+/** Finds plaintext secrets in imported servers. Names their positions, never the values. */
 import type { ImportedServer } from "../config/import/imported.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
 
-/** `env.GITHUB_TOKEN` and the like, for each secret that stands in the server itself and not behind a variable. */
+/** `env.GITHUB_TOKEN` and similar, for each secret in the server itself, not behind a variable. */
 export function copiedSecrets(server: ImportedServer): readonly string[] {
   const { env, headers, args, url } = server;
   return [
@@ -13,7 +13,7 @@ export function copiedSecrets(server: ImportedServer): readonly string[] {
   ];
 }
 
-/** Without the references to variables nothing is left that could be a secret. */
+/** Without its references to variables, no secret remains. */
 const isPlain = (value: string): boolean => {
   const rest = value.replace(/\$\{[^}]*\}/g, "").replace(/^(?:Bearer|Basic|Token)\s*/i, "");
   return rest.trim() === "" || (value !== rest && isNonSecretValue(rest));
@@ -34,7 +34,7 @@ const isSecret = (name: string, value: string): boolean =>
 const looksSecret = (value: string): boolean =>
   !isNonSecretValue(value) && /^(?:Bearer\s+)?[\w+/=.-]{20,}$/.test(value);
 
-/** `--api-key x`, `--api-key=x` and addresses with credentials. */
+/** `--api-key x`, `--api-key=x` and URLs with credentials. */
 function secretArguments(args: readonly unknown[]): readonly string[] {
   return args.flatMap((arg, at) => {
     if (typeof arg !== "string") return [];

@@ -1,4 +1,4 @@
-/** Turns what was seen of a server into the one sentence that a person needs, and what to do about it. */
+/** Turns the observations of a server into one sentence for people, and advice. */
 import { otherPrefixOwner } from "../config/collisions.js";
 import type { Config, OpenApiTransport, ServerConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
@@ -10,10 +10,10 @@ import { explainOutput } from "./explain-output.js";
 
 /** The state of one server; if it does not start, why, and what to do. */
 export interface Diagnosis {
-  /** A stable word for scripts; `ok` when all is well. */
+  /** A stable word for scripts; `ok` without problems. */
   readonly cause: Cause;
   readonly sentence: string;
-  /** What to do about it, where that can be known. */
+  /** Advice, if there is any. */
   readonly advice?: string;
 }
 
@@ -44,7 +44,7 @@ type Cause =
   | "bad_document"
   | "unreachable";
 
-/** @param config of all servers: whose names are whose hangs on all of them */
+/** @param config of all servers: name conflicts depend on all of them */
 export function diagnose(
   server: ServerConfig,
   probed: ProbeResult,
@@ -90,7 +90,7 @@ const NON_PROTOCOL_OUTPUT_ADVICE =
 const RIVAL_ADVICE =
   'only one process of it can run: a second one beside it ended at once, or ended the first; set its lease to "shared", so that all hosts use one';
 
-/** What of its tools and prompts begins with the prefix of another server. */
+/** Its tools and prompts that begin with the prefix of another server. */
 function foreignNames(
   server: ServerConfig,
   { names }: Connected,
@@ -154,7 +154,7 @@ function diagnoseProcess(
       advice: "make the file executable (chmod +x)",
     };
   }
-  // Some programs complain on stdout.
+  // Some programs print errors to stdout.
   const explained = explainOutput(stderr) ?? explainOutput(nonProtocolOutput);
   if (explained !== undefined) return explained;
   const exited = /exited with code (\S+?)[;,.]?(?:\s|$)|was ended by (SIG\w+)/.exec(message);
@@ -184,7 +184,7 @@ function diagnoseProcess(
   return { cause: "refused", sentence: message };
 }
 
-/** An API is not called when it starts; what can fail is the OpenAPI document. */
+/** An API is not called at the start; only its OpenAPI document can fail. */
 function diagnoseDocument({ document }: OpenApiTransport, error: unknown): Diagnosis {
   const message = messageOf(error);
   const isDocument = / has (?:a|no) document\b/.test(message);
@@ -195,7 +195,7 @@ function diagnoseDocument({ document }: OpenApiTransport, error: unknown): Diagn
   };
 }
 
-/** Without the server's name, which stands before it. */
+/** Without the server's name, which is printed before it. */
 const withoutName = (message: string): string => message.replace(/^.*? (?=has )/, "");
 
 type Address = Pick<Extract<ServerConfig["transport"], { kind: "http" }>, "url">;

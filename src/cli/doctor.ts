@@ -1,4 +1,4 @@
-/** `cardea doctor`: starts each server once and prints what is wrong with it, and what of the config matches nothing. */
+/** `cardea doctor`: starts each server once, and prints its problems and the parts of the config that match nothing. */
 import type { Advice } from "../config/advice.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Problem } from "../config/problem.js";
@@ -18,23 +18,23 @@ import { type Paint, Progress, painter, warningText, writePainted } from "./term
 interface Report extends Diagnosis {
   readonly server: string;
   readonly ok: boolean;
-  /** The lines of its stderr that say what is wrong, when something is. */
+  /** The stderr lines that explain a problem, if there is one. */
   readonly stderr: readonly string[];
-  /** List entries that are left out, as hosts cannot read them. */
+  /** List entries that are omitted because hosts cannot read them. */
   readonly malformed: readonly MalformedEntry[];
-  /** Of a server that needs a sign-in: the steps to its authorization server, and the rules that they break. */
+  /** For a server that needs a sign-in: the discovery steps, and the rules that they violate. */
   readonly signIn?: readonly Step[];
 }
 
 type Step = NonNullable<ProbeResult["signInSteps"]>[number];
 
-/** Servers started at the same time; more would make slow ones time out. */
+/** Servers started concurrently; more would cause timeouts of slow ones. */
 const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
 /**
- * Reports come as servers answer; JSON at the end: `{ file, servers, cluster?, warnings }`, in the order of the config. Returns
- * the exit code.
+ * Reports are printed as servers respond; JSON at the end: `{ file, servers, cluster?, warnings }`, in config order.
+ * Returns the exit code.
  */
 export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
@@ -42,7 +42,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   const opened = await openConfig(shell, log, flags.config, { logsWarnings: !json });
   if (opened === undefined) return EXIT.config;
   const { config } = opened.loaded;
-  // A line break in a server's text must not look like the next line of the report.
+  // A line break in a server's text must not imitate the next line of the report.
   const safe = (text: string): string => log.redact(escapeHidden(text));
   const giveUp = new AbortController();
   const interrupted = shell.signals.next().then(() => giveUp.abort());
@@ -96,7 +96,7 @@ async function examined(
 const waitingText = (waiting: ReadonlySet<string>, { servers }: Config): string =>
   `${servers.length - waiting.size} of ${servers.length} servers; waiting for ${[...waiting].join(", ")}`;
 
-/** What of the config matches nothing that the servers list, and what `check` says of rules and limits beside that. */
+/** The parts of the config that match nothing, and the advice of `check` about rules and limits. */
 async function ineffective(
   { config, problemAt, serverPath }: GoodConfig,
   probes: ReadonlyMap<string, ProbeResult>,
@@ -112,7 +112,7 @@ async function ineffective(
   const byLists = listed.size === 0 ? [] : ineffectiveSettings(config, listed);
   const hasRules = config.policy !== undefined || config.limits !== undefined;
   const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
-  // The lists tell more about a glob than the prefixes of servers do.
+  // The lists tell more about a glob than the servers' prefixes.
   const known = new Set(byLists.map(({ path }) => path.join("\0")));
   const others = onRules.filter(({ path }) => !known.has(path.join("\0")));
   return [...byLists, ...others].map(({ server, path, message }) =>
@@ -152,7 +152,7 @@ const safeStep = ({ what, reason, quirk, ...step }: Step, safe: (text: string) =
   ...(quirk !== undefined && { quirk: safe(quirk) }),
 });
 
-/** The last lines, or those from the complaint on where that is above them. */
+/** The last lines, or all from the error on if that is earlier. */
 function tellingLines(lines: readonly string[]): readonly string[] {
   const error = indexOfError(lines);
   return error === undefined || error >= lines.length - STDERR_LINES
@@ -179,14 +179,14 @@ function asText(
   return `${lines.join("\n")}\n`;
 }
 
-/** One step of discovery, with the quirk that would mend it. */
+/** A discovery step, with the quirk that would fix it. */
 function stepText({ what, outcome, reason, quirk }: Step, paint: Paint): string {
   const remedy = quirk === undefined ? "" : ` (auth.quirks: ${quirk})`;
   const text = `${outcome}: ${what}${reason === undefined ? "" : `: ${reason}`}${remedy}`;
   return paint(outcome === "failed" ? "red" : "dim", text);
 }
 
-/** Results in the order of the items, whatever the order in which they came. */
+/** Results in the order of the items, not of completion. */
 async function mapConcurrently<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,

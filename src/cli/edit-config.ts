@@ -1,4 +1,4 @@
-/** Changes the config of a command: nothing is written where the result would be wrong. */
+/** Edits a config file; an edit with an invalid result is not written. */
 import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkRules } from "../config/check-rules.js";
@@ -10,16 +10,19 @@ import { readConfig } from "../config/read.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
-/** A config that is to be changed. */
+/** A config to edit. */
 export interface EditableConfig {
-  /** As the person named it, or where it was found. */
+  /** As named by the person, or as discovered. */
   readonly file: string;
   readonly path: string;
-  /** `undefined` when there is no such file. */
+  /** `undefined` if there is no such file. */
   readonly text: string | undefined;
 }
 
-/** The config that other commands would use. Without one: `cardea.jsonc` here. `undefined` when it cannot be read. */
+/**
+ * The config that other commands would use. Without one: `cardea.jsonc` in the working directory. `undefined` if it
+ * cannot be read.
+ */
 export async function findEditable(
   flag: string | undefined,
   shell: CommandContext,
@@ -37,7 +40,7 @@ export async function findEditable(
   }
 }
 
-/** Applies the edits and writes the file. Returns the exit code; the log has the reasons for any but 0. */
+/** Applies the edits and writes the file. Returns the exit code; the log has the reasons for any except 0. */
 export async function changeConfig(
   { file, path, text }: EditableConfig,
   edits: readonly ConfigEdit[],
@@ -68,7 +71,7 @@ export async function changeConfig(
     else log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
     return EXIT.failed;
   }
-  // What only the environment of the moment lacks is said, and does not keep the edit back.
+  // Variables that are unset only now are reported, but do not prevent the edit.
   for (const problem of await newProblems(before, after, file, shell, shell.env))
     log.warn({}, formatProblem(problem));
   return EXIT.done;
@@ -79,7 +82,7 @@ function syntaxProblems(text: string, file: string, shell: CommandContext): read
   return read.ok ? [] : read.problems;
 }
 
-/** The problems that the text after has and the text before had not. */
+/** The problems that the edit introduces. */
 async function newProblems(
   before: string,
   after: string,

@@ -1,6 +1,6 @@
-/** What an error and its causes know: codes of the system, an HTTP status, and the sentence on top. */
+/** Facts of an error and its causes: system codes, HTTP status, message. */
 
-/** Every `code` that is text, from the error down to its last cause. */
+/** Every string `code`, from the error down to its last cause. */
 export function codesOf(error: unknown): readonly string[] {
   return chain(error).flatMap((link) => ("code" in link && typeof link.code === "string" ? [link.code] : []));
 }
@@ -21,7 +21,7 @@ function chain(error: unknown): readonly Error[] {
   const links: Error[] = [];
   for (let link = error; link instanceof Error && !links.includes(link); link = link.cause) {
     links.push(link);
-    // Where a name has several addresses, each attempt has its own error.
+    // For a name with several addresses, each attempt has its own error.
     if (link instanceof AggregateError) links.push(...link.errors.filter((each) => each instanceof Error));
   }
   return links;

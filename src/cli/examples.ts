@@ -1,4 +1,4 @@
-/** The examples that `cardea COMMAND --help` ends with, by the words of the command. */
+/** The examples at the end of `cardea COMMAND --help`, keyed by command. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: [
     "cardea init                                    # from the hosts that are installed here",

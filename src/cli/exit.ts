@@ -1,4 +1,4 @@
-/** The exit codes, which scripts and supervisors rely on, and the errors that lead to them. */
+/** The exit codes, which scripts and supervisors rely on, and the errors behind them. */
 
 /** Exit codes by meaning. */
 export const EXIT = {
@@ -8,18 +8,18 @@ export const EXIT = {
   failed: 1,
   /** Wrong usage. */
   usage: 2,
-  /** A server marked `required` is not there (EX_UNAVAILABLE of sysexits.h). */
+  /** A server marked `required` is unavailable (EX_UNAVAILABLE of sysexits.h). */
   unavailable: 69,
-  /** The config is wrong (EX_CONFIG). */
+  /** The config is invalid (EX_CONFIG). */
   config: 78,
 } as const;
 
-/** Wrong usage of the command line; the message names it. */
+/** Invalid command line; the message names it. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What `make` makes of what a person wrote. @throws UsageError instead of a RangeError */
+/** The result of `make` for user input. @throws UsageError instead of a RangeError */
 export function asUsageError<T>(make: () => T): T {
   try {
     return make();

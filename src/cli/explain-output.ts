@@ -1,4 +1,4 @@
-/** Why has a server not started? Recognises common stderr output and explains it. */
+/** Explains why a server did not start, from common stderr output. */
 import type { Diagnosis } from "./diagnose.js";
 
 type Explain = (found: RegExpExecArray, text: string) => Diagnosis;
@@ -50,12 +50,12 @@ const moduleMissing = (name: string | undefined): Diagnosis => ({
   advice: "install the server's own dependencies",
 });
 
-/** An environment variable's name, as people write them in messages. */
+/** An environment variable's name, as written in messages. */
 const NAME = "[`'\"]?\\$?\\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{3,}(?:KEY|TOKEN|URL))\\}?[`'\"]?";
 const MISSING_WORDS =
   "(?:missing|required|requires?|not (?:be )?(?:set|provided|defined|found|specified)|must (?:be )?(?:set|provide|specify)|please (?:set|provide|specify)|needs?|undefined|unset|empty)";
 
-/** In this order: what is more exact stands before what is more general. */
+/** In this order: specific patterns before general ones. */
 const KNOWN_MESSAGES: readonly (readonly [RegExp, Explain])[] = [
   [
     /npm (?:error|ERR!) (?:code (?:ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|E50\d|CERT_\w+|SELF_SIGNED\w+|UNABLE_TO_\w+)|network )|Failed to fetch: `|error sending request for url|Temporary failure in name resolution|Failed to establish a new connection|ConnectTimeoutError|Network is unreachable|\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN)|\bconnect (?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/i,
@@ -106,7 +106,7 @@ const KNOWN_MESSAGES: readonly (readonly [RegExp, Explain])[] = [
   ],
 ];
 
-/** `undefined` when nothing in it is known. */
+/** `undefined` without a match. */
 export function explainOutput(lines: readonly string[]): Diagnosis | undefined {
   const text = lines.join("\n");
   for (const [pattern, explain] of KNOWN_MESSAGES) {

@@ -1,4 +1,4 @@
-/** `cardea explain`: prints the outcome of a call, and the reason, without making it. */
+/** `cardea explain`: prints the decision about a call, and the reason, without making it. */
 import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
@@ -31,7 +31,7 @@ export async function explain(
     else if ("unknown" in explained) log.error({}, explained.unknown);
     else await write(shell.stdout, `${asText(name, explained)}\n`);
     if (!("unknown" in explained)) return EXIT.done;
-    // It may be of a server that is missing.
+    // It may belong to a missing server.
     warnMissing(log, await gateway.missing());
     return EXIT.failed;
   });
@@ -79,14 +79,14 @@ function asText(name: string, explained: KnownTarget): string {
   ].join("\n");
 }
 
-/** How hosts come to know of a tool. */
+/** How hosts find a tool. */
 function listingText({ exposure, isListed }: NonNullable<KnownTarget["listing"]>): string {
   const key = `tools.exposure is ${exposure}`;
   if (!isListed) return `hosts do not list it, but find it with find_tools: ${key}`;
   return `hosts list it: ${key}${exposure === "auto" ? ", and the list is small enough" : ", and it is pinned"}`;
 }
 
-/** Each part that is shorter, with the key of the config that makes it so. */
+/** Each shortened part, with the responsible setting. */
 function shortenedText(shortened: NonNullable<KnownTarget["shortened"]>): string {
   const { description, inputSchema, outputSchema, tokens } = shortened;
   const change = (part: string, size: typeof description, key: string): readonly string[] =>
@@ -99,7 +99,7 @@ function shortenedText(shortened: NonNullable<KnownTarget["shortened"]>): string
   ].join(", ");
 }
 
-/** Results of rules that cannot be about the call; not printed. */
+/** Results of rules that cannot apply to the call; not printed. */
 const UNRELATED_REASONS: ReadonlySet<string> = new Set([
   "it applies to other tools, prompts, resources or servers",
 ]);

@@ -1,4 +1,4 @@
-/** The flags that several commands share, and the environment variables that stand in for them. */
+/** Flags that several commands share, and the environment variables that replace them. */
 import { type Command, InvalidArgumentError } from "commander";
 import type { ListenOverrides } from "../config/read.js";
 import { ANONYMOUS } from "../core/client.js";
@@ -26,14 +26,14 @@ export interface ReapFlag {
   readonly reap?: boolean;
 }
 
-/** Who would call. */
+/** The hypothetical caller. */
 export interface AsFlags {
   readonly as?: string;
   readonly groups?: string;
   readonly scopes?: string;
 }
 
-/** Which gateway is asked. */
+/** The gateway to use. */
 export interface AskFlags {
   readonly url?: string;
   readonly token?: string;
@@ -45,7 +45,7 @@ export interface JsonFlag {
   readonly json?: boolean;
 }
 
-/** A flag with nothing behind it is most likely a variable of the shell that is not set; none would mean the default. */
+/** An empty value is most likely an unset shell variable; treating it as absent would silently use the default. */
 function nonEmptyOption(value: string): string {
   if (value === "") throw new InvalidArgumentError("It must not be empty.");
   return value;
@@ -56,7 +56,7 @@ export function withConfigFlag(command: Command): Command {
   return command.option("--config <file>", "the config file (CARDEA_CONFIG)", nonEmptyOption);
 }
 
-/** Adds the flags that choose the gateway that is asked. */
+/** Adds the flags that choose a gateway. */
 export function withAskFlags(command: Command): Command {
   return command
     .option("--url <url>", "ask the gateway with this admin listener (CARDEA_URL)", nonEmptyOption)
@@ -64,7 +64,7 @@ export function withAskFlags(command: Command): Command {
     .option("--fresh", "start the servers, also where a gateway with this config runs (CARDEA_FRESH)");
 }
 
-/** Which gateway is asked, by the flags or the environment. @throws UsageError */
+/** The gateway to use, from flags or environment. @throws UsageError */
 export function askOptions(flags: AskFlags, env: Environment) {
   const url = flags.url ?? nonEmpty(env.CARDEA_URL);
   const fresh = flags.fresh ?? booleanVariable(env, "CARDEA_FRESH") ?? false;
@@ -75,7 +75,7 @@ export function askOptions(flags: AskFlags, env: Environment) {
   return { url, token: flags.token ?? nonEmpty(env.CARDEA_ADMIN_TOKEN), fresh };
 }
 
-/** Adds the flag for the state folder, which is in use as soon as it is read. */
+/** Adds the flag for the state folder, which applies as soon as it is parsed. */
 export function withStateFlag(command: Command, useFolder: (folder: string) => void): Command {
   return command.option("--state-dir <folder>", "where state is kept (CARDEA_STATE_DIR)", (folder) => {
     useFolder(nonEmptyOption(folder));
@@ -107,11 +107,11 @@ export function withAsFlags(command: Command): Command {
     .option("--scopes <names>", "what its token would grant, with commas between (CARDEA_SCOPES)");
 }
 
-/** The values of a flag that may be given again, else the lines of its variable. */
+/** The values of a repeatable flag, otherwise the lines of its variable. */
 export const linesOf = (values: readonly string[] | undefined, text: string | undefined): readonly string[] =>
   values ?? (text ?? "").split("\n").filter((line) => line !== "");
 
-/** Who would call, by the flags or the environment. */
+/** The hypothetical caller, from flags or environment. */
 export function principalFromFlags(flags: AsFlags, env: Environment) {
   const groups = listOf(flags.groups ?? env.CARDEA_GROUPS);
   return {
@@ -121,7 +121,7 @@ export function principalFromFlags(flags: AsFlags, env: Environment) {
   };
 }
 
-/** Whether no flag and no variable names another caller than a host without credentials. */
+/** Whether the caller is a host without credentials. */
 export const isHost = ({ as, groups = [], scopes }: ReturnType<typeof principalFromFlags>): boolean =>
   as === ANONYMOUS.id && groups.length + scopes.length === 0;
 
@@ -133,7 +133,7 @@ export function withJsonFlag(command: Command): Command {
   return command.option("--json", "print JSON (CARDEA_JSON)");
 }
 
-/** @throws UsageError when a port is none, or a variable means neither yes nor no. */
+/** @throws UsageError if a port is invalid, or a variable means neither yes nor no */
 export function listenOverrides(flags: ListenFlags, env: Environment): ListenOverrides {
   const host = flags.host ?? nonEmpty(env.CARDEA_HOST);
   const port = portOf(flags.port, "--port", env, "CARDEA_PORT");
@@ -149,12 +149,12 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
   };
 }
 
-/** What is to be done about processes that an earlier gateway left behind. @throws UsageError */
+/** How to treat processes that an earlier gateway left behind. @throws UsageError */
 export function orphanPolicyFrom(flags: ReapFlag, env: Environment): "name" | "end" {
   return (flags.reap ?? booleanVariable(env, "CARDEA_REAP") ?? false) ? "end" : "name";
 }
 
-/** @throws UsageError when it is no number of workers. */
+/** @throws UsageError for an invalid number of workers */
 export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environment): number {
   const text = flags.workers ?? nonEmpty(env.CARDEA_WORKERS);
   if (text === undefined) return 1;
@@ -166,15 +166,15 @@ export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environmen
   return count;
 }
 
-/** More processors than that are better used by several machines. */
+/** Beyond that number of processors use several machines. */
 const MAX_WORKERS = 128;
 
-/** @throws UsageError when the variable means neither yes nor no. */
+/** @throws UsageError if the variable means neither yes nor no */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
   return flags.json ?? booleanVariable(env, "CARDEA_JSON") ?? false;
 }
 
-/** Whether `cardea key` writes into the config. @throws UsageError when the variable means neither yes nor no. */
+/** Whether `cardea key` writes into the config. @throws UsageError if the variable means neither yes nor no */
 export function wantsAdd(flags: { readonly add?: boolean }, env: Environment): boolean {
   return flags.add ?? booleanVariable(env, "CARDEA_ADD") ?? false;
 }
@@ -182,7 +182,7 @@ export function wantsAdd(flags: { readonly add?: boolean }, env: Environment): b
 /**
  * Such a flag may open the gateway to every client, so any other word is an error.
  *
- * @throws UsageError when the variable means neither yes nor no
+ * @throws UsageError if the variable means neither yes nor no
  */
 export function booleanVariable(env: Environment, variable: string): boolean | undefined {
   const text = nonEmpty(env[variable])?.toLowerCase();
@@ -200,7 +200,7 @@ function portOf(
 ): number | undefined {
   if (flag !== undefined) return checkedPort(flag, name);
   const value = nonEmpty(env[variable]);
-  // Kubernetes gives pods a variable of this very name when a Service is called "cardea": tcp://10.0.0.1:8080.
+  // Kubernetes sets a variable of this name in pods if a Service is called "cardea": tcp://10.0.0.1:8080.
   if (value === undefined || value.startsWith("tcp://")) return undefined;
   return checkedPort(value, variable);
 }

@@ -1,16 +1,16 @@
-/** How does a command follow server-sent events of a running gateway? */
+/** Follows server-sent events of a running gateway. */
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { GatewayError } from "../core/errors.js";
 import type { Address } from "./ask-gateway.js";
 
-/** Limit (characters) of an event that is not complete yet. */
+/** Limit (characters) of an incomplete event. */
 const MAX_EVENT_LENGTH = 1024 * 1024;
 
 /**
  * Calls `listener` with each event of the page at `path` (after `/api/v1/`), until the gateway or `signal` ends it.
  *
- * @throws GatewayError where there is no such stream
+ * @throws GatewayError if there is no such stream
  */
 export function followEvents(
   { adminUrl, token }: Address,
@@ -45,7 +45,7 @@ export function followEvents(
           if (name !== undefined && data !== undefined) listener(name, data);
         }
       });
-      // What is cut off and what ends are the same here: the gateway has stopped.
+      // A cut connection and an ended stream are the same here: the gateway has stopped.
       response.once("error", () => resolve());
       response.once("close", () => resolve());
     });

@@ -1,4 +1,4 @@
-/** Finds the files of the hosts that are installed here, and makes one set of the servers in them. */
+/** Finds the config files of installed hosts, and merges their servers. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -19,19 +19,19 @@ import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
 
-/** The file of a host. */
+/** A host's config file. */
 export interface HostFile {
   readonly file: string;
-  /** The name of the host, or the file as the person named it. */
+  /** The name of the host, or the file as named by the person. */
   readonly title: string;
 }
 
-/** What a file of a host has. */
+/** The content of a host's file. */
 export interface FoundServers extends HostFile {
   readonly imported: Imported;
 }
 
-/** The files of known hosts that exist: of the user, then of the project in `folder`. */
+/** The existing files of known hosts: of the user, then of the project in `folder`. */
 export function foundFiles(places: HostPlaces, folder: string): readonly HostFile[] {
   const ofUser = KNOWN_HOSTS.flatMap((host) => {
     const { file, isPresent } = firstPresent(host.files(places));
@@ -46,7 +46,7 @@ export function foundFiles(places: HostPlaces, folder: string): readonly HostFil
   return all.filter(({ file }, at) => all.findIndex((other) => other.file === file) === at);
 }
 
-/** The servers of a file, without Cardea itself. `undefined` when there are none to read; the log says why. */
+/** The servers of a file, without Cardea itself. `undefined` if there are none; the log says why. */
 export async function readServersOf(
   host: HostFile,
   shell: CommandContext,
@@ -73,7 +73,7 @@ export async function readServersOf(
   return { ...host, imported: { ...imported, servers: new Map(servers) } };
 }
 
-/** An entry that `cardea install` or a person made: the gateway would start itself. */
+/** An entry for Cardea itself: the gateway would start itself. */
 function isCardea(name: string, { command, args, url }: ImportedServer): boolean {
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === "string");
   const starts = words.some(
@@ -85,7 +85,7 @@ function isCardea(name: string, { command, args, url }: ImportedServer): boolean
   return serves || (typeof url === "string" && /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(url));
 }
 
-/** All servers under names of their own; the same server in several hosts is one. What no config may have is left out. */
+/** All servers under unique names; a server that several hosts have appears once. Invalid ones are omitted. */
 export function mergeServers(
   found: readonly FoundServers[],
   log: Log,
@@ -117,7 +117,7 @@ export function mergeServers(
   return { servers: withUniquePrefixes(servers), variables: used, sources };
 }
 
-/** Why a config with this server alone would be refused. */
+/** Why a config with only this server would be refused. */
 function problemOf(name: string, server: ImportedServer): string | undefined {
   const text = JSON.stringify({ mcpServers: { [name]: server } });
   const read = readConfig(text, "cardea.json", { env: ANY_VARIABLE, readFile: () => "" });

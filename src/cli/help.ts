@@ -1,4 +1,4 @@
-/** What do `cardea --help` and `cardea --version` print? The help fits on a screen of 24 lines. */
+/** The output of `cardea --help` and `cardea --version`. The help fits on a screen of 24 lines. */
 import { existsSync, readFileSync } from "node:fs";
 
 /** The text of `cardea --help`. */
@@ -28,7 +28,7 @@ Data goes to stdout, the log to stderr (CARDEA_LOG_LEVEL: error, warn, info, deb
 Exit codes: 0 done, 1 failed, 2 usage, 78 config, 69 a required server is missing.
 `;
 
-/** The version of this package. @throws Error when its package.json is missing. */
+/** The version of this package. @throws Error if its package.json is missing */
 export function packageVersion(): string {
   const text = readFileSync(packageFile(), "utf8");
   const { version } = JSON.parse(text) as { readonly version: string };

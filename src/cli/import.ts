@@ -1,4 +1,4 @@
-/** `cardea import`: turns a host's config into Cardea's and prints it. */
+/** `cardea import`: converts a host's config to Cardea's and prints it. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
@@ -34,7 +34,7 @@ export async function importConfig(file: string, shell: CommandContext): Promise
   return EXIT.done;
 }
 
-/** Names each secret that stands in the imported servers as plain text. */
+/** Names each plaintext secret in the imported servers. */
 function warnOfSecrets(servers: Imported["servers"], log: Log): void {
   for (const [name, server] of servers) {
     const places = copiedSecrets(server);
@@ -71,7 +71,7 @@ function format({ servers: found, variables }: Imported, name: string): string {
   return `${comments.join("\n")}\n${JSON.stringify({ mcpServers: Object.fromEntries(servers) }, null, 2)}\n`;
 }
 
-/** What the host took and Cardea will not; every variable counts as set. */
+/** Settings that the host accepts and Cardea does not; every variable counts as set. */
 function warnOfUnsupported(output: string, log: Log): void {
   const loaded = readConfig(output, "the imported config", { env: ANY_VARIABLE, readFile: () => "" });
   if (!loaded.ok) for (const problem of loaded.problems) log.warn({}, formatProblem(problem));

@@ -1,4 +1,4 @@
-/** `cardea init`: writes a config with the servers of the hosts that are installed here. */
+/** `cardea init`: writes a config with the servers of the installed hosts. */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -21,7 +21,7 @@ export interface InitFlags {
   readonly yes?: boolean;
 }
 
-/** Returns the exit code: 1 when the file is there already, or one named by `--from` cannot be read. */
+/** Returns the exit code: 1 if the file exists already, or one named by `--from` cannot be read. */
 export async function init(flags: InitFlags, shell: CommandContext): Promise<number> {
   const file = flags.out ?? (shell.env.CARDEA_OUT || "cardea.jsonc");
   if (!/\.(?:jsonc?|ya?ml)$/i.test(file)) throw new UsageError("--out takes a .jsonc, .json or .yaml file");
@@ -69,7 +69,7 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
   return EXIT.done;
 }
 
-/** The files named by `--from`, else those of installed hosts; a person at the terminal may leave some out. */
+/** The files named by `--from`, otherwise those of installed hosts; at a terminal the person may deselect some. */
 async function findServers(
   from: readonly string[],
   asks: boolean,

@@ -1,13 +1,13 @@
-/** The text of a new config: the servers, and what a person will want to know of the rest. */
+/** The text of a new config: the servers, and comments on the other settings. */
 import { editConfig } from "../config/edit.js";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 
-/** Commands that fetch a package, or an image, when it is not in their cache. */
+/** Commands that download a package or image that is not cached. */
 const FETCHING = /(^|[\\/])(npx|bunx|pnpx|uvx|pipx|docker|podman)(\.(cmd|exe))?$/i;
 /** Three packages fetched at once on two busy cores took 18 s; hosts wait 60 s for a list. */
 const FETCHED_STARTUP_WAIT = "45s";
 
-/** The text, in the form that the extension of `file` names; `.json` has no comments. */
+/** The text, in the format of `file`'s extension; `.json` has no comments. */
 export async function initialConfig(
   servers: ReadonlyMap<string, ImportedServer>,
   variables: readonly NeededVariable[],

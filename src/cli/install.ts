@@ -1,4 +1,4 @@
-/** `cardea install`: writes Cardea into the file of a host. */
+/** `cardea install`: adds Cardea to the config file of a host. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -34,7 +34,7 @@ export interface InstallFlags {
 /** The name of the entry in every host. */
 const NAME = "cardea";
 
-/** Returns the exit code: 78 when the config, or the host's file, is wrong. */
+/** Returns the exit code: 78 if the config, or the host's file, is invalid. */
 export async function install(
   id: string,
   flags: InstallFlags & ConfigFlags,
@@ -102,7 +102,7 @@ export async function install(
   }
   try {
     const backup = isPresent ? await backUp(file) : undefined;
-    // It may have the headers of before.
+    // It may keep the existing headers.
     if (backup !== undefined && ownerOnly) await closeToOthers(backup);
     await writeHostFile(file, { before: text, after, ownerOnly }, isPresent);
     const kept = backup === undefined ? "" : ` (as it was before: ${backup})`;
@@ -115,11 +115,11 @@ export async function install(
   }
 }
 
-/** Headers are mostly credentials. */
+/** Headers are usually credentials. */
 const hasHeaders = (connection: HostConnection): boolean =>
   connection.kind === "http" && Object.keys(connection.headers).length > 0;
 
-/** The gateway that is meant where no config is at hand: the only one that runs, and with a config. */
+/** The gateway to use without a config: the only running one, if it has a config. */
 async function onlyGateway({ env }: CommandContext): Promise<RunningGateway | undefined> {
   const [only, ...others] = await runningGateways(env);
   return others.length === 0 && only?.config !== undefined ? only : undefined;
@@ -132,13 +132,17 @@ function unknownHost(id: string): never {
   throw new UsageError(`there is no host ${JSON.stringify(id)} here; ${hint}`);
 }
 
-/** What the host is to connect to, and the servers behind it. */
+/** What the host connects to, and the servers behind it. */
 interface Target {
   readonly connection: HostConnection;
   readonly servers: readonly string[];
 }
 
-/** The URL of the flag, else the gateway that runs, else the config over stdio. Or the exit code. @throws UsageError */
+/**
+ * The URL of the flag, otherwise the running gateway, otherwise the config over stdio. Or the exit code.
+ *
+ * @throws UsageError
+ */
 async function findTarget(
   host: KnownHost,
   flags: InstallFlags & ConfigFlags,
@@ -182,7 +186,7 @@ async function findTarget(
   return { connection: { kind: "stdio", command, args: stdio }, servers };
 }
 
-/** A host hands little of its own environment on, and has less of it than a shell. */
+/** A host passes on little of its environment, and has less of it than a shell. */
 function warnOfVariables(text: string, host: KnownHost, log: Log): void {
   const names = [...text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
   const needed = [...new Set(names)].filter((name) => name !== "HOME" && name !== "PATH");
@@ -197,7 +201,7 @@ function entryFor(host: KnownHost, connection: HostConnection, path: readonly st
   if (connection.kind === "stdio") return host.stdio(connection, path);
   const entry = host.http(connection, path);
   if (entry !== undefined) return entry;
-  // The host only starts commands: one that speaks with the gateway for it.
+  // The host only starts commands: `cardea connect` bridges to the gateway.
   const { command, args } = selfCommand();
   // Arguments of a process are visible to all users of the machine, its environment is not.
   const headers = Object.entries(connection.headers).map(([name, value]) => `${name}: ${value}`);
@@ -227,7 +231,7 @@ async function readHostFile(file: string, log: Log): Promise<string | undefined>
   }
 }
 
-/** The file as a tree; `undefined` when it is not right, which the log says. */
+/** The file as a tree; `undefined` if it is invalid, which the log says. */
 function hostTree(text: string, file: string, log: Log): ObjectTree | undefined {
   const source = text.replace(/^\uFEFF/, "");
   if (source.trim() === "") return { kind: "object", offset: 0, members: new Map() };

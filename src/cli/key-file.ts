@@ -1,4 +1,4 @@
-/** `cardea key --add`, `key list` and `key revoke`: the API keys in a config file, whose comments stay. */
+/** `cardea key --add`, `key list` and `key revoke`: edits the API keys in a config file and preserves its comments. */
 import { resolve } from "node:path";
 import { closest } from "../config/closest.js";
 import { EditError, editConfig, replaceFile } from "../config/edit.js";
@@ -13,16 +13,16 @@ import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 
-/** A config file and its keys as they are written, variables not expanded. */
+/** A config file and its keys as written, variables not expanded. */
 interface KeyFile {
-  /** The path as it was given or found. */
+  /** The path as given or discovered. */
   readonly file: string;
   readonly text: string;
   readonly auth: JsonObject | undefined;
   readonly keys: readonly JsonObject[];
 }
 
-/** Appends `entry` to `auth.keys`. Returns the file, or the exit code of a failure that the log explains. */
+/** Appends `entry` to `auth.keys`. Returns the file, or the exit code of a logged failure. */
 export async function addKey(
   entry: JsonObject,
   flags: ConfigFlags,
@@ -43,7 +43,7 @@ export async function addKey(
 
 const RUNNING = "A running gateway takes the change over by itself.";
 
-/** Prints the keys of the config, never what they open with. Returns the exit code. */
+/** Prints the keys of the config without their secrets. Returns the exit code. */
 export async function listKeys(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog({ quiet: true });
   const opened = await openKeyFile(flags, shell, log);
@@ -75,7 +75,7 @@ export async function listKeys(flags: ConfigFlags & JsonFlag, shell: CommandCont
   return EXIT.done;
 }
 
-/** Removes every key of a principal. Returns the exit code. */
+/** Deletes all keys of a principal. Returns the exit code. */
 export async function revokeKey(
   id: string,
   flags: ConfigFlags & JsonFlag,
@@ -100,7 +100,7 @@ export async function revokeKey(
     );
     return EXIT.failed;
   }
-  // From the last one on, so that the indexes of the others stay.
+  // From the last one on, so that the other indexes stay valid.
   const edits = at.toReversed().map((index) => ({ path: ["auth", "keys", index], value: undefined }));
   if (!(await save(opened, edits, shell, log))) return EXIT.failed;
   const revoked = at.length === 1 ? "the key" : `${at.length} keys`;

@@ -1,4 +1,4 @@
-/** `cardea key`: generates an API key, prints it once, and its hash for the config or writes that hash into it. */
+/** `cardea key`: generates an API key, prints it once, and prints its hash or adds it to the config. */
 import { hash, randomBytes } from "node:crypto";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
@@ -14,7 +14,7 @@ export interface KeyFlags {
   readonly add?: boolean;
 }
 
-/** So that scanners for secrets know one when they see it. */
+/** A prefix that secret scanners recognise. */
 const PREFIX = "cardea_";
 const DAY_MS = 86_400_000;
 const TIME_UNITS_MS: Readonly<Record<string, number>> = {
@@ -24,7 +24,7 @@ const TIME_UNITS_MS: Readonly<Record<string, number>> = {
   y: 365 * DAY_MS,
 };
 
-/** The key stands on the first line, its entry for `auth.keys` on the second; with `--add` the key alone. */
+/** The key is on the first line, its entry for `auth.keys` on the second; with `--add` the key only. */
 export async function key(flags: KeyFlags & ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const flag = (name: "id" | "groups" | "expires"): string | undefined => {
     const value = flags[name] ?? shell.env[`CARDEA_${name.toUpperCase()}`];
@@ -64,7 +64,7 @@ const HINT =
   "(cardea key --add writes it there.)";
 const HINT_ADDED = "This is the key: it is shown only now. Hosts send it as Authorization: Bearer KEY.";
 
-/** When `text` from now is, to the second, as the config wants it. */
+/** The time `text` from now, to the second, in the config's format. */
 function expiry(text: string): string {
   const [, amount, unit = ""] = /^(\d{1,6})([hdwy])$/.exec(text) ?? [];
   const date = /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,9 +1,9 @@
-/** What changed in a text? Shows it as a unified diff. */
+/** A unified diff of two texts. */
 
-/** Unchanged lines around a change. */
+/** Context lines. */
 const CONTEXT = 3;
 
-/** The changed lines with those around them; the change is one piece, as edits of one entry make it. */
+/** The changed lines with context, as one hunk: edits change one entry. */
 export function lineDiff(before: string, after: string, file: string): string {
   const [old, now] = [before, after].map((text) => text.split("\n"));
   if (old === undefined || now === undefined) return "";

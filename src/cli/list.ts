@@ -1,4 +1,4 @@
-/** `cardea list`: what a host will see, and from which server. */
+/** `cardea list`: prints what a host will see, and from which server. */
 import { closest } from "../config/closest.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { ListKind } from "../core/lists.js";
@@ -28,10 +28,10 @@ const KINDS: Readonly<Record<string, ListKind>> = {
   templates: "resourceTemplates",
 };
 
-/** Before a name comes what Claude and VS Code put there when the gateway is called `cardea`; 64 is their limit. */
+/** Claude and VS Code prepend this to a name when the gateway is called `cardea`; their limit is 64. */
 const MAX_NAME_LENGTH = 64 - "mcp__cardea__".length;
 
-/** Which list of a host is shown, and how much of it. */
+/** The list to print, and its filter. */
 export interface ListFlags {
   readonly at?: string;
   readonly all?: boolean;
@@ -82,7 +82,7 @@ export async function list(
   });
 }
 
-/** Whether a list has the gateway's own tools, with which hosts find the others. */
+/** Whether a list has the gateway's own tools, through which hosts find the others. */
 const isSearched = (tools: CliList | undefined): boolean =>
   tools?.some(({ server, item }) => server === "" && item.name === FIND_TOOLS) === true;
 

@@ -1,4 +1,4 @@
-/** `cardea login`: signs a person in to a server, with the browser of this machine or of any other. */
+/** `cardea login`: signs a person in to a server, with the browser of this or another machine. */
 import { createInterface } from "node:readline";
 import type { Config } from "../config/config.js";
 import { ANONYMOUS } from "../core/client.js";
@@ -10,7 +10,7 @@ import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import type { AskFlags, ConfigFlags } from "./flags.js";
 
-/** The flags of `login` beside those of all commands. */
+/** The flags of `login` in addition to the common ones. */
 export interface LoginFlags {
   readonly as?: string;
   /** False after `--no-browser`. */
@@ -18,7 +18,7 @@ export interface LoginFlags {
   readonly device?: boolean;
 }
 
-/** A sign-in is looked at this often, and given up after this time (ms). */
+/** Polling interval and timeout (ms) of a sign-in. */
 const POLL_MS = 300;
 const LIMIT_MS = 600_000;
 
@@ -42,7 +42,7 @@ export async function login(
   }
 }
 
-/** The exit code for what a person can do something about. @throws anything else */
+/** The exit code for errors that a person can fix. @throws anything else */
 export function failed(error: unknown, log: Log): number {
   const isKnown = error instanceof GatewayError || (error instanceof Error && error.name === "LoginRefused");
   if (!isKnown) throw error;
@@ -50,9 +50,7 @@ export function failed(error: unknown, log: Log): number {
   return isTemporary(error) ? EXIT.unavailable : EXIT.failed;
 }
 
-/**
- * Whose sign-in it is. @throws UsageError where the gateway knows principals and none is named
- */
+/** The principal of the sign-in. @throws UsageError if the gateway has principals and none is named */
 export function principalOf(
   { as }: { readonly as?: string },
   { env }: Pick<CommandContext, "env">,
@@ -135,7 +133,7 @@ async function untilEnded(
   }
 }
 
-/** How many tools the server lists now, from the running gateway or one of the command's own. */
+/** The server's current number of tools, from the running gateway or one of the command's own. */
 async function whatItCanDo(
   server: string,
   as: string,

@@ -1,4 +1,4 @@
-/** `cardea logins` and `cardea logout`: who is signed in where, and the end of a sign-in. */
+/** `cardea logins` and `cardea logout`: lists and ends sign-ins. */
 import type { LoginRow } from "../operator/own-sign-ins.js";
 import { openDesk } from "./ask-sign-ins.js";
 import { type CommandContext, write } from "./command-context.js";
@@ -6,7 +6,7 @@ import { EXIT } from "./exit.js";
 import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { failed, principalOf } from "./login.js";
 
-/** Prints the sign-ins, never a token. @returns the exit code */
+/** Prints the sign-ins, without tokens. @returns the exit code */
 export async function logins(
   flags: JsonFlag & ConfigFlags & AskFlags,
   shell: CommandContext,
@@ -28,7 +28,7 @@ export async function logins(
   }
 }
 
-/** Revokes and forgets. @returns the exit code */
+/** Revokes and deletes the tokens. @returns the exit code */
 export async function logout(
   server: string,
   flags: { readonly as?: string } & ConfigFlags & AskFlags,

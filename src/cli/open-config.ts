@@ -1,4 +1,4 @@
-/** Which config does a command use? Finds and loads it, logs its path and its problems. */
+/** Finds and loads the config of a command; logs its path and its problems. */
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
@@ -9,20 +9,20 @@ import { secretsOf } from "./secrets-of.js";
 /** A loaded config and its path. */
 export interface OpenedConfig {
   readonly loaded: GoodConfig;
-  /** The file as people know it. */
+  /** The file name for messages. */
   readonly file: string;
-  /** What it was read with, for reading it again. */
+  /** The inputs of the load, for reloading. */
   readonly options: ReadOptions;
 }
 
 /** How a config is opened. */
 export interface OpenConfigOptions {
   readonly overrides?: ListenOverrides;
-  /** False where the command prints the warnings of a good config itself; default true. */
+  /** False if the command prints the warnings of a valid config itself; default true. */
   readonly logsWarnings?: boolean;
 }
 
-/** `undefined` when there is no good config; the log has the reasons. */
+/** `undefined` if there is no valid config; the log has the reasons. */
 export async function openConfig(
   shell: CommandContext,
   log: Log,

@@ -1,4 +1,4 @@
-/** The command line: which words and flags there are, and which command each of them runs. */
+/** The command line: commands, flags, and the function behind each command. */
 import { Argument, Command, CommanderError } from "commander";
 import { addAuditCommands } from "./audit-commands.js";
 import { type CommandContext, write } from "./command-context.js";
@@ -29,7 +29,7 @@ import { addSetupCommands } from "./setup-commands.js";
 import type { WatchFlag } from "./status.js";
 import type { TailFlags } from "./tail.js";
 
-/** Runs what `argv` (without node and script) asks for, and resolves to the exit code. */
+/** Runs the command in `argv` (without node and script), and resolves to the exit code. */
 export async function runCommandLine(argv: readonly string[], shell: CommandContext): Promise<number> {
   let code: number = EXIT.done;
   const complaints: string[] = [];
@@ -118,7 +118,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
   withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("list")))))
     .description("Show what a host will see, and from which server.")
     .addArgument(
-      // A wrong word is refused by the command, which names the nearest.
+      // The command itself refuses an unknown word and names the most similar one.
       new Argument("[kind]", "all four when left out").choices(LIST_WORDS).argParser((word) => word),
     )
     .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile")
@@ -236,7 +236,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
   return program;
 }
 
-/** `key` makes one; `key list` and `key revoke` read and edit the config. */
+/** `key` generates one; `key list` and `key revoke` read and edit the config. */
 function addKeyCommands(program: Command, shell: CommandContext, finish: Finish): void {
   const key = withJsonFlag(withConfigFlag(program.command("key")))
     .description("Make an API key for a host: print it once, and its entry for auth.keys of the config.")
@@ -280,7 +280,7 @@ function addVaultCommands(vault: Command, finish: Finish, shell: CommandContext)
     );
 }
 
-/** Puts the examples of a command and of its subcommands below their help. */
+/** Adds the examples of a command and of its subcommands below their help. */
 function addExamples(command: Command, before: readonly string[]): void {
   const words = [...before, command.name()];
   const examples = EXAMPLES[words.join(" ")] ?? [];

@@ -1,4 +1,4 @@
-/** Finds the `server.json` of a registry: in a file, at a URL, or by its name in a registry. */
+/** Loads a registry's `server.json`: from a file, from a URL, or by name from a registry. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
@@ -9,22 +9,22 @@ import { plainValue } from "../config/tree.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
-/** The server that an entry describes, and the variables it needs. */
+/** The server of an entry, and its variables. */
 export interface RegistryServer {
   readonly name: string;
   readonly server: ImportedServer;
   readonly variables: readonly NeededVariable[];
 }
 
-/** `io.github.owner/server`, with `@version` or without. */
+/** `io.github.owner/server`, optionally with `@version`. */
 export const isRegistryName = (text: string): boolean => NAME.test(text);
 const NAME = /^([a-zA-Z0-9][\w-]*(?:\.[\w-]+)+\/[\w.-]+?)(?:@([\w.+-]+))?$/;
 
-/** The time (ms) that a registry has for its answer, and the most (bytes) that is read of it. */
+/** Timeout (ms) of a registry, and maximum response size (bytes). */
 const FETCH_MS = 30_000;
 const MAX_BYTES = 1_048_576;
 
-/** The first way of `source` that can be used, or the exit code. */
+/** The first usable transport of `source`, or the exit code. */
 export async function readRegistryEntry(
   source: string,
   registry: string | undefined,
@@ -78,7 +78,7 @@ async function lookUp(name: string, registry: string | undefined, log: Log): Pro
   return fetchText([`${base}/v0.1/${path}`, `${base}/v0/${path}`], log);
 }
 
-/** The text at the first of the addresses that is not answered with 404. */
+/** The text at the first URL without a 404. */
 async function fetchText(addresses: readonly string[], log: Log): Promise<string | undefined> {
   let problem = "";
   for (const url of addresses) {

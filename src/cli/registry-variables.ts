@@ -1,17 +1,17 @@
-/** Fills in the variables of a registry's entry: from flags, from the environment, or by asking. */
+/** Sets the variables of a registry entry: from flags, the environment, or a prompt. */
 import type { ImportedServer } from "../config/import/imported.js";
 import { ask, canAsk } from "./ask.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import type { RegistryServer } from "./registry-source.js";
 
-/** What `--env` and `--header` say, by name. */
+/** The values of `--env` and `--header`, by name. */
 export interface GivenValues {
   readonly env: ReadonlyMap<string, string>;
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** The server with its values, or the exit code when some are missing, which the log names. */
+/** The server with its values, or the exit code if some are missing, which the log names. */
 export async function fillVariables(
   { server, variables }: RegistryServer,
   { env, headers }: GivenValues,
@@ -43,7 +43,7 @@ export async function fillVariables(
   return replaced(filled, values) as ImportedServer;
 }
 
-/** `--env` and `--header` beat what the entry says; an `--env` that the entry does not know is one more variable. */
+/** `--env` and `--header` override the entry; an `--env` that the entry does not have is added. */
 function withGiven(server: ImportedServer, { env, headers }: GivenValues): ImportedServer {
   const text = JSON.stringify(server);
   const more = [...env].filter(([name]) => !text.includes(`\${${name}}`));

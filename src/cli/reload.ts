@@ -1,4 +1,4 @@
-/** Follows the config file while the gateway runs: a good change is applied whole, a bad one not at all. */
+/** Watches the config file: a valid change is applied as a whole, an invalid one is rejected. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeChanges } from "../config/changes.js";
@@ -15,7 +15,7 @@ import { secretsOf } from "./secrets-of.js";
 /** Settings that need a restart. */
 const RESTART_KEYS = ["listen", "keys", "credentials", "cluster", "audit"] as const;
 
-/** What is bound stays bound and what is sealed stays sealed, so the running config must not claim otherwise. */
+/** Bound addresses and sealing keys stay, so the live config must not claim otherwise. */
 function withoutRestartKeys(now: Config, running: Config): Config {
   const { listen: _, keys: __, credentials: ___, cluster: ____, audit: _____, telemetry, ...next } = now;
   const { listen, keys, credentials, cluster, audit } = running;
@@ -30,27 +30,27 @@ function withoutRestartKeys(now: Config, running: Config): Config {
   };
 }
 
-/** The section `telemetry` of the new config, with the traces of the one that runs. */
+/** The section `telemetry` of the new config, with the traces of the live one. */
 function telemetryOf(now: Config["telemetry"], otlp: NonNullable<Config["telemetry"]>["otlp"]) {
   if (now === undefined && otlp === undefined) return {};
   const { otlp: _, ...others } = now ?? { forwardsBaggage: false };
   return { telemetry: { ...others, ...(otlp !== undefined && { otlp }) } };
 }
 
-/** The changes that wait for a restart, by their keys. */
+/** The changes that need a restart, by key. */
 function postponedKeys(now: Config, running: Config): readonly string[] {
   const keys = RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key]));
   const hasOtherTraces = !isDeepStrictEqual(now.telemetry?.otlp, running.telemetry?.otlp);
   return hasOtherTraces ? [...keys, "telemetry.otlp"] : keys;
 }
 
-/** `in effect: servers: added git`; without the settings that wait for a restart. */
+/** `in effect: servers: added git`; without settings that need a restart. */
 function inEffect(changes: string, postponed: readonly string[]): string {
   if (postponed.length === 0) return `in effect: ${changes || "nothing has changed"}`;
   return `in effect except ${postponed.join(" and ")}: ${changes || "nothing else has changed"}`;
 }
 
-/** Until the returned function is called. SIGHUP reads the file again even when it looks the same. */
+/** Watches until the returned function is called. SIGHUP reloads the file even if it is unchanged. */
 export function watchAndReload(
   gateway: Gateway,
   opened: OpenedConfig,
@@ -98,7 +98,7 @@ export function watchAndReload(
   const watch = watchConfig(
     resolve(shell.cwd, file),
     (content) => {
-      // One after the other, in the order of the changes.
+      // One after the other, in order of the changes.
       queue = queue
         .then(() => ("text" in content ? apply(content.text) : refuse(content.problems)))
         .catch((error: unknown) => log.error({ file, error }, `${file} could not be looked at`));

@@ -1,4 +1,4 @@
-/** `cardea remove`: takes a server out of the config. */
+/** `cardea remove`: removes a server from the config. */
 import { closest } from "../config/closest.js";
 import { parse } from "../config/read.js";
 import { serverNames, serverPath } from "../config/read-servers.js";
@@ -7,7 +7,7 @@ import { changeConfig, findEditable } from "./edit-config.js";
 import { EXIT } from "./exit.js";
 import type { ConfigFlags } from "./flags.js";
 
-/** Returns the exit code: 1 when there is no such server. */
+/** Returns the exit code: 1 if there is no such server. */
 export async function remove(name: string, flags: ConfigFlags, shell: CommandContext): Promise<number> {
   const log = await shell.openLog();
   const target = await findEditable(flags.config, shell, log);

@@ -1,10 +1,10 @@
-/** How does a command show something again and again, until a signal ends it? */
+/** Prints something periodically, until a signal. */
 import { GatewayError } from "../core/errors.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { isTerminal, writePainted } from "./terminal.js";
 
-/** Between two times, in ms. */
+/** Interval in ms. */
 const INTERVAL_MS = 2_000;
 /** Clears a terminal and puts its cursor home (ECMA-48: CUP, ED). */
 const HOME = "\u001b[H\u001b[J";
@@ -14,13 +14,13 @@ interface RepeatOptions {
   readonly log: Log;
   /** False: once. */
   readonly again: boolean;
-  /** Whether each time takes the place of the one before, on a terminal. */
+  /** Whether each text replaces the previous one, on a terminal. */
   readonly replaces: boolean;
-  /** The text of one time, escaped already. */
+  /** The next text, already escaped. */
   readonly show: () => Promise<string>;
 }
 
-/** @returns the exit code: 0 after a signal, 69 where the gateway cannot be reached */
+/** @returns the exit code: 0 after a signal, 69 if the gateway cannot be reached */
 export async function repeat({ shell, log, again, replaces, show }: RepeatOptions): Promise<number> {
   const { stdout, env } = shell;
   let isEnded = false;

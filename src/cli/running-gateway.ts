@@ -1,4 +1,4 @@
-/** Which running gateway do `status`, `tail` and `top` watch? The one at --url, else the one that runs on this machine. */
+/** Chooses the running gateway for `status`, `tail` and `top`: the one at --url, otherwise the one on this machine. */
 import { isAbsolute, join } from "node:path";
 import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
@@ -6,7 +6,7 @@ import { type Address, pageOf } from "./ask-gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
 
-/** Undefined where there is none, or more than one and no way to choose; the log says what to do. @throws UsageError */
+/** Undefined if there is none, or an ambiguous choice; the log says what to do. @throws UsageError */
 export async function findGateway(
   flags: ConfigFlags & AskFlags,
   shell: CommandContext,

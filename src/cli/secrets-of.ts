@@ -1,12 +1,12 @@
 /**
- * The values in a config that must not be shown: what variables and files held, and whatever a server gets through
- * its environment, its headers, its arguments and its address, under any name, unless it is plainly no secret.
+ * The secret values of a config: contents of variables and files, and everything a server receives through its
+ * environment, headers, arguments and URL, under any name, unless it is plainly not secret.
  */
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
 
-/** The secret values of a config, to be redacted from logs. */
+/** The secret values of a config, to redact from logs. */
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
     ...secrets.flatMap((value) => secretPartsOf(value, isNonSecretValue(value))),
@@ -33,7 +33,7 @@ function secretsOfTransport(transport: ServerConfig["transport"]): readonly stri
 const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(values).flatMap(([name, value]) => secretPartsOf(value, !isSecretValue(name, value)));
 
-/** Under the name of a secret even a plain word is one; a number, a path or an address is not. */
+/** Under a secret's name even a plain word is secret; a number, a path or a URL is not. */
 const isSecretValue = (name: string, value: string): boolean =>
   !isNonSecretValue(value) ||
   (mayBeSecretName(name) &&
@@ -41,15 +41,15 @@ const isSecretValue = (name: string, value: string): boolean =>
     !NON_SECRET_WORDS.has(value.toLowerCase())) ||
   (isSecretName(name) && /^\d{6,}$/.test(value));
 
-/** Words under names of secrets that mean that there is none, or how one is used. */
+/** Values under secret names that mean "none", or how a secret is used. */
 const NON_SECRET_WORDS: ReadonlySet<string> = new Set([
   ...["false", "none", "null", "undefined", "disabled", "enabled", "default", "optional", "required"],
   ...["bearer", "header", "cookie", "session", "strict", "password", "secret", "oauth2", "keychain"],
 ]);
 
 /**
- * The value where it is a secret, and those in it that come back alone: behind a scheme, in Basic credentials, in an
- * address, in JSON, in a list of settings.
+ * The value if it is secret, and parts of it that may appear alone: after a scheme, in Basic credentials, in a URL, in
+ * JSON, in a list of settings.
  */
 function secretPartsOf(value: string, isNotSecret: boolean): readonly string[] {
   if (isNotSecret) return [];
@@ -65,7 +65,7 @@ function secretPartsOf(value: string, isNotSecret: boolean): readonly string[] {
     ...settings,
     ...secretsInJson(value),
   ];
-  // What surrounds an address is no secret of its own.
+  // The text around a URL is not a separate secret.
   const whole = address === value.trim() ? [] : [value];
   return [...whole, ...parts.filter((part) => part !== value && !isNonSecretValue(part))];
 }
@@ -90,7 +90,7 @@ function secretsInJson(value: string): readonly string[] {
   return found;
 }
 
-/** `--token x`, `--token=x`, `KEY=x`, an address, and whatever else does not look plain and is no name of a program. */
+/** `--token x`, `--token=x`, `KEY=x`, a URL, and everything else that does not look plain and is not a program name. */
 function secretsInArguments({ args }: Extract<TransportConfig, { kind: "stdio" }>): readonly string[] {
   return args.flatMap((arg, at) => {
     const [, flag = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/s.exec(arg) ?? [];
@@ -102,7 +102,7 @@ function secretsInArguments({ args }: Extract<TransportConfig, { kind: "stdio" }
   });
 }
 
-/** The credentials of an address, and what stands in its query or its path like a key. */
+/** The credentials of a URL, and values in its query or path that look like keys. */
 function secretsInUrl(text: string): readonly string[] {
   if (!URL.canParse(text)) return [];
   const { username, password, pathname, searchParams } = new URL(text);
@@ -122,7 +122,7 @@ function secretsInUrl(text: string): readonly string[] {
   ].filter((part) => part !== "");
 }
 
-/** A stray `%` stands for itself. */
+/** An invalid `%` is literal. */
 const percentDecoded = (text: string): string =>
   Buffer.from(
     text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16))),

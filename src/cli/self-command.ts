@@ -1,9 +1,9 @@
-/** How is this program started again: by a person in a shell, and by a host? */
+/** How to start this program again: for a person in a shell, and for a host. */
 import { realpathSync } from "node:fs";
 import { basename } from "node:path";
 import { packageVersion } from "./help.js";
 
-/** Two ways to start this program. */
+/** Two command lines of this program. */
 export interface SelfCommand {
   /** For a person to type. */
   readonly shown: string;
@@ -12,10 +12,10 @@ export interface SelfCommand {
   readonly args: readonly string[];
 }
 
-/** `script` is the file that Node was started with, as it was named. */
+/** `script` is the file passed to Node, unresolved. */
 export function selfCommand(script: string = process.argv[1] ?? ""): SelfCommand {
   const file = realPath(script);
-  // npx empties its cache from time to time, so a path into it would not last.
+  // npx deletes its cache from time to time, so a path into it would not last.
   if (/[\\/]_npx[\\/]/.test(file)) {
     const words = ["npx", "-y", `cardea@${packageVersion()}`];
     // On Windows npx is a script, which hosts cannot start without a shell.
@@ -28,7 +28,7 @@ export function selfCommand(script: string = process.argv[1] ?? ""): SelfCommand
   return { shown: `node ${shellWord(file)}`, ...host };
 }
 
-/** The text as one word of a shell. */
+/** The text as one shell word. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 

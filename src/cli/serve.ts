@@ -23,7 +23,7 @@ import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
 
-/** What can be started, fails, and is stopped: one gateway, or several workers as one. */
+/** A gateway, or several workers as one: it starts, may fail, and is stopped. */
 type Runnable = Pick<Gateway, "start" | "stop" | "failed"> & Partial<Pick<Gateway, "isUnused">>;
 
 /** Runs the gateway over HTTP until a signal. Returns the exit code. */
@@ -34,18 +34,18 @@ export async function serve(
   const overrides = listenOverrides(flags, shell.env);
   const count = workersOf(flags, shell);
   const log = await shell.openLog();
-  // The primary process has logged this already.
+  // The primary process has already logged this.
   const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
   const found = await openConfig(shell, own, flags.config, { overrides });
   if (found === undefined) return EXIT.config;
   const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
   const { config } = opened.loaded;
-  // When a worker is started again, the file may be another one than the first process found.
+  // When a worker restarts, the config path may differ from that of the primary process.
   const obstacle = shell.worker === undefined ? undefined : workersConflict(config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
   if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
-  // Of several workers it is the first process that looks after what earlier ones left behind.
+  // With several workers the primary process handles processes left behind by earlier ones.
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
   return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken }, () =>
@@ -71,7 +71,7 @@ export async function serveCommand(
   return run(gateway, { shell, log, config, ownerToken: first.ownerToken }, () => () => {});
 }
 
-/** What a worker leaves to the first process: orphans, and the commands of its user. */
+/** What a worker leaves to the primary process: orphans, and the commands of its user. */
 const firstProcess = (shell: CommandContext, orphans: "name" | "end") =>
   shell.worker === undefined
     ? { orphans, ownerToken: randomBytes(32).toString("base64url") }
@@ -80,7 +80,7 @@ const firstProcess = (shell: CommandContext, orphans: "name" | "end") =>
 const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
   shell.worker === undefined ? workerCount(flags, shell.env) : 1;
 
-/** The same command line in several processes, each of which finds that it is a worker. */
+/** The same command line in several processes, each of which detects that it is a worker. */
 async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log: Log): Promise<number> {
   const obstacle = workersConflict(order.config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
@@ -95,7 +95,7 @@ function refuseWorkers(obstacle: string, log: Log): number {
   return EXIT.config;
 }
 
-/** All workers listen at the same place, and what they were started with stays in effect. */
+/** All workers share one address, which stays as it was at the start. */
 const asWorker = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => ({
   ...opened,
   loaded: { ...opened.loaded, config: { ...opened.loaded.config, listen } },
@@ -123,7 +123,7 @@ async function run(
   });
   let withdraw = async (): Promise<void> => {};
   try {
-    // A signal may come first; then the start is not awaited.
+    // A signal may arrive first; then the start is not awaited.
     const early = await Promise.race([started, stopped]);
     if (typeof early === "number") return early;
     if (shell.worker === undefined) {
@@ -135,7 +135,7 @@ async function run(
       );
     }
   } catch (error) {
-    // For errors with known advice the stack is left out.
+    // For errors with known advice the stack is omitted.
     const hint = hintFor(error, config.listen);
     log.error(
       hint === undefined ? { error } : {},
@@ -155,7 +155,7 @@ async function run(
   }
 }
 
-/** What the system's words come to for the person who has to do something about it. */
+/** System errors, explained for the person who must fix them. */
 const HINTS: ReadonlyMap<unknown, string> = new Map([
   ["EADDRINUSE", "is it running already?"],
   ["EACCES", "ports below 1024 need root or CAP_NET_BIND_SERVICE"],
@@ -163,7 +163,7 @@ const HINTS: ReadonlyMap<unknown, string> = new Map([
   ["ENOTFOUND", "there is no such host"],
 ]);
 
-/** What to do about it; undefined for an error that is not known. GatewayErrors say it themselves. */
+/** Advice; undefined for an unknown error. GatewayErrors contain their own. */
 function hintFor(error: unknown, listen: ListenConfig): string | undefined {
   if (error instanceof GatewayError) return "";
   if (!(error instanceof Error) || !("code" in error)) return undefined;
@@ -174,7 +174,7 @@ function hintFor(error: unknown, listen: ListenConfig): string | undefined {
   return `; ${hint}${flag === undefined ? "" : ` ${flag} N takes another port, 0 a free one`}`;
 }
 
-/** The flag of the listener that wants the port; both flags where it is the port of neither. */
+/** The flag of the listener with this port; both flags if it is the port of neither. */
 function portFlag(port: unknown, { http, admin }: ListenConfig): string {
   if (port === admin.port && port !== http.port) return "--admin-port";
   return port === http.port ? "--port" : "--port or --admin-port";

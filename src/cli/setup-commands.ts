@@ -1,4 +1,4 @@
-/** The commands of the first ten minutes: `init`, `add`, `remove` and `install`, with their flags. */
+/** The setup commands `init`, `add`, `remove` and `install`, with their flags. */
 import { Argument, type Command } from "commander";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { AddFlags } from "./add.js";
@@ -7,7 +7,7 @@ import { type ConfigFlags, withConfigFlag } from "./flags.js";
 import type { InitFlags } from "./init.js";
 import type { InstallFlags } from "./install.js";
 
-/** Adds the commands; `command` holds the words behind `--`, where there are some. */
+/** Adds the commands; `command` holds the words after `--`, if there are any. */
 export function addSetupCommands(
   program: Command,
   shell: CommandContext,
@@ -61,7 +61,7 @@ export function addSetupCommands(
   withConfigFlag(program.command("install"))
     .description("Write Cardea into the file of a host, which keeps its comments; a backup stays beside it.")
     .addArgument(
-      // A wrong word is refused by the command, which names the nearest.
+      // The command itself refuses an unknown word and names the most similar one.
       new Argument("<host>", "the host").choices(KNOWN_HOSTS.map(({ id }) => id)).argParser((word) => word),
     )
     .option("--dry-run", "show what would change and write nothing (CARDEA_DRY_RUN)")

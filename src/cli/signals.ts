@@ -1,4 +1,4 @@
-/** Which signal has the process received? One at a time, to the waiting command. */
+/** Delivers signals of the process, one at a time, to the waiting command. */
 import type { Signals } from "./command-context.js";
 
 interface SignalSource {

@@ -1,4 +1,4 @@
-/** `cardea status`: how the running gateway and each of its servers are. */
+/** `cardea status`: the state of the running gateway and of each of its servers. */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type Address, pageOf } from "./ask-gateway.js";
@@ -11,7 +11,7 @@ import { type Cell, tableText, widthOf } from "./table.js";
 import { type Paint, painter } from "./terminal.js";
 import { terminalSafe } from "./terminal-safe.js";
 
-/** Whether it is shown again and again. */
+/** Whether it is printed periodically. */
 export interface WatchFlag {
   readonly watch?: boolean;
 }
@@ -52,7 +52,7 @@ async function pagesOf(address: Address): Promise<StatusPages> {
     rowsOf(address, "sessions"),
     rowsOf(address, "questions"),
   ]);
-  // The rows of the servers say the same and more.
+  // The rows of the servers already contain this.
   const { servers: _, ...own } = status;
   return { status: own, servers, sessions, questions };
 }

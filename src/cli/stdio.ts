@@ -26,7 +26,7 @@ export async function stdio(flags: ConfigFlags & ReapFlag, shell: CommandContext
   }
 }
 
-/** A gateway of the same config runs already: its servers need not be started a second time. */
+/** A gateway with the same config is running: its servers need not be started twice. */
 async function mentionRunningGateway(
   config: string | undefined,
   shell: CommandContext,
@@ -56,7 +56,7 @@ export async function connect(
   return run(await shell.createGateway(config, log), shell, log);
 }
 
-/** @throws UsageError; the message shows nothing of it, since a header may be a secret. */
+/** @throws UsageError; the message shows nothing of it, because a header may be a secret */
 function parseHeader(line: string): [string, string] {
   const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
   if (name === undefined || value === undefined) {

@@ -1,4 +1,7 @@
-/** What ends a gateway: a signal (the first one drains, the second ends at once), a required server, its only host. */
+/**
+ * What stops a gateway: a signal (the first one drains, the second stops immediately), a required server, its only
+ * host.
+ */
 
 import { constants } from "node:os";
 import { settle, withTimeout } from "../core/stop.js";
@@ -6,7 +9,7 @@ import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
-/** What stopping at once may still take, in ms, before the process goes without it. */
+/** Timeout of an immediate stop, in ms; then the process exits anyway. */
 const IMMEDIATE_STOP_MS = 1_000;
 
 type StoppableGateway = Pick<Gateway, "stop" | "failed">;
@@ -14,8 +17,8 @@ type StoppableGateway = Pick<Gateway, "stop" | "failed">;
 const NEVER = new Promise<never>(() => {});
 
 /**
- * Waits for what ends a gateway, and resolves, once it has stopped, to the exit code. `hostGone` resolves when its only
- * host has gone; that of a gateway which is being stopped goes, too, and says nothing about why.
+ * Waits for a stop reason, and resolves to the exit code once the gateway has stopped. `hostGone` resolves when its
+ * only host has disconnected, which while the gateway is already stopping is not the reason.
  */
 export function untilStopped(
   gateway: StoppableGateway,
@@ -63,7 +66,7 @@ async function stopOnSignal(
   return Promise.race([drained, second]);
 }
 
-/** A server that the config calls `required` is not there. */
+/** A server that the config calls `required` is unavailable. */
 async function stopWithoutRequired(gateway: StoppableGateway, log: Log, begin: () => void): Promise<number> {
   const error = await gateway.failed;
   begin();

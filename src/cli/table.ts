@@ -1,24 +1,24 @@
-/** How is a table written that fits the terminal? */
+/** Formats a table that fits the terminal. */
 import type { Writable } from "node:stream";
 import { firstLine } from "./terminal-safe.js";
 
-/** One cell, and how it is painted once it has its width. */
+/** A cell, and its colour, applied after padding. */
 export interface Cell {
   readonly text: string;
   readonly paint?: (text: string) => string;
 }
 
-/** A column is cut to this (characters) where the table is too wide; the last one takes what is left. */
+/** Maximum column width (characters) if the table is too wide; the last column gets the rest. */
 const MAX_CELL_LENGTH = 60;
 const GAP = "  ";
 
-/** The width of a terminal; undefined for a stream that is none, where nothing is cut. */
+/** The width of a terminal; undefined for other streams, which are never cut. */
 export const widthOf = (stream: Writable): number | undefined =>
   "columns" in stream && typeof stream.columns === "number" && stream.columns > 0
     ? stream.columns
     : undefined;
 
-/** Lines of equal columns. The texts come from servers too: what steers a terminal is escaped. */
+/** Lines of aligned columns. Texts may come from servers: control characters are escaped. */
 export function tableText(rows: readonly (readonly Cell[])[], width: number | undefined): string {
   const texts = rows.map((row) => row.map(({ text }) => firstLine(text, MAX_CELL_LENGTH)));
   const widths = (texts[0] ?? []).map((_, at) => Math.max(...texts.map((row) => row[at]?.length ?? 0)));

@@ -1,4 +1,4 @@
-/** `cardea tail`: calls of the running gateway, each as it ends. */
+/** `cardea tail`: prints calls of the running gateway, each when it ends. */
 
 import { GatewayError } from "../core/errors.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
@@ -12,20 +12,20 @@ import { msOf } from "./status.js";
 import { type Paint, painter, writePainted } from "./terminal.js";
 import { terminalSafe } from "./terminal-safe.js";
 
-/** Which calls are shown. */
+/** The filter. */
 export interface TailFlags {
   readonly principal?: string;
   readonly server?: string;
   readonly tool?: string;
   readonly outcome?: string;
-  /** How many of the last calls come first. */
+  /** The number of past calls to print first. */
   readonly lines?: string;
 }
 
 const MAX_LINES = 1000;
 const DEFAULT_LINES = 10;
 
-/** Prints the last calls, then each new one until a signal. @returns the exit code */
+/** Prints past calls, then each new one until a signal. @returns the exit code */
 export async function tail(
   flags: ConfigFlags & JsonFlag & AskFlags & TailFlags,
   shell: CommandContext,
@@ -45,7 +45,7 @@ export async function tail(
   const stop = new AbortController();
   const interrupted = shell.signals.next().then(() => stop.abort());
   try {
-    // The stream is open before the last calls are asked for, so that none is missed between the two.
+    // The stream is opened before past calls are requested, so that none is missed.
     let early: JsonObject[] | undefined = [];
     const following = followEvents(address, `calls/stream?${query}`, stop.signal, (name, data) => {
       const value = parseJson(data);
@@ -76,7 +76,7 @@ export async function tail(
   }
 }
 
-/** Workers number their calls each from 1. */
+/** Each worker numbers its calls from 1. */
 const keyOf = ({ id, worker }: JsonObject): string => `${String(worker)} ${String(id)}`;
 
 function linesOf(text: string | undefined): number {
@@ -86,7 +86,7 @@ function linesOf(text: string | undefined): number {
   return lines;
 }
 
-/** The filters as a query. */
+/** The filter as a query. */
 function filterOf({ principal, server, tool, outcome }: TailFlags): string {
   const given = Object.entries({ principal, server, tool, outcome }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as [string, string]],

@@ -1,7 +1,7 @@
-/** Text from servers as it may be shown on a terminal: nothing in it steers the terminal or hides. */
+/** Makes text from servers safe for a terminal: no control sequences, no invisible characters. */
 import { escapeHidden } from "../telemetry/log-format.js";
 
-/** Line breaks and tabs stay; every other control or hidden character is shown as an escape. */
+/** Line breaks and tabs stay; every other control or invisible character is shown as an escape. */
 export function terminalSafe(text: string): string {
   return text
     .replaceAll("\r\n", "\n")
@@ -10,10 +10,10 @@ export function terminalSafe(text: string): string {
     .join("");
 }
 
-/** The first line, cut to `length` characters. */
+/** The first line, truncated to `length` characters. */
 export function firstLine(text: string, length: number): string {
   const line = terminalSafe(text.trim().split(/\r?\n/, 1)[0] ?? "");
   if (line.length <= length) return line;
-  // Not in the middle of a character that takes two units.
+  // Not inside a surrogate pair.
   return `${line.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

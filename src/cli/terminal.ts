@@ -1,4 +1,4 @@
-/** How does a command show its progress and its results? With colours and ticks on a terminal, as plain lines elsewhere. */
+/** Progress and results of a command: with colours and ticks on a terminal, as plain lines elsewhere. */
 import type { Writable } from "node:stream";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { terminalSafe } from "./terminal-safe.js";
@@ -12,7 +12,7 @@ type Colour = keyof typeof COLOURS;
 /** Colours text for one stream, or leaves it unchanged. Text from servers and files is escaped first. */
 export type Paint = (colour: Colour, text: string) => string;
 
-/** Whether the stream is a terminal that moves its cursor. */
+/** Whether the stream is a terminal with cursor control. */
 export const isTerminal = (stream: Writable, env: Environment): boolean =>
   "isTTY" in stream && stream.isTTY === true && env.TERM !== "dumb";
 
@@ -33,7 +33,7 @@ export const warningText = (problem: Problem, paint: Paint): string =>
 
 const placeOf = (problem: Problem): string => formatProblem({ ...problem, message: "" }).trimEnd();
 
-/** Writes text that is escaped already, and waits until the stream has taken it; EPIPE is ignored. */
+/** Writes text that is already escaped, and waits until the stream has accepted it; EPIPE is ignored. */
 export function writePainted(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed) resolve();
@@ -41,12 +41,12 @@ export function writePainted(stream: Writable, text: string): Promise<void> {
   });
 }
 
-/** How often the line is drawn, in ms; what takes less than a second shows none. */
+/** Interval of drawing the line, in ms; a wait of less than a second shows none. */
 const INTERVAL_MS = 250;
 const DELAY_MS = 1_000;
 const WIDTH = 100;
 
-/** One line on stderr that says what is waited for; nothing where stderr is no terminal. */
+/** A progress line on stderr; nothing if stderr is not a terminal. */
 export class Progress {
   readonly #stream: Writable | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -62,20 +62,20 @@ export class Progress {
     this.#timer.unref();
   }
 
-  /** What is waited for from now on. */
+  /** The current reason of the wait. */
   update(text: string): void {
     this.#text = text;
     if (this.#isShown) this.#draw();
   }
 
-  /** Takes the line away, so that something else can be written; it comes back by itself. */
+  /** Hides the line, so that something else can be written; it is redrawn later. */
   clear(): void {
     if (!this.#isShown) return;
     this.#isShown = false;
     this.#stream?.write("\r\u001b[K");
   }
 
-  /** Takes the line away for good. */
+  /** Removes the line permanently. */
   end(): void {
     clearInterval(this.#timer);
     this.clear();

@@ -1,11 +1,13 @@
-/** Which settings of the config spend fewer tokens, by what tools cost and which of them were called? */
+/** Advises settings that save tokens, from the cost of tools and their number of calls. */
 import type { TokenReport, ToolTokens } from "../operator/token-report.js";
 import type { Saving } from "../operator/token-savings.js";
 
-/** A tool that was not called for this time (seconds) may be one that is not needed. */
+/** A tool without calls for this time (seconds) may be unnecessary. */
 export const DAY_SECONDS = 86_400;
 
-/** The settings that save tokens, the largest saving first; tools are denied only after a day of counted calls. */
+/**
+ * The settings that save tokens, the largest saving first; denying tools is advised only after a day of counted calls.
+ */
 export function tokenAdvice({ tools, savings, counted }: TokenReport): readonly Saving[] {
   const denials =
     counted === undefined || counted.seconds < DAY_SECONDS
@@ -14,7 +16,7 @@ export function tokenAdvice({ tools, savings, counted }: TokenReport): readonly 
   return [...savings, ...denials].toSorted((a, b) => b.tokens - a.tokens);
 }
 
-/** Undefined where all tools of the server were called, or the calls are not known. */
+/** Undefined if all tools of the server were called, or the calls are unknown. */
 function denialOf(server: string, tools: readonly ToolTokens[]): Saving | undefined {
   const unused = unusedTools(tools);
   if (unused.length === 0) return undefined;

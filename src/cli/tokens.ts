@@ -1,4 +1,4 @@
-/** `cardea tokens`: what the definitions of tools cost in the context of a model, and how to spend less. */
+/** `cardea tokens`: the token cost of tool definitions in a model's context, and how to reduce it. */
 import type { EndpointTokens, TokenReport } from "../operator/token-report.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
@@ -16,7 +16,7 @@ import { terminalSafe } from "./terminal-safe.js";
 import { byServer, DAY_SECONDS, sumOf, tokenAdvice, unusedTools } from "./token-advice.js";
 import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
-/** The number of tools that are shown as the most expensive ones. */
+/** The number of most expensive tools that are shown. */
 const MOST_EXPENSIVE = 10;
 
 /** Prints the report. Returns the exit code. */
@@ -72,7 +72,7 @@ function expensiveText({ tools }: TokenReport): readonly string[] {
   return [["the most expensive tools:", ...table(rows)].join("\n")];
 }
 
-/** Which tools were never called, where a running gateway counts calls. */
+/** The tools without calls, if a running gateway counts calls. */
 function callsText({ tools, counted }: TokenReport): readonly string[] {
   if (counted === undefined)
     return ["Which tools are called is not known: no gateway runs with this config and counts them."];
@@ -106,7 +106,7 @@ function adviceText(report: TokenReport): readonly string[] {
 
 type Row = readonly string[];
 
-/** Columns side by side, the first to the left and numbers to the right. */
+/** Aligned columns, the first to the left and numbers to the right. */
 function table(rows: readonly Row[]): readonly string[] {
   const safe = rows.map((row) => row.map(terminalSafe));
   const widths = (safe[0] ?? []).map((_, column) => Math.max(...safe.map((row) => row[column]?.length ?? 0)));
@@ -120,7 +120,7 @@ function table(rows: readonly Row[]): readonly string[] {
 
 const number = (value: number): string => value.toLocaleString("en-US");
 
-/** A time in its largest unit. */
+/** A duration in its largest unit. */
 function age(seconds: number): string {
   if (seconds < 90) return `${seconds} s`;
   if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;

@@ -1,4 +1,4 @@
-/** `cardea top`: which targets of the running gateway are busy, slow or failing. */
+/** `cardea top`: the busy, slow or failing targets of the running gateway. */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
@@ -11,14 +11,14 @@ import { type Cell, tableText, widthOf } from "./table.js";
 import { isTerminal, type Paint, painter } from "./terminal.js";
 import { terminalSafe } from "./terminal-safe.js";
 
-/** The last calls of this time are counted, in ms; of more than 1,000 the newest. */
+/** The time window in ms; at most the newest 1,000 calls count. */
 const WINDOW_MS = 60_000;
 const MAX_CALLS = 1000;
-/** How many targets are shown. */
+/** The number of targets that are shown. */
 const MAX_TARGETS = 20;
 
 interface BusyTarget {
-  /** The exposed name, or the method where there is none. */
+  /** The exposed name, or the method if there is none. */
   readonly target: string;
   readonly server: string;
   readonly calls: number;
@@ -28,7 +28,7 @@ interface BusyTarget {
   readonly p95: number;
 }
 
-/** Prints the busiest, on a terminal every 2 s until a signal. @returns the exit code */
+/** Prints the busiest targets, on a terminal every 2 s until a signal. @returns the exit code */
 export async function top(flags: ConfigFlags & JsonFlag & AskFlags, shell: CommandContext): Promise<number> {
   const json = wantsJson(flags, shell.env);
   const log = await shell.openLog({ quiet: true });

@@ -1,4 +1,4 @@
-/** `cardea vault rotate`: encrypts everything that is kept of sign-ins under the first key, or under a new one. */
+/** `cardea vault rotate`: re-encrypts the stored sign-ins with the first key, or with a new one. */
 import { findConfig } from "../config/find.js";
 import type { OwnStore } from "../core/cluster.js";
 import { openCredentialVault } from "../operator/credential-vault.js";
@@ -8,8 +8,8 @@ import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
 
 /**
- * Prints how many records were encrypted anew. Without a config the key file in the state directory is rotated. Returns the
- * exit code: 1 where a record cannot be read.
+ * Prints the number of re-encrypted records. Without a config the key file in the state directory is rotated. Returns
+ * the exit code: 1 if a record cannot be read.
  */
 export async function rotateVault(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
   const log = await shell.openLog({ quiet: true });

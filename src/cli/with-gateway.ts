@@ -1,4 +1,7 @@
-/** How does a command reach the servers of the config? Through a gateway that runs, or one of its own without a listener. */
+/**
+ * Gives a command access to the servers of the config: through a running gateway, or through its own without a
+ * listener.
+ */
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { type Settled, settle, withTimeout } from "../core/stop.js";
@@ -13,33 +16,33 @@ import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
-/** The gateway waits this long (ms) for its servers to exit. */
+/** How long (ms) the gateway waits for its servers to exit. */
 const SHUTDOWN_MS = 5_000;
 
-/** A running gateway says this fast (ms) which process it is. */
+/** Timeout (ms) for a running gateway to identify its process. */
 const PROBE_MS = 2_000;
 
-/** A running gateway takes over a changed file within this time (ms). */
+/** A running gateway applies a changed file within this time (ms). */
 const RELOAD_MS = 3_000;
 const RELOAD_POLL_MS = 100;
 
-/** What a command does with a gateway; `config` is absent where only its URL is known. */
+/** The work of a command with a gateway; `config` is absent if only its URL is known. */
 type Work = (gateway: AskableGateway, log: Log, config: Config | undefined) => Promise<number>;
 
 interface WithGatewayOptions {
   readonly flags: ConfigFlags & AskFlags;
   readonly shell: CommandContext;
-  /** Whether all servers of an own gateway are started, also those whose lists are kept. Default: false. */
+  /** Whether the command's own gateway starts all servers, including those with cached lists. Default: false. */
   readonly startsAll?: boolean;
-  /** Whether the command calls a tool, which not every running gateway does for it. Default: false. */
+  /** Whether the command calls a tool, which not every running gateway allows. Default: false. */
   readonly calls?: boolean;
 }
 
 /**
- * Runs `work` with the gateway at `--url`, else with a running one that serves the same config, else with one of its own,
- * which is stopped afterwards.
+ * Runs `work` with the gateway at `--url`, otherwise with a running one that serves the same config, otherwise with its
+ * own, which is stopped afterwards.
  *
- * @returns the exit code: that of `work`, or the one for a wrong config, a signal or a failed call
+ * @returns the exit code: that of `work`, or the one for an invalid config, a signal or a failed call
  */
 export async function withGateway(options: WithGatewayOptions, work: Work): Promise<number> {
   const { flags, shell } = options;
@@ -73,7 +76,7 @@ export async function withGateway(options: WithGatewayOptions, work: Work): Prom
   }
 }
 
-/** The config with servers that start with the gateway, so that it learns what they list now. */
+/** The config with all servers starting eagerly, so that the gateway has their current lists. */
 const startingAll = (config: Config): Config => ({
   ...config,
   servers: config.servers.map((server) => ({ ...server, start: "eager" as const })),
@@ -81,7 +84,7 @@ const startingAll = (config: Config): Config => ({
 
 const trimmed = (url: string): string => url.replace(/\/+$/, "");
 
-/** The running gateway that serves this config file; undefined where there is none that answers in time. */
+/** The running gateway that serves this config file; undefined if none responds in time. */
 async function findRunning(
   { shell, calls = false }: WithGatewayOptions,
   { file, digest }: Config,
@@ -93,7 +96,7 @@ async function findRunning(
   if (calls && found.token === undefined) return undefined;
   const { adminUrl, pid } = found;
   const gateway = remoteGateway({ adminUrl, token: found.token ?? token });
-  // The command may follow a change of the file at once.
+  // The command may run right after a change of the file.
   const isStale = (status: Settled<RemoteStatus> | undefined): boolean =>
     status?.ok === true &&
     status.value.pid === pid &&
@@ -118,7 +121,7 @@ async function findRunning(
   return { pid, adminUrl, gateway };
 }
 
-/** What the gateway says of itself; undefined where it does not answer in time. */
+/** The identity of the gateway; undefined if it does not respond in time. */
 async function probe(gateway: RemoteGateway): Promise<Settled<RemoteStatus> | undefined> {
   const stop = new AbortController();
   const answered = await withTimeout(PROBE_MS, settle(gateway.status(stop.signal)));
@@ -157,9 +160,9 @@ export function warnMissing(log: Log, missing: readonly ServerOutcome[]): boolea
 }
 
 /**
- * The arguments of a tool, as a person writes them on a command line: one JSON object, or `name=text` and `name:=json`.
+ * The arguments of a tool, as written on a command line: one JSON object, or `name=text` and `name:=json`.
  *
- * @throws UsageError when they are neither
+ * @throws UsageError if they are neither
  */
 export function parseArguments(words: readonly string[]): JsonObject {
   const [first, ...more] = words;

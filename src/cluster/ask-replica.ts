@@ -1,4 +1,4 @@
-/** What does the replica at an address say of itself? */
+/** Requests the status page of the replica at an address. */
 import { type ClientRequest, request as openHttp } from "node:http";
 import { request as openHttps } from "node:https";
 import type { Replica } from "../core/cluster.js";
@@ -8,24 +8,24 @@ import { parseJson } from "../wire/json-text.js";
 import type { PeerKey } from "./peer-key.js";
 import { REPLICA_PATH } from "./peer-listener.js";
 
-/** Who asks. */
+/** The requester. */
 export interface Asker {
   readonly id: string;
   readonly key: PeerKey;
   readonly tls?: Certificates;
 }
 
-/** `date`: the time of day there, in ms, as the header of a refusal has it. */
+/** `date`: the replica's time of day in ms, from the `Date` header of a refusal. */
 export type ReplicaAnswer =
   | { readonly kind: "page"; readonly page: JsonObject }
   | { readonly kind: "refused"; readonly status: number; readonly date: number }
   | { readonly kind: "failed"; readonly error: Error };
 
-/** Within this time (ms) a replica that runs answers. */
+/** Timeout (ms) of a request to a replica. */
 const ANSWER_MS = 1_000;
 const MAX_PAGE_LENGTH = 4_096;
 
-/** Asks once; never rejects. `url`: of a listener for replicas. */
+/** One request; never rejects. `url`: the replica's peer listener. */
 export function askReplica(url: string, { id, key, tls }: Asker): Promise<ReplicaAnswer> {
   return new Promise((resolve) => {
     const [name, value] = key.header(id, 1, "GET", REPLICA_PATH);
@@ -33,7 +33,7 @@ export function askReplica(url: string, { id, key, tls }: Asker): Promise<Replic
     const at = `${url}${REPLICA_PATH}`;
     const asked: ClientRequest =
       tls === undefined ? openHttp(at, options) : openHttps(at, { ...options, ...tls });
-    // The time of the system may be set; this is how long the whole may take, connecting included.
+    // The system clock may be set; this limits the total time, including connecting.
     const slow = setTimeout(() => asked.destroy(new Error(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);
     const end = (answer: ReplicaAnswer): void => {
       clearTimeout(slow);
@@ -71,7 +71,7 @@ function answerIn(text: string): ReplicaAnswer {
     : { kind: "failed", error: new Error("its answer is not that of a replica") };
 }
 
-/** What a replica says of itself, beside its id and URL, on its page or in the store. */
+/** The members of a replica's status page besides its id and URL; also its registration in the store. */
 export function replicaFacts(page: JsonObject): Pick<Replica, "version" | "isLeaving" | "startedAt"> {
   const { startedAt } = page;
   return {

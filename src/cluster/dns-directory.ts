@@ -1,4 +1,4 @@
-/** Which replicas run, where they are the addresses of a DNS name, such as that of a headless Service? */
+/** Finds the running replicas through the addresses of a DNS name, e.g. that of a headless Service. */
 import { lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
@@ -7,40 +7,40 @@ import { stringAt } from "../wire/json.js";
 import { type Asker, askReplica, replicaFacts } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
 
-/** Where to look, and as whom. */
+/** The name to resolve, and this replica's identity. */
 export interface DnsDirectoryOptions {
   readonly id: string;
   readonly name: string;
   readonly port: number;
   readonly key: PeerKey;
   readonly logger: Logger;
-  /** The addresses of a name. Default: those of the system. */
+  /** Resolves a name. Default: the system resolver. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
-  /** What the replica at a URL says of itself; undefined where none answers. Default: by HTTP. */
+  /** The status page of the replica at a URL; undefined if it does not respond. Default: by HTTP. */
   readonly ask?: (url: string) => Promise<Replica | undefined>;
-  /** Called after this process stood still so that others may have taken it for gone. */
+  /** Called after a stall of this process that may have made other replicas consider it gone. */
   readonly onLapsed?: () => void;
-  /** A clock that is never set, in ms. Default: `performance.now()`. */
+  /** A monotonic clock in ms. Default: `performance.now()`. */
   readonly now?: () => number;
 }
 
-/** How often the name is resolved, in ms; for an unknown id at most once in the second time. */
+/** Resolution interval in ms; an unknown id triggers at most one resolution in the second time. */
 const EVERY_MS = 5_000;
 const REFRESH_MS = 1_000;
-/** A replica that does not answer is gone after this time (ms): it may only be busy. */
+/** A replica that does not respond counts as gone after this time (ms): it may only be busy. */
 const TTL_MS = 10_000;
-/** A process that stands still for this time (ms) may be taken for gone by the others, which ask it every 5 s. */
+/** After a stall of this time (ms) other replicas, which poll every 5 s, may consider this process gone. */
 const STALL_MS = 4_000;
 const TICK_MS = 1_000;
 
-/** The directory of this replica; a replica whose address is gone is gone. */
+/** The directory of this replica; a replica whose address has disappeared is gone. */
 export class DnsDirectory implements ReplicaDirectory {
   readonly own: string;
   #others: ReadonlyMap<string, Replica> = new Map();
   #timer: NodeJS.Timeout | undefined;
   #ticks: NodeJS.Timeout | undefined;
   #tickedAt: number | undefined;
-  /** When each replica last answered. */
+  /** When each replica last responded. */
   #answeredAt = new Map<string, number>();
   #reading: Promise<void> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
@@ -65,12 +65,12 @@ export class DnsDirectory implements ReplicaDirectory {
     return this.#others.get(issuer);
   }
 
-  /** Whether the others certainly take this replica to be alive. */
+  /** Whether the other replicas certainly consider this one alive. */
   get isRegistered(): boolean {
     return !this.hasStalled;
   }
 
-  /** Whether this process stood still so that others may have taken it for gone. */
+  /** Whether a stall of this process may have made other replicas consider it gone. */
   get hasStalled(): boolean {
     return this.#tickedAt !== undefined && this.#now() - this.#tickedAt >= STALL_MS;
   }
@@ -146,15 +146,15 @@ export class DnsDirectory implements ReplicaDirectory {
   }
 }
 
-/** The URLs of the listeners for replicas at these addresses. */
+/** The URLs of the peer listeners at these addresses. */
 export const urlsOf = (addresses: readonly string[], port: number): readonly string[] =>
   addresses.map((address) => `http://${isIPv6(address) ? `[${address}]` : address}:${port}`);
 
-/** The addresses of a name, as the system knows them. @throws the error of the system */
+/** The addresses of a name, from the system resolver. @throws the system error */
 export const addressesOf = async (name: string): Promise<readonly string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
-/** What the replica at `url` says of itself; undefined where none answers in time. */
+/** The status page of the replica at `url`; undefined if it does not respond in time. */
 async function askByHttp(url: string, asker: Asker): Promise<Replica | undefined> {
   const answer = await askReplica(url, asker);
   if (answer.kind !== "page") return undefined;

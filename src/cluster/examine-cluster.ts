@@ -1,4 +1,4 @@
-/** `cardea doctor`: do the store and each replica of a cluster answer, and do they fit each other? */
+/** `cardea doctor`: checks the store and each replica of a cluster, and whether they match. */
 import type { ClusterConfig } from "../config/cluster-config.js";
 import { type ClusterFinding, type Replica, untilUp } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
@@ -11,32 +11,32 @@ import { PeerKey } from "./peer-key.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
-/** What is examined, and against what. */
+/** Input of the checks. */
 export interface ExamineOptions {
   readonly config: ClusterConfig;
-  /** Whether the store keeps the sign-ins. Default: no. */
+  /** Whether the store holds the sign-ins. Default: no. */
   readonly keepsSignIns?: boolean;
   /** See `ClusterOptions`. */
   readonly secret: string;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   /** The time of day in ms. */
   readonly now?: () => number;
 }
 
-/** Where a replica should be; its id where it is registered. */
+/** Where a replica is expected; its id if it is registered. */
 interface Place {
   readonly url: string;
   readonly id?: string;
 }
 
-/** An id that no replica has: it begins with a digit. */
+/** An id that no replica has: it starts with a digit. */
 const ASKER = "0";
 const CONNECT_MS = 2_000;
-/** Clocks that differ by more than this (ms) are worth a word; by more than ten minutes, replicas refuse each other. */
+/** Clock skew above this (ms) is a finding; above ten minutes, replicas refuse each other. */
 const SKEW_MS = 30_000;
 
-/** Asks the store and each replica once; what is wrong is a finding, a missing package or certificate included. */
+/** Checks the store and each replica once; every problem is a finding, including a missing package or certificate. */
 export async function examineCluster(options: ExamineOptions): Promise<readonly ClusterFinding[]> {
   try {
     return await examine(options);
@@ -60,7 +60,7 @@ async function examine(options: ExamineOptions): Promise<readonly ClusterFinding
   return [...findings, ...examined];
 }
 
-/** The replicas that are registered, or the addresses of their name; and what was found wrong on the way. */
+/** The registered replicas, or the addresses of their name; and the findings on the way. */
 async function placesOf({
   config,
   version,
@@ -113,7 +113,7 @@ function unreachable(reason: unknown): ClusterFinding {
   };
 }
 
-/** What is to be said of the replica at `place`, by what it has answered. */
+/** The findings about the replica at `place`, from its response. */
 export function replicaFinding(
   { url, id }: Place,
   answer: ReplicaAnswer,

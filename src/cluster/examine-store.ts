@@ -1,32 +1,32 @@
-/** `cardea doctor`: may this user do at the store what replicas do there, and does the store keep what they give it? */
+/** `cardea doctor`: checks the permissions of this user at the store, and whether the store keeps its data. */
 import type { ClusterFinding, StoreScript } from "../core/cluster.js";
 import type { OpenStore } from "./store.js";
 
-/** What a store is examined with. */
+/** Input of the checks. */
 export interface ExamineStoreOptions {
-  /** Of all its keys and channels. */
+  /** The prefix of all its keys and channels. */
   readonly prefix: string;
   readonly username?: string;
   /** The time of day in ms. */
   readonly now: () => number;
-  /** Whether the store keeps the sign-ins. */
+  /** Whether the store holds the sign-ins. */
   readonly keepsSignIns: boolean;
 }
 
-/** Of keys that the examination writes, in ms. */
+/** TTL of the keys that the checks write, in ms. */
 const TTL_MS = 10_000;
-/** A use that takes longer than this (ms) is slow: the deadline of a use is 250 ms. */
+/** A command slower than this (ms) is a finding: the deadline of a command is 250 ms. */
 const SLOW_MS = 50;
 const SKEW_MS = 30_000;
 const ROUND_TRIPS = 5;
-/** A hint that has not come back within this time (ms) does not come. */
+/** Timeout (ms) of a message on a channel. */
 const HINT_MS = 1_000;
 const HINT_AGAIN_MS = 50;
-/** The oldest release of Redis that has all commands of the scripts; Valkey says which one it agrees with. */
+/** The oldest release of Redis that has all commands of the scripts; Valkey reports a compatible one. */
 const OLDEST = [6, 2] as const;
 const KEEPING = ["noeviction", "volatile-ttl"];
 
-/** Reads, writes and asks the time, as the scripts of limits, sessions and registrations do. */
+/** Reads, writes and reads the time, like the scripts of limits, sessions and registrations. */
 const TRY_SCRIPT: StoreScript = {
   name: "doctor.try",
   text: `local t = redis.call('TIME')
@@ -40,7 +40,7 @@ redis.call('DEL', KEYS[1])
 return at`,
 };
 
-/** What is to be said of a store that is connected. Its keys and channels begin with `doctor:` and are gone afterwards. */
+/** The findings about a connected store. Its keys and channels begin with `doctor:` and are deleted afterwards. */
 export async function examineStore(
   store: OpenStore,
   { prefix, username = "default", now, keepsSignIns }: ExamineStoreOptions,
@@ -75,7 +75,7 @@ export async function examineStore(
   }
 }
 
-/** What the store refuses, with its words: one use of each kind that replicas make of it is tried. */
+/** The commands that the store refuses, with its error: one of each kind that replicas use. */
 async function refusals(store: OpenStore): Promise<readonly string[]> {
   const key = `doctor:{${Math.random().toString(36).slice(2)}}`;
   const tries: readonly (readonly [string, () => Promise<unknown>])[] = [
@@ -100,7 +100,7 @@ async function refusals(store: OpenStore): Promise<readonly string[]> {
   return refused;
 }
 
-/** Whether a message on a channel comes back. */
+/** Whether a published message arrives. */
 async function hintReturns(store: OpenStore, channel: string): Promise<boolean> {
   let again: NodeJS.Timeout | undefined;
   let late: NodeJS.Timeout | undefined;
@@ -119,7 +119,7 @@ async function hintReturns(store: OpenStore, channel: string): Promise<boolean> 
   }
 }
 
-/** The middle one of several. */
+/** The median. */
 async function roundTripMs(store: OpenStore): Promise<number> {
   const took: number[] = [];
   for (let at = 0; at < ROUND_TRIPS; at += 1) {
@@ -141,7 +141,7 @@ interface StoreInfo {
   readonly remarks: readonly string[];
 }
 
-/** What INFO says of the version and of what is evicted; a hosted store may refuse it. */
+/** The findings from INFO about version and eviction; a hosted store may refuse INFO. */
 async function infoOf(store: OpenStore, took: number, keepsSignIns: boolean): Promise<StoreInfo> {
   const speed = `in ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`;
   let text: string;
@@ -155,7 +155,7 @@ async function infoOf(store: OpenStore, took: number, keepsSignIns: boolean): Pr
   return readInfo(text, speed, keepsSignIns);
 }
 
-/** The same from the text of INFO. */
+/** The same, from the text of INFO. */
 export function readInfo(text: string, speed: string, keepsSignIns: boolean): StoreInfo {
   const lines = new Map(
     text.split(/\r?\n/).flatMap((line): [string, string][] => {
@@ -185,10 +185,10 @@ export function readInfo(text: string, speed: string, keepsSignIns: boolean): St
   return { sentence: `it answers ${speed}: ${name}`, isOld, remarks };
 }
 
-/** For sentences. */
+/** Formats for messages. */
 export const inSeconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
 
-/** For sentences: errors of sockets may have a code only. */
+/** For messages: errors of sockets may have a code only. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;

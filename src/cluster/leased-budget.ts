@@ -1,6 +1,6 @@
 /**
- * How do replicas count a rate or a quota together without asking the store for each call? Each takes a small lease of calls
- * from the shared bucket and spends it here; near the edge leases shrink to single calls.
+ * A shared rate limit or quota without a store access per call: each replica leases calls from the shared token bucket
+ * and spends them locally; near the limit leases shrink to single calls.
  */
 import {
   type BudgetSettings,
@@ -10,35 +10,35 @@ import {
   StoreUnavailable,
 } from "../core/cluster.js";
 
-/** What a budget leases from, and what it does while that is away. */
+/** The source of leases, and the behaviour during an outage. */
 export interface LeaseContext {
   readonly store: SharedStore;
   readonly onOutage: "share" | "closed" | "open";
-  /** Since when the store is away, by `performance.now()`; undefined while it is not. */
+  /** Since when the store is unavailable, by `performance.now()`; undefined while it is available. */
   readonly awaySince: () => number | undefined;
   /** 1 / number of replicas. */
   readonly share: () => number;
-  /** Called with each use of the store. */
+  /** Called with each command. */
   readonly onUse: () => void;
-  /** Called where the store answers, and refuses: what it cannot count is counted as in an outage. */
+  /** Called if the store responds with an error: its limits then count as in an outage. */
   readonly onRefused: (error: unknown) => void;
 }
 
 /**
- * The share of a replica is empty when an outage begins. Calls that find no token in its first moment, in ms, wait for the end of
- * it, so that an outage refuses nothing that is far below the limit.
+ * A replica's share is empty when an outage starts. Calls without a token in this first period (ms) wait for its end,
+ * so that an outage refuses nothing that is far below the limit.
  */
 const FIRST_MOMENT_MS = 250;
-/** The most calls that one lease has. */
+/** Maximum calls per lease. */
 const WANTED = 64;
-/** A replica that cannot count says so for this time, in ms. */
+/** `Retry-After` in ms of a replica that cannot count. */
 const CLOSED_MS = 1_000;
-/** A store that refuses a lease is asked again after this time, in ms. */
+/** A refused lease is retried after this time, in ms. */
 const REFUSED_MS = 1_000;
 
 /**
- * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas, spent without a lease. Returns what is granted, and the
- * ms until there is more. The clock is that of the store.
+ * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas, spent without a lease. Returns the granted
+ * number and the ms until there is more, by the clock of the store.
  */
 const LEASE_RATE: StoreScript = {
   name: "lease.rate",
@@ -61,7 +61,7 @@ if granted == 0 then wait = math.max(1, math.ceil((1 - tokens) / per)) end
 return {granted, wait}`,
 };
 
-/** The same for a quota: a window begins with the first call of it. Returns also the ms until the window ends. */
+/** The same for a quota: a window starts with its first call. Also returns the ms until the window ends. */
 const LEASE_QUOTA: StoreScript = {
   name: "lease.quota",
   text: `local count, window = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -80,7 +80,7 @@ redis.call('SET', KEYS[1], used + granted, 'KEEPTTL')
 return {granted, granted == 0 and left or 0, left}`,
 };
 
-/** Gives ARGV[1] calls back: to a bucket of at most ARGV[2], or, where that is 0, to the window of a quota. */
+/** Returns ARGV[1] calls: to a bucket of at most ARGV[2], or, if that is 0, to the window of a quota. */
 const GIVE_BACK: StoreScript = {
   name: "lease.return",
   text: `if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -94,24 +94,24 @@ end
 return 1`,
 };
 
-/** One bucket, as this replica sees it. */
+/** One bucket, as seen by this replica. */
 export class LeasedBudget implements SharedBudget {
-  /** Calls of the lease. */
+  /** Remaining calls of the lease. */
   #left = 0;
-  /** When what is left of a quota ends with its window; by `performance.now()`. */
+  /** End of the quota's window, by `performance.now()`: remaining calls expire then. */
   #until = Number.POSITIVE_INFINITY;
   #refusedUntil = 0;
   #usedAt = performance.now();
   #asking: Promise<void> | undefined;
-  /** Admitted while the store was away; the next lease deducts it. */
+  /** Admitted during an outage; the next lease deducts it. */
   #debt = 0;
-  /** Whether the store refused the last lease, as for want of rights. */
+  /** Whether the store refused the last lease, e.g. for missing permissions. */
   #isRefused = false;
-  /** The share of this replica while the store is away; its tokens, and when they were counted. */
+  /** This replica's share during an outage: its tokens, and when they were counted. */
   #own: { tokens: number; at: number } | undefined;
 
   constructor(
-    /** Below the prefix of the store. */
+    /** Relative to the prefix of the store. */
     readonly key: string,
     private readonly settings: BudgetSettings,
     private readonly context: LeaseContext,
@@ -163,7 +163,7 @@ export class LeasedBudget implements SharedBudget {
     return this.#asking;
   }
 
-  /** Gives the lease back where nothing was spent since `before` (by `performance.now()`). */
+  /** Returns the lease if nothing was spent since `before` (by `performance.now()`). */
   async giveBack(before: number): Promise<void> {
     const count = this.#left;
     if (count < 1 || this.#usedAt > before || this.#asking !== undefined) return;
@@ -171,11 +171,11 @@ export class LeasedBudget implements SharedBudget {
     const { kind } = this.settings;
     const capacity = kind === "rate" ? this.settings.capacity : 0;
     this.context.onUse();
-    // A lease that cannot be given back is lost for one window at most.
+    // A lease that cannot be returned is lost for one window at most.
     await this.context.store.run(GIVE_BACK, [this.key], [String(count), String(capacity)]).catch(() => {});
   }
 
-  /** Whether nothing is lost when it is forgotten. */
+  /** Whether it can be dropped without loss. */
   get isIdle(): boolean {
     return this.#left < 1 && this.#debt === 0 && this.#asking === undefined && this.#own === undefined;
   }
@@ -204,7 +204,7 @@ export class LeasedBudget implements SharedBudget {
       this.#refusedUntil = granted === 0 ? now + waitMs : 0;
       if (leftMs !== undefined) this.#until = now + leftMs;
     } catch (error) {
-      // The store reports its outage itself; the share of this replica counts meanwhile.
+      // The store reports its outage itself; meanwhile this replica's share counts.
       if (error instanceof StoreUnavailable) return this.#firstMoment();
       this.#isRefused = true;
       this.#refusedUntil = performance.now() + REFUSED_MS;
@@ -212,7 +212,9 @@ export class LeasedBudget implements SharedBudget {
     }
   }
 
-  /** Resolves at the end of the first moment of an outage; undefined after it, and where no wait is needed or helps. */
+  /**
+   * Resolves at the end of the first period of an outage; undefined after it, or if a wait is unnecessary or useless.
+   */
   #firstMoment(): Promise<void> | undefined {
     const { awaySince, onOutage } = this.context;
     const restMs = (awaySince() ?? Number.NEGATIVE_INFINITY) + FIRST_MOMENT_MS - performance.now();
@@ -221,7 +223,7 @@ export class LeasedBudget implements SharedBudget {
     return new Promise((resolve) => setTimeout(resolve, restMs));
   }
 
-  /** What is left of a quota is worth nothing in the next window. */
+  /** Remaining calls of a quota do not carry over to the next window. */
   #dropEnded(): void {
     if (performance.now() < this.#until) return;
     this.#left = 0;
@@ -234,13 +236,13 @@ export class LeasedBudget implements SharedBudget {
     return tokens >= 1 ? 0 : Math.max(1, (1 - tokens) / this.#aloneSettings().perMs);
   }
 
-  /** The bucket of this replica alone: empty at first where shares count, so that all together never admit more. */
+  /** This replica's own bucket: initially empty if shares count, so that the sum never exceeds the limit. */
   #fill(): { tokens: number; at: number } {
     const { capacity, perMs } = this.#aloneSettings();
     const now = performance.now();
     const { onOutage, awaySince } = this.context;
     const since = awaySince() ?? now;
-    // That of an outage before this one is worth nothing.
+    // The bucket of an earlier outage is discarded.
     const kept = this.#isRefused || (this.#own?.at ?? 0) >= since ? this.#own : undefined;
     const own = kept ?? { tokens: onOutage === "open" ? capacity : 0, at: since };
     own.tokens = Math.min(capacity, own.tokens + (now - own.at) * perMs);

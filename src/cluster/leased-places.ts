@@ -1,28 +1,28 @@
 /**
- * How many calls run at the same time over all replicas? Each running call has a place in a sorted set of the store, which
- * is renewed while the call runs, and returns by itself when its replica dies.
+ * A concurrency limit across all replicas: each running call has a member in a sorted set of the store, renewed while
+ * the call runs; it expires when the replica dies.
  */
 import { type SharedPlaces, type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import type { StopSignal } from "../core/stop.js";
 
-/** What places are taken from. */
+/** Dependencies of the semaphore. */
 export interface PlacesContext {
   readonly store: SharedStore;
   readonly onOutage: "share" | "closed" | "open";
   readonly share: () => number;
   readonly onUse: () => void;
-  /** Called where the store answers, and refuses: what it cannot count is counted as in an outage. */
+  /** Called if the store responds with an error: its limits then count as in an outage. */
   readonly onRefused: (error: unknown) => void;
   /** Unique among all replicas. */
   readonly nextId: () => string;
 }
 
-/** A place that is not renewed for this time (ms) is free again. */
+/** TTL (ms) of a slot without renewal. */
 export const PLACE_TTL_MS = 10_000;
-/** How often a waiter asks again where no hint comes, in ms. */
+/** Retry interval of a waiter without a notification, in ms. */
 const RETRY_MS = 250;
 
-/** Takes the place ARGV[1] for ARGV[3] ms where fewer than ARGV[2] are taken; returns 1 where it did. */
+/** Takes the slot ARGV[1] for ARGV[3] ms if fewer than ARGV[2] are taken; returns 1 if it did. */
 const TAKE: StoreScript = {
   name: "place.take",
   text: `local t = redis.call('TIME')
@@ -34,7 +34,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`,
 };
 
-/** Keeps the places ARGV[2…] for another ARGV[1] ms, also those that the store has lost. */
+/** Renews the slots ARGV[2…] for another ARGV[1] ms, including those that the store has lost. */
 const RENEW: StoreScript = {
   name: "place.renew",
   text: `local t = redis.call('TIME')
@@ -44,17 +44,17 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1`,
 };
 
-/** Sets the places ARGV[1…] free. */
+/** Releases the slots ARGV[1…]. */
 const FREE: StoreScript = {
   name: "place.free",
   text: "return redis.call('ZREM', KEYS[1], unpack(ARGV))",
 };
 
-/** The places of one key, as this replica sees them. */
+/** The slots of one key, as seen by this replica. */
 export class LeasedPlaces implements SharedPlaces {
-  /** Those of running calls. */
+  /** Slots of running calls. */
   readonly #taken = new Set<string>();
-  /** Those whose call has ended, and that the next one takes over. */
+  /** Slots of ended calls, to be reused by the next call. */
   readonly #spare: string[] = [];
   readonly #waiters = new Set<() => void>();
 
@@ -76,7 +76,7 @@ export class LeasedPlaces implements SharedPlaces {
     }
   }
 
-  /** Keeps what is taken; to be called several times in the life of a place. */
+  /** Renews the taken slots; call it several times per TTL. */
   async renew(): Promise<void> {
     const held = [...this.#taken, ...this.#spare];
     if (held.length === 0) return;
@@ -85,7 +85,7 @@ export class LeasedPlaces implements SharedPlaces {
     await this.context.store.run(RENEW, [this.key], [String(PLACE_TTL_MS), ...held]).catch(() => {});
   }
 
-  /** Sets the places free that no call has taken over; returns whether there were any. */
+  /** Releases unused slots; returns whether there were any. */
   async freeSpare(): Promise<boolean> {
     const spare = this.#spare.splice(0);
     if (spare.length === 0) return false;
@@ -94,13 +94,13 @@ export class LeasedPlaces implements SharedPlaces {
     return true;
   }
 
-  /** A place may have become free. */
+  /** A slot may have become free. */
   wake(): void {
     const [first] = this.#waiters;
     first?.();
   }
 
-  /** A place that counts as taken; undefined where none is free. */
+  /** A taken slot; undefined if none is free. */
   async #tryTake(limit: number): Promise<string | undefined> {
     const spare = this.#spare.pop();
     if (spare !== undefined) return this.#hold(spare);
@@ -117,7 +117,7 @@ export class LeasedPlaces implements SharedPlaces {
     }
   }
 
-  /** Without the store each replica has its share, and at least one. */
+  /** Without the store each replica has its share, at least one. */
   #takeAlone(limit: number, id: string): string | undefined {
     const { onOutage, share } = this.context;
     if (onOutage === "closed") throw new StoreUnavailable("no place is given while the store is away");
@@ -136,7 +136,7 @@ export class LeasedPlaces implements SharedPlaces {
     this.wake();
   }
 
-  /** Resolves when a place may be free. @throws the reason of `signal` */
+  /** Resolves when a slot may be free. @throws the reason of `signal` */
   #change(signal: StopSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (then: () => void) => (): void => {

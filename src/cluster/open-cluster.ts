@@ -1,4 +1,4 @@
-/** How does this process become a replica of its cluster? */
+/** Joins the cluster: store, directory, peer listener and shared state of this replica. */
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
@@ -17,22 +17,22 @@ import { ServersInStore } from "./shared-servers.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
-/** What the process gives to its replica. */
+/** Dependencies of a replica. */
 export interface ClusterOptions {
   readonly config: ClusterConfig;
   /** Shared by all replicas: `keys.state`, or the key of the peers. */
   readonly secret: string;
   readonly version: string;
   readonly logger: Logger;
-  /** From 1, where this process is one of several workers: each is a replica of its own, at a port of its own. */
+  /** From 1 if this process is one of several workers: each is a replica with a port of its own. */
   readonly worker?: number;
-  /** In place of that of the config; the caller closes it. */
+  /** Replaces the store of the config; the caller closes it. */
   readonly store?: SharedStore;
   /** See `StoreDirectoryOptions`. */
   readonly now?: () => number;
 }
 
-/** The parts of a cluster for one gateway. @throws Error where a package or a certificate is missing */
+/** The parts of a cluster for one gateway. @throws Error if a package or a certificate is missing */
 export async function openCluster(options: ClusterOptions): Promise<ClusterParts> {
   const { config, secret, version, logger, worker = 1 } = options;
   const { peers } = config;
@@ -115,7 +115,7 @@ function namesOf(peers: PeersConfig): { readonly name: string; readonly port: nu
   return peers;
 }
 
-/** The URL under which other replicas reach this one; workers of one machine have ports of their own. */
+/** The URL at which other replicas reach this one; each worker has its own port. */
 function advertised(
   { listen, advertise, mtls }: Extract<PeersConfig, { kind: "store" }>,
   bound: number,
@@ -130,7 +130,7 @@ function advertised(
   return url.href.replace(/\/$/, "");
 }
 
-/** The certificates of the config. @throws Error where one cannot be read */
+/** The certificates of the config. @throws Error if one cannot be read */
 export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>): Certificates | undefined {
   if (mtls === undefined) return undefined;
   return { ca: readFileSync(mtls.ca), cert: readFileSync(mtls.cert), key: readFileSync(mtls.key) };

@@ -1,22 +1,22 @@
 /**
- * Is a request that of another replica? Only admission: the owner of a session checks the host's own credentials, so that a
- * forwarded request may do nothing that the host itself may not.
+ * Authenticates requests between replicas. Admission only: the owner of a session checks the host's own credentials, so
+ * a forwarded request has no more permissions than the host.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { HEADER } from "../wire/names.js";
 
-/** What a header says that is genuine. */
+/** The content of a valid header. */
 export interface Admission {
-  /** The id of the replica that sends it. */
+  /** The id of the sending replica. */
   readonly from: string;
-  /** How often the request has been forwarded. */
+  /** How often the request was forwarded. */
   readonly hops: number;
 }
 
-/** Clocks of replicas may differ by this many minutes; a header is worth something for as long. */
+/** Allowed clock skew between replicas in minutes, and the lifetime of a header. */
 const MAX_SKEW_MINUTES = 10;
-/** Most requests of a minute differ in nothing that is signed. */
+/** Most requests of a minute have the same signed content. */
 const MAX_KNOWN = 100;
 const MAX_KNOWN_LENGTH = 200;
 const VALUE = /^([0-9a-z]{1,8})\.(\d{1,2})\.(\d{1,12})\.([\w-]{43})$/;
@@ -24,7 +24,7 @@ const VALUE = /^([0-9a-z]{1,8})\.(\d{1,2})\.(\d{1,12})\.([\w-]{43})$/;
 /** The secret that all replicas share. */
 export class PeerKey {
   readonly #key: Buffer;
-  /** By what they sign. */
+  /** The cached signatures, by signed content. */
   readonly #known = new LRUCache<string, Buffer>({ max: MAX_KNOWN });
 
   /** @param now the time of day in ms */
@@ -35,14 +35,14 @@ export class PeerKey {
     this.#key = Buffer.from(hkdfSync("sha256", secret, "cardea", "requests of replicas", 32));
   }
 
-  /** The header of a request of the replica `from`, name and value. */
+  /** The header of a request from the replica `from`, name and value. */
   header(from: string, hops: number, method: string, path: string): readonly [name: string, value: string] {
     const minute = this.#minute();
     const mac = this.#macOf(from, hops, minute, method, path).toString("base64url");
     return [HEADER.peer, `${from}.${hops}.${minute}.${mac}`];
   }
 
-  /** What the header of a request says; undefined where it is none of a replica. */
+  /** The content of a request's header; undefined if it is not from a replica. */
   verify(value: unknown, method: string, path: string): Admission | undefined {
     const parts = typeof value === "string" ? VALUE.exec(value) : null;
     if (parts === null) return undefined;
@@ -53,7 +53,7 @@ export class PeerKey {
     return timingSafeEqual(expected, Buffer.from(mac, "base64url")) ? { from, hops } : undefined;
   }
 
-  /** Tells two keys apart without giving either away. */
+  /** A fingerprint for comparing keys without revealing them. */
   get digest(): string {
     return createHmac("sha256", this.#key).update("digest").digest("base64url").slice(0, 8);
   }
@@ -67,7 +67,7 @@ export class PeerKey {
     const known = this.#known.get(signed);
     if (known !== undefined) return known;
     const mac = createHmac("sha256", this.#key).update(signed).digest();
-    // A longer path is rare, and not worth its memory.
+    // A longer path is rare and not cached.
     if (signed.length < MAX_KNOWN_LENGTH) this.#known.set(signed, mac);
     return mac;
   }

@@ -1,26 +1,26 @@
-/** Which requests does the listener for replicas take, and what does it say of this replica? */
+/** The listener for other replicas: authenticates their requests and serves this replica's status page. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../core/logger.js";
 import { HEADER } from "../wire/names.js";
 import type { PeerKey } from "./peer-key.js";
 
-/** What a replica says of itself. */
+/** The status page of a replica. */
 export interface ReplicaPage {
   readonly id: string;
   readonly version: string;
   readonly isLeaving: boolean;
   /** The time of day in ms. */
   readonly startedAt: number;
-  /** Tells whether it seals with the same secret as others, without giving the secret away. */
+  /** A fingerprint of the sealing secret, for comparison without revealing it. */
   readonly keys: string;
   /** The time of day in ms. */
   readonly now: number;
 }
 
-/** The page that names the replica at an address. */
+/** The path of the status page. */
 export const REPLICA_PATH = "/cluster/replica";
 
-/** Takes requests of replicas, answers those for the page, and refuses all others before anything of them is read. */
+/** Passes on requests of replicas, responds to those for the status page, and refuses all others unread. */
 export function admitPeers(key: PeerKey, page: () => ReplicaPage, logger: Logger) {
   return (request: IncomingMessage, response: ServerResponse): number | undefined => {
     const { method = "", url = "", headers, socket } = request;

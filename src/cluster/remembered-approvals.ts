@@ -1,4 +1,4 @@
-/** Which remembered approvals hold at all replicas? Those in the store, by a digest of what was approved. */
+/** Remembered approvals shared by all replicas: in the store, keyed by a digest. */
 import { createHmac, hkdfSync } from "node:crypto";
 import {
   type SharedApprovals,
@@ -16,7 +16,7 @@ const READ: StoreScript = {
   text: "return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}",
 };
 
-/** The approvals that replicas have in common. The store sees neither who approved nor what. */
+/** The shared approvals. The store learns neither the principal nor the call. */
 export class RememberedApprovals implements SharedApprovals {
   readonly #digestKey: Buffer;
 

@@ -1,4 +1,7 @@
-/** Which replica serves a session, parked call or task? Its issuer while that runs, else the one that has taken it over. */
+/**
+ * Finds the replica that serves a session, parked call or task: its issuer while that runs, otherwise the replica that
+ * took it over.
+ */
 import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { issuerOf } from "../core/issuer.js";
@@ -7,37 +10,37 @@ import { stringAt } from "../wire/json.js";
 import { askReplica } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
 
-/** What the owners are found by. */
+/** Dependencies of the lookup. */
 export interface ReplicaOwnersOptions {
   readonly directory: ReplicaDirectory;
   readonly key: PeerKey;
   readonly tls?: Certificates;
-  /** Absent where sessions end with their replica. */
+  /** Absent if sessions end with their replica. */
   readonly sessions?: SessionOwners;
-  /** Whether the replica answers at its address. Default: asked by HTTP. */
+  /** Whether the replica responds at its address. Default: checked by HTTP. */
   readonly isAlive?: (replica: Replica) => Promise<boolean>;
 }
 
-/** The owners of sessions that have outlived their replica. */
+/** The owners of sessions that outlived their replica. */
 export interface SessionOwners {
-  /** Whether this replica serves the session, whichever issued it. */
+  /** Whether this replica serves the session, whichever replica issued it. */
   isHeld(id: string): boolean;
-  /** Whether this replica must look in the record before it serves a session that it has, or had. */
+  /** Whether this replica must check the record before it serves a session that it has, or had. */
   mustVerify(id: string): boolean;
   /**
-   * Makes this replica the owner in place of `owner`, which is gone, and resolves to who is the owner then; undefined where there is
-   * no record any more. @throws GatewayError `overloaded` while the store is away
+   * Makes this replica the owner instead of `owner`, which is gone, and resolves to the current owner; undefined if
+   * there is no record any longer. @throws GatewayError `overloaded` during an outage of the store
    */
   claim(id: string, owner: string): Promise<string | undefined>;
-  /** The replica that the record names; undefined where there is no record. */
+  /** The replica in the record; undefined without a record. */
   ownerOf(id: string): Promise<string | undefined>;
 }
 
-/** How long (ms) an answer of a replica that is silent in the store holds, and of how many replicas something is kept. */
+/** Cache lifetime (ms) of a check of a replica without a valid registration, and the number of cached replicas. */
 const ASKED_MS = 1_000;
 const MAX_ASKED = 100;
 
-/** The other replicas, by the id with which what they issue begins. */
+/** The other replicas, keyed by the id that prefixes what they issue. */
 export class ReplicaOwners implements Owners {
   onForwarded?: NonNullable<Owners["onForwarded"]>;
   readonly #asked = new LRUCache<string, Promise<boolean>>({ max: MAX_ASKED, ttl: ASKED_MS });
@@ -58,18 +61,18 @@ export class ReplicaOwners implements Owners {
     const { directory } = this.options;
     const issuer = issuerOf(id) ?? "";
     const { sessions } = this.options;
-    // A replica that forwards a session to one that has not issued it knows that its issuer does not serve it any more.
+    // A replica that forwards a session to one that has not issued it knows that its issuer no longer serves it.
     const isMoved = kind === "session" && sessions !== undefined && (hops > 0 || sessions.mustVerify(id));
     const replica = issuer === directory.own || isMoved ? undefined : await this.#running(issuer, gone);
     if (replica !== undefined) return replica;
-    // A handle of a task opens everywhere; the state of a parked call only where it is parked.
+    // A task handle opens everywhere; the state of a parked call only at its replica.
     if (kind !== "session") return kind === "task" ? "here" : "nowhere";
     const owner = await sessions?.ownerOf(id);
     if (owner === undefined) return issuer === directory.own ? "here" : "nowhere";
     if (owner === directory.own) return "here";
     const running = await this.#running(owner, gone);
     if (running !== undefined) return running;
-    // One of the replicas that ask at once has it then, and opens it for the first request of its principal.
+    // Of concurrent requests one replica becomes the owner, and opens it for the first request of its principal.
     const next = await sessions?.claim(id, owner);
     if (next === directory.own) return "here";
     return (next === undefined ? undefined : await this.#running(next, gone)) ?? "nowhere";
@@ -79,18 +82,21 @@ export class ReplicaOwners implements Owners {
 
   async #running(id: string, gone: Owner | undefined): Promise<Owner | undefined> {
     const { directory } = this.options;
-    // An address that refuses connections is that of a process that has ended, however fresh its registration is.
+    // If an address refuses connections, its process has ended, however fresh its registration is.
     if (gone?.name === id) return undefined;
     const replica = (await directory.find(id)) ?? (await this.#cutOff(id));
     return replica === undefined ? undefined : this.#ownerAt(replica);
   }
 
-  /** A replica that answers although its registration has run out: it does not reach the store, and still has what is its own. */
+  /**
+   * A replica that responds although its registration has expired: it cannot reach the store, and still has its
+   * sessions.
+   */
   async #cutOff(id: string): Promise<Replica | undefined> {
     const silent = this.options.directory.silent?.(id);
     if (silent === undefined) return undefined;
     const { isAlive = (replica) => this.#answers(replica) } = this.options;
-    // One question for all requests that come meanwhile, and in the second after the answer.
+    // One check serves all concurrent requests, and those in the second after its response.
     const asked = this.#asked.get(id) ?? isAlive(silent);
     this.#asked.set(id, asked);
     return (await asked) ? silent : undefined;
@@ -99,11 +105,11 @@ export class ReplicaOwners implements Owners {
   async #answers({ id, url }: Replica): Promise<boolean> {
     const { directory, key, tls } = this.options;
     const answer = await askReplica(url, { id: directory.own, key, ...(tls !== undefined && { tls }) });
-    // Another process may have its address by now.
+    // Another process may use its address by now.
     return answer.kind === "page" && stringAt(answer.page, "id") === id;
   }
 
-  /** The same object while nothing of the replica changes. */
+  /** The same object while the replica is unchanged. */
   #ownerAt({ id, url, isLeaving }: Replica): Owner {
     const { directory, key, tls } = this.options;
     const known = this.#known.get(id);

@@ -1,4 +1,4 @@
-/** What of a legacy session outlives its replica? A record in the store, whose owner is changed by compare-and-set. */
+/** Records of legacy sessions that outlive their replica. The store changes their owner by compare-and-set. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../core/client.js";
@@ -18,38 +18,38 @@ import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { SessionOwners } from "./replica-owners.js";
 
-/** A directory that knows whether this replica may still trust its own memory of what it serves. */
+/** A directory that knows whether this replica may still trust its own session table. */
 interface FencedDirectory extends Pick<ReplicaDirectory, "own" | "others"> {
-  /** Whether the others certainly take this replica to be alive. */
+  /** Whether the other replicas certainly consider this one alive. */
   readonly isRegistered: boolean;
-  /** Whether this process stood still so that others may have taken it for gone. */
+  /** Whether a stall of this process may have made other replicas consider it gone. */
   readonly hasStalled: boolean;
 }
 
-/** What the records are kept with. */
+/** Dependencies of the records. */
 export interface StoredSessionsOptions {
   readonly store: SharedStore;
   readonly directory: FencedDirectory;
   /** Shared by all replicas; digests of principals are made with it. */
   readonly secret: string;
   readonly logger: Logger;
-  /** How long a record is kept after it was last renewed, in ms. Default 40 min: longer than a session may be idle. */
+  /** TTL of a record after its last renewal, in ms. Default 40 min: longer than the idle timeout of a session. */
   readonly ttlMs?: number;
-  /** Called with what became of a session whose replica was gone. */
+  /** Called with the outcome of a takeover. */
   readonly onAdopted?: (outcome: "adopted" | "refused" | "failed") => void;
 }
 
-/** The format of a record; one of another format is none. */
+/** The format of a record; other formats are ignored. */
 const SCHEMA = 1;
 const TTL_MS = 40 * 60_000;
-/** Records are renewed this many times in their life. */
+/** Renewals of a record per TTL. */
 const RENEWALS = 4;
 /** A longer record is not written: its session ends with its replica. In characters. */
 const MAX_RECORD_LENGTH = 16_384;
-/** Sessions that were given away, until their replica ends. */
+/** Sessions that were handed over, until their replica ends. */
 const MAX_MOVED = 10_000;
 
-/** Writes ARGV[2], where the owner is ARGV[1] or there is none. */
+/** Writes ARGV[2] if the owner is ARGV[1] or absent. */
 const WRITE: StoreScript = {
   name: "session.write",
   text: `local owner = redis.call('HGET', KEYS[1], 'owner')
@@ -59,7 +59,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return ARGV[1]`,
 };
 
-/** Lets a record of the owner ARGV[1] live on. */
+/** Renews a record of the owner ARGV[1]. */
 const RENEW: StoreScript = {
   name: "session.renew",
   text: `local owner = redis.call('HGET', KEYS[1], 'owner')
@@ -72,7 +72,7 @@ const READ: StoreScript = {
   text: "return redis.call('HMGET', KEYS[1], 'owner', 'record')",
 };
 
-/** Makes ARGV[2] the owner in place of ARGV[1]; returns who is the owner then. */
+/** Makes ARGV[2] the owner instead of ARGV[1]; returns the current owner. */
 const PASS: StoreScript = {
   name: "session.pass",
   text: `local owner = redis.call('HGET', KEYS[1], 'owner')
@@ -93,9 +93,9 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   onTaken?: NonNullable<SessionRecords["onTaken"]>;
   /** The sessions of this replica, and the text of each record; undefined for one that could not be written. */
   readonly #held = new Map<string, string | undefined>();
-  /** Sessions that this replica has given away. */
+  /** Sessions that this replica has handed over. */
   readonly #moved = new LRUCache<string, true>({ max: MAX_MOVED });
-  /** Sessions that must be verified: other replicas may have taken them over while this one stood still. */
+  /** Sessions to verify: other replicas may have taken them over during a stall of this one. */
   #unverified = new Set<string>();
   readonly #digestKey: Buffer;
   readonly #renewal: NodeJS.Timeout;
@@ -132,7 +132,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   remove(id: string): void {
     this.#held.delete(id);
     this.#unverified.delete(id);
-    // Without the store it ends by its time.
+    // Without the store it expires.
     const removed = this.#run(REMOVE, id, [this.#own]).catch(() => {});
     inBackground(removed, this.options.logger, "removing the record of a session");
   }
@@ -152,7 +152,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     try {
       owner = await this.#recordedOwner(id);
     } catch {
-      // Sessions of this replica go on without the store; not those that others could take over while it stood still.
+      // Sessions of this replica continue without the store, except those that others could take over during a stall.
       if (isHeld && !this.options.directory.hasStalled) return this.#own;
       throw overloaded("the cluster's store is away, which knows where the session is served", 1_000);
     }
@@ -166,7 +166,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     return owner;
   }
 
-  /** A record of this replica that the store has lost, as by a restart, is written anew. */
+  /** A record of this replica that the store has lost, e.g. by a restart, is written again. */
   async #recordedOwner(id: string): Promise<string | undefined> {
     const [owner] = (await this.#run(READ, id, [])) as readonly unknown[];
     if (typeof owner === "string" && owner !== "") return owner;
@@ -205,7 +205,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     }
   }
 
-  /** An outage of the store is a refusal; any other error is a fault. */
+  /** An outage of the store is a refusal; any other error is a bug. */
   #asOutage(error: unknown): unknown {
     return error instanceof StoreUnavailable
       ? overloaded("the session could not be taken over: the cluster's store is away", 1_000)
@@ -236,7 +236,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     this.#endWatch();
   }
 
-  /** The same target whichever replica asks (rendezvous hashing), among those that stay. */
+  /** Every replica chooses the same target (rendezvous hashing), among those that stay. */
   #targetFor(id: string): string | undefined {
     const weighed = this.options.directory
       .others()
@@ -254,7 +254,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     if (owner !== undefined && owner !== this.#own) this.#unverified.add(id);
   }
 
-  /** The store is back, or has lost what was in it: every record is written again. */
+  /** The store is back, or has lost its data: every record is written again. */
   writeAll(): void {
     inBackground(this.#writeAll(), this.options.logger, "writing the records of sessions");
   }
@@ -289,7 +289,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 }
 
-/** A record with the digest of its principal; undefined where it is none, or one of another format. */
+/** A record with the digest of its principal; undefined for other text or another format. */
 function recordIn(text: unknown) {
   let record: unknown;
   try {

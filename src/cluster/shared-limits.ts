@@ -1,4 +1,4 @@
-/** Which limits do replicas count together? Each bucket and each set of places is leased by itself, by a digest of its key. */
+/** The limits that replicas share: each bucket and each semaphore, keyed by a digest. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type {
@@ -13,25 +13,25 @@ import { inBackground, type Logger } from "../core/logger.js";
 import { LeasedBudget } from "./leased-budget.js";
 import { LeasedPlaces, PLACE_TTL_MS } from "./leased-places.js";
 
-/** What limits are counted with. */
+/** Dependencies of the limits. */
 export interface SharedLimitsOptions {
   readonly store: SharedStore;
   readonly directory: Pick<ReplicaDirectory, "own" | "count">;
-  /** Shared by all replicas; digests of keys are made with it. */
+  /** Shared by all replicas; key of the digests. */
   readonly secret: string;
   readonly onOutage: "share" | "closed" | "open";
   readonly logger: Logger;
-  /** Called with each use of the store. */
+  /** Called with each command. */
   readonly onLeaseCall: (kind: "rate" | "concurrency") => void;
 }
 
 const MAX_BUDGETS = 10_000;
-/** A lease of which nothing was spent for this time (ms) goes back. */
+/** A lease that was not used for this time (ms) is returned. */
 const IDLE_MS = 1_000;
-/** A place that no call takes over within this time (ms) is set free. */
+/** A slot that no call reuses within this time (ms) is released. */
 const SPARE_MS = 200;
 const HINT = "hint:place";
-/** How often a store that refuses is reported, in ms. */
+/** Minimum time between two reports of an error of the store, in ms. */
 const REPORT_MS = 60_000;
 
 /** The leases of one replica. */
@@ -104,7 +104,7 @@ export class LeasedLimits implements SharedLimits {
     return places;
   }
 
-  /** Gives all leases back. */
+  /** Returns all leases. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     for (const end of this.#ends) end();
@@ -128,7 +128,7 @@ export class LeasedLimits implements SharedLimits {
     await Promise.all([...this.#places.values()].map((places) => places.renew()));
   }
 
-  /** At most one line a minute: each call would write one. */
+  /** At most one line per minute: otherwise each call would write one. */
   #reportRefusal(error: unknown): void {
     const now = performance.now();
     if (now - this.#reportedAt < REPORT_MS) return;

@@ -1,18 +1,18 @@
-/** What do replicas tell each other of their servers? The era that one has found, and that a list has changed. */
+/** Shares facts about servers between replicas: the detected era, and changed lists. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { type SharedServer, type SharedServers, type SharedStore, untilUp } from "../core/cluster.js";
 import { LIST_KINDS } from "../core/lists.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
-/** The number changes with the form of the messages: other versions listen elsewhere. */
+/** The number changes with the message format: other versions use another channel. */
 const CHANNEL = "servers:lists:1";
-/** How long (ms) what one replica found holds for others, as it holds for itself. */
+/** How long (ms) the era that one replica detected holds for others. */
 const ERA_TTL_MS = 60 * 60_000;
-/** How long (ms) a first connection waits for a store that is not connected yet. */
+/** How long (ms) a first connection waits for the store to connect. */
 const STORE_WAIT_MS = 250;
 
-/** The servers of all replicas. The store sees neither their names nor their addresses. */
+/** The servers of all replicas. The store learns neither their names nor their addresses. */
 export class ServersInStore implements SharedServers {
   readonly #store: SharedStore;
   readonly #own: string;
@@ -58,7 +58,7 @@ export class ServersInStore implements SharedServers {
   }
 }
 
-/** A store that is away, or refuses (`doctor` says why), leaves it to each replica to find out. */
+/** If the store is unavailable or refuses (`doctor` says why), each replica detects it itself. */
 const UNKNOWN = (): undefined => undefined;
 
 function objectIn(text: string | undefined): JsonObject | undefined {
@@ -66,7 +66,7 @@ function objectIn(text: string | undefined): JsonObject | undefined {
     const value: unknown = text === undefined ? undefined : parseJson(text);
     return isObject(value) ? value : undefined;
   } catch {
-    // Not written by a replica: the server is asked itself.
+    // Not written by a replica: the server itself is asked.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Which replicas run, where each registers itself in the shared store? */
+/** Finds the running replicas through their registrations in the shared store. */
 import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory, SharedStore, StoreScript } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
@@ -6,7 +6,7 @@ import { isObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { replicaFacts } from "./ask-replica.js";
 
-/** What this replica registers, and how often. */
+/** The registration of this replica, and its interval. */
 export interface StoreDirectoryOptions {
   readonly id: string;
   readonly version: string;
@@ -14,32 +14,35 @@ export interface StoreDirectoryOptions {
   readonly startedAt?: number;
   readonly store: SharedStore;
   readonly logger: Logger;
-  /** After this time (ms) without a heartbeat a replica is gone. */
+  /** Without a heartbeat for this time (ms) a replica is gone. */
   readonly ttlMs?: number;
   readonly heartbeatMs?: number;
-  /** A clock that is never set, in ms. Default: `performance.now()`. */
+  /** A monotonic clock in ms. Default: `performance.now()`. */
   readonly now?: () => number;
   /**
-   * Called when the registration had run out, as after a stall of the process: other replicas may have taken over its
-   * sessions meanwhile.
+   * Called if the registration had expired, e.g. after a stall of the process: other replicas may have taken over its
+   * sessions.
    */
   readonly onLapsed?: () => void;
-  /** Called when the registration was missing before its time was over: the store has lost what was in it. */
+  /** Called if the registration was missing before its expiry: the store has lost its data. */
   readonly onEmptied?: () => void;
 }
 
-/** The format of what is registered; entries of another one are those of replicas to which nothing is forwarded. */
+/** The format of a registration; nothing is forwarded to replicas with another one. */
 const SCHEMA = 1;
 const TTL_MS = 10_000;
 const HEARTBEAT_MS = 3_000;
-/** An unknown id is looked for in the store this often (ms) at most. */
+/** Minimum time (ms) between two lookups of unknown ids. */
 const REFRESH_MS = 1_000;
-/** How many replicas are remembered whose registration has run out. */
+/** The number of remembered replicas with an expired registration. */
 const MAX_SILENT = 100;
 
 const KEYS = ["{replicas}:until", "{replicas}:info"] as const;
 
-/** Registers ARGV[1] (where ARGV[2] is not empty) for ARGV[3] ms, forgets those whose time is over, and returns 1 where ARGV[1] is new, and all. */
+/**
+ * Registers ARGV[1] (unless ARGV[2] is empty) for ARGV[3] ms, deletes expired ones, and returns 1 if ARGV[1] is new,
+ * and all.
+ */
 const BEAT: StoreScript = {
   name: "replicas.beat",
   text: `local t = redis.call('TIME')
@@ -67,7 +70,7 @@ const LEAVE: StoreScript = {
 return redis.call('HDEL', KEYS[2], ARGV[1])`,
 };
 
-/** The directory of this replica; it knows what it last read while the store is away. */
+/** The directory of this replica; during an outage of the store it keeps its last state. */
 export class StoreDirectory implements ReplicaDirectory {
   readonly own: string;
   #others: ReadonlyMap<string, Replica> = new Map();
@@ -75,9 +78,9 @@ export class StoreDirectory implements ReplicaDirectory {
   #isLeaving = false;
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> | undefined;
-  /** When the last heartbeat that the store has taken was sent; undefined before the first. */
+  /** When the last accepted heartbeat was sent; undefined before the first. */
   #beatAt: number | undefined;
-  /** When this process last tried; a process that stands still does not. */
+  /** When this process last sent a heartbeat; a stalled process sends none. */
   #triedAt: number | undefined;
   #hasStalled = false;
   #readAt = Number.NEGATIVE_INFINITY;
@@ -95,14 +98,14 @@ export class StoreDirectory implements ReplicaDirectory {
     return [...this.#others.values()];
   }
 
-  /** Whether other replicas certainly take this one to be alive, so that its sessions are its own. */
+  /** Whether other replicas certainly consider this one alive, so that it still owns its sessions. */
   get isRegistered(): boolean {
     return this.#beatAt !== undefined && this.#now() - this.#beatAt < this.#ttlMs;
   }
 
   /**
-   * Whether this process stood still so that others may have taken it for gone, and has had no answer of the store since.
-   * Without a stall it is an outage of the store, in which each replica keeps what it has.
+   * Whether a stall of this process may have made other replicas consider it gone, and the store has not responded
+   * since. Without a stall it is an outage of the store, in which each replica keeps its sessions.
    */
   get hasStalled(): boolean {
     return this.#hasStalled || (this.#triedAt !== undefined && this.#now() - this.#triedAt >= this.#ttlMs);
@@ -123,7 +126,7 @@ export class StoreDirectory implements ReplicaDirectory {
     return this.#silent.get(id);
   }
 
-  /** Registers this replica at `url`, again and again. */
+  /** Registers this replica at `url`, periodically. */
   start(url: string): void {
     this.#url = url;
     this.#timer = setInterval(() => this.#beatInBackground(), this.options.heartbeatMs ?? HEARTBEAT_MS);
@@ -134,7 +137,7 @@ export class StoreDirectory implements ReplicaDirectory {
     this.#beatInBackground();
   }
 
-  /** Tells the others that this replica is about to stop. */
+  /** Announces to the others that this replica is about to stop. */
   leave(): void {
     this.#isLeaving = true;
     this.#beatInBackground();
@@ -148,7 +151,7 @@ export class StoreDirectory implements ReplicaDirectory {
     if (url !== "") await this.options.store.run(LEAVE, KEYS, [this.own]).catch(() => {});
   }
 
-  /** Registers and reads once; resolves also where the store is away. */
+  /** Registers and reads once; also resolves during an outage. */
   beat(): Promise<void> {
     this.#beating ??= this.#beatOnce().finally(() => {
       this.#beating = undefined;
@@ -164,7 +167,7 @@ export class StoreDirectory implements ReplicaDirectory {
     try {
       entries = await this.options.store.run(BEAT, KEYS, [this.own, this.#entry(), String(this.#ttlMs)]);
     } catch {
-      // The store reports its outage itself; what was read before still holds.
+      // The store reports its outage itself; the last state still holds.
       return;
     }
     this.#readAt = this.#now();

@@ -1,4 +1,4 @@
-/** How do replicas reach the store that they share? One connection to Redis or Valkey, a deadline for each use, and outages that are noticed once. */
+/** The connection to the shared store, Redis or Valkey: a deadline per command, and each outage reported once. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { RedisClientOptions, RedisClientType } from "@redis/client";
@@ -6,21 +6,21 @@ import type { CertificateFiles, StoreConfig } from "../config/cluster-config.js"
 import { type OwnStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 
-/** How the store is used. */
+/** Options of the store. */
 export interface StoreOptions {
   readonly config: StoreConfig;
   readonly logger: Logger;
-  /** How long a use may take, in ms. Default 250. */
+  /** Deadline of a command, in ms. Default 250. */
   readonly deadlineMs?: number;
-  /** How often a store that is away is tried again, in ms. Default 500. */
+  /** Reconnect interval, in ms. Default 500. */
   readonly probeMs?: number;
-  /** A connection that was silent for this time (ms) is given up. Default 9 s. */
+  /** Idle timeout (ms) after which a connection is closed. Default 9 s. */
   readonly silenceMs?: number;
-  /** Called with each use that has ended. */
+  /** Called with each finished command. */
   readonly onUse?: (use: StoreUse) => void;
 }
 
-/** A use of the store. */
+/** A finished command. */
 interface StoreUse {
   /** The command, or the name of the script. */
   readonly what: string;
@@ -28,9 +28,9 @@ interface StoreUse {
   readonly outcome: "ok" | "failed";
 }
 
-/** The store of this process. */
+/** The store connection of this process. */
 export interface OpenStore extends OwnStore {
-  /** A command with its arguments as they are, without the prefix: for checks. */
+  /** A raw command, without the prefix: for checks. */
   command(words: readonly string[]): Promise<unknown>;
 }
 
@@ -38,14 +38,15 @@ const DEADLINE_MS = 250;
 const PROBE_MS = 500;
 const CONNECT_TIMEOUT_MS = 1_000;
 const MAX_BACKOFF_MS = 2_000;
-/** A connection over which nothing came for this time (ms), although it is asked every third of it, is dead. */
+/** A connection that is silent for this time (ms), although it is pinged every third of it, is dead. */
 const SILENCE_MS = 9_000;
 
 /**
- * Connects in the background and for ever: a store that is not there is an outage, and never an error of the start. A use
- * that misses its deadline makes the store count as away; uses reject at once then, until it has answered again.
+ * Connects in the background, without a limit of attempts: an unavailable store is an outage, never an error of the
+ * start. A command that misses its deadline marks the store as unavailable; commands then reject immediately until it
+ * responds again.
  *
- * @throws Error where `@redis/client` is not installed, or a certificate cannot be read
+ * @throws Error if `@redis/client` is not installed, or a certificate cannot be read
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { createClient } = await loadClient();
@@ -68,7 +69,7 @@ async function loadClient(): Promise<typeof import("@redis/client")> {
   }
 }
 
-/** The types of the client do not know that `undefined` is how its time-out is switched off. */
+/** The types of the client omit that `undefined` switches its timeout off. */
 const NO_TIMEOUT: object = { timeout: undefined };
 
 function clientOptions(
@@ -86,7 +87,7 @@ function clientOptions(
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     name: "cardea",
-    // Uses have a deadline of their own; that of the client costs ten times a command.
+    // Commands have a deadline of their own; that of the client costs ten times a command.
     commandOptions: NO_TIMEOUT,
     disableOfflineQueue: true,
     pingInterval: silenceMs / 3,
@@ -103,18 +104,18 @@ type Listener = (message: string) => void;
 
 class RedisStore implements OpenStore {
   readonly #client: RedisClientType;
-  /** Made with the first subscription: a connection that subscribes does nothing else. */
+  /** Created with the first subscription: a subscribed connection cannot run commands. */
   #subscriber: RedisClientType | undefined;
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** Channels that were subscribed before: what was sent while the connection was away is lost. */
+  /** Channels that were subscribed before: messages during the disconnection are lost. */
   readonly #subscribed = new Set<string>();
   readonly #watchers = new Set<(isUp: boolean) => void>();
   readonly #digests = new WeakMap<StoreScript, string>();
   #isUp = false;
-  /** Whether an outage has been reported, or the first connection. */
+  /** Whether an outage was reported, or the first connection. */
   #hasReported = false;
   #probe: NodeJS.Timeout | undefined;
-  /** Whether a question of `#tryAgain` has no answer yet. */
+  /** Whether a ping of `#tryAgain` is pending. */
   #isTrying = false;
   #isClosed = false;
 
@@ -154,7 +155,7 @@ class RedisStore implements OpenStore {
       try {
         return await this.#client.evalSha(this.#digestOf(script), given);
       } catch (error) {
-        // The store was restarted, or is another one since.
+        // The store was restarted, or is another one.
         if (error instanceof Error && error.message.startsWith("NOSCRIPT"))
           return this.#client.eval(script.text, given);
         throw error;
@@ -167,7 +168,7 @@ class RedisStore implements OpenStore {
   }
 
   publish(channel: string, message: string): void {
-    // A hint; a replica that misses it finds out in time.
+    // A hint; a replica that misses it notices later.
     this.#use("PUBLISH", () => this.#client.publish(this.#key(channel), message)).catch(() => {});
   }
 
@@ -201,14 +202,14 @@ class RedisStore implements OpenStore {
     await Promise.resolve();
   }
 
-  /** A client that connects in the background; errors are outages, and are reported as such. */
+  /** A client that connects in the background; errors are outages and are reported as such. */
   #connected(onReady?: () => void): RedisClientType {
     const client = this.makeClient();
     client.on("error", (error: Error) => {
       if (client === this.#client) this.#setUp(false, error);
     });
     if (onReady !== undefined) client.on("ready", onReady);
-    // It rejects only when it is closed meanwhile.
+    // It rejects only if it is closed in between.
     client.connect().catch((error: unknown) => {
       if (!this.#isClosed)
         this.options.logger.error({ error }, "the connection to the cluster's store was given up");
@@ -226,7 +227,8 @@ class RedisStore implements OpenStore {
     };
     const subscriber = this.#subscriber;
     if (subscriber === undefined) return;
-    // The client subscribes anew after a reconnection by itself; subscribed twice, a channel would deliver each message twice.
+    // The client resubscribes after a reconnection by itself; subscribed twice, a channel would deliver each message
+    // twice.
     const anew = subscriber.unsubscribe(name).then(() => subscriber.subscribe(name, pass));
     const wasSubscribed = this.#subscribed.has(name);
     this.#subscribed.add(name);
@@ -246,7 +248,7 @@ class RedisStore implements OpenStore {
       return result;
     } catch (error) {
       onUse?.({ what, ms: performance.now() - start, outcome: "failed" });
-      // What the store itself refuses is an answer.
+      // An error response of the store counts as a response.
       if (isAnswer(error)) throw error;
       this.#setUp(false, error);
       throw new StoreUnavailable(`the cluster's store did not answer ${what}`, { cause: error });
@@ -270,8 +272,8 @@ class RedisStore implements OpenStore {
   }
 
   /**
-   * The connection may stand while the store is stopped, or be half open; `ready` tells of a new one. One question at a time: each
-   * that is written would start the time anew after which a silent connection is given up.
+   * The connection may be open while the store is stopped, or half open; `ready` reports a new one. One ping at a time:
+   * each write would restart the idle timeout of a silent connection.
    */
   #tryAgain(): void {
     if (!this.#client.isReady || this.#isTrying) return;
@@ -300,7 +302,7 @@ class RedisStore implements OpenStore {
   }
 }
 
-/** A reply of the store that says no, in place of no reply; it says LOADING or the like where it can serve no client. */
+/** An error response, as opposed to no response; a store that cannot serve says LOADING or similar. */
 function isAnswer(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -309,7 +311,9 @@ function isAnswer(error: unknown): boolean {
   );
 }
 
-/** Time in which this process did not get to run is not the store's, whose answer may have arrived meanwhile: it is waited once more. */
+/**
+ * A stall of this process is not the store's delay: its response may have arrived, so the deadline is extended once.
+ */
 async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const start = performance.now();
@@ -323,7 +327,7 @@ async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
     return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
-    // Its answer may still come, and is dropped.
+    // Its response may still arrive and is dropped.
     work.catch(() => {});
   }
 }

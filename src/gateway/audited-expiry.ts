@@ -1,8 +1,8 @@
-/** Which approvals does the audit log call expired? Those without an answer in time, and remembered ones whose time has run out. */
+/** Audits expired approvals: those without a timely answer, and remembered ones at their end. */
 import type { AuditLog } from "../core/audit.js";
 import type { ApprovalExpiry } from "../policy/approvals.js";
 
-/** Tells `audit`, which gets targets through `redact`; undefined where there is no log. */
+/** Notifies `audit`, with targets passed through `redact`; undefined without a log. */
 export function auditedExpiry(
   audit: AuditLog | undefined,
   answerMs: () => number,

@@ -1,10 +1,10 @@
-/** Which sign-ins are in the audit log? Those to servers that are counted, and those in hosts. */
+/** Audits sign-ins: counted ones at servers, and those in hosts. */
 import type { HostSignIn } from "../authorization-server/types.js";
 import type { AuditLog } from "../core/audit.js";
 import type { SignInCounter } from "../sign-in/sign-in-events.js";
 import type { RefreshCounter } from "../sign-in/token-events.js";
 
-/** `counter`, which also tells `audit`. */
+/** `counter`, which also notifies `audit`. */
 export function auditedSignIns(
   counter: SignInCounter & RefreshCounter,
   audit: AuditLog | undefined,
@@ -20,7 +20,9 @@ export function auditedSignIns(
   };
 }
 
-/** Tells `audit` of sign-ins in hosts; these have no server. Hosts choose their names, which therefore pass `redact`. */
+/**
+ * Notifies `audit` of sign-ins in hosts, which have no server. Hosts choose their own names, so these pass `redact`.
+ */
 export const auditedHostSignIns =
   (audit: AuditLog | undefined, redact: (text: string) => string) =>
   ({ outcome, host, principal, error }: HostSignIn): void =>

@@ -1,4 +1,4 @@
-/** How subscribers to changes stay subscribed when a new config, with a new catalog, takes effect. */
+/** Keeps change subscriptions alive when a new config replaces the catalog. */
 import type { Client } from "../core/client.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -45,11 +45,11 @@ export class PersistentChangeFeed implements ChangeFeed {
   }
 
   /**
-   * Moves every subscription to `source`. A subscriber is notified of the lists for which `differs` returns true, and of
-   * the resources that it follows, as their updates may have been missed meanwhile.
+   * Moves every subscription to `source`. A subscriber is notified of the lists for which `differs` returns true, and
+   * of its followed resources, whose updates may have been missed.
    */
   switchTo(source: ChangeFeed, differs: (client: Client, change: Change) => boolean): void {
-    // Pending changes of the old source go out first: the new one takes its current lists for known.
+    // Pending changes of the old source are sent first: the new source treats its current lists as known.
     this.#source.flush?.();
     this.#source = source;
     for (const subscription of [...this.#subscriptions]) {
@@ -58,7 +58,7 @@ export class PersistentChangeFeed implements ChangeFeed {
       const { client, interest, onChange } = subscription;
       // Subscribed before the old one is dropped, so that a server in both keeps its upstream subscription.
       const stopOld = subscription.stop;
-      // A resource that cannot be followed at the moment must not fail the rest of the subscription.
+      // A resource that cannot be followed now must not fail the rest of the subscription.
       subscription.stop = source.subscribe(client, { ...interest, allowPartial: true }, onChange);
       stopOld();
       const missed: Change[] = [
@@ -69,7 +69,7 @@ export class PersistentChangeFeed implements ChangeFeed {
     }
   }
 
-  /** A callback that throws must not keep other subscribers from being notified, nor the config from taking effect. */
+  /** A callback that throws must prevent neither other notifications nor the config change. */
   #notify(onChange: Subscription["onChange"], change: Change): void {
     try {
       onChange(change);

@@ -1,6 +1,6 @@
 /**
- * How the parts of the gateway are wired. A message of a host enters through a listener and the edge of its era, passes
- * the pipeline of the config in effect, and leaves through one of its servers.
+ * Wires the parts of the gateway. A host's message enters through a listener and the edge of its era, passes the
+ * pipeline of the live config, and leaves through one of its servers.
  */
 import type { Readable, Writable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
@@ -37,7 +37,7 @@ import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
 
-/** Where a gateway listens, and which servers are in their first start. */
+/** Where a gateway listens, and which servers are still starting. */
 interface Bound {
   readonly url: string;
   readonly adminUrl: string;
@@ -48,18 +48,18 @@ interface Bound {
 export interface Gateway {
   /** Binds both listeners without waiting for any server. @throws the error of the system, such as EADDRINUSE. */
   start(): Promise<Bound>;
-  /** Resolves when a `required` server could not be connected after the start; else never. */
+  /** Resolves when a `required` server could not be connected after the start; otherwise never. */
   readonly failed: Promise<GatewayError>;
   /**
    * Drains and stops. `/readyz` fails at once. New calls are accepted for up to 5 s while a load balancer polls
-   * `/readyz` or calls are running. After 25 s in all, or at once where `immediate`, everything is cut off.
+   * `/readyz` or calls are running. After 25 s in total, or immediately if `immediate`, all connections are closed.
    */
   stop(options?: { readonly immediate?: boolean }): Promise<void>;
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal. Default: anonymous. */
   stdio(input: Readable, output: Writable, as?: string): Promise<void>;
   /**
-   * What a host lists, with the server of each entry, once the first start of every server is over; `onServer` is called
-   * with each.
+   * What a host lists, with the server of each entry, after the first start of every server; `onServer` is called with
+   * each.
    *
    * @throws UnknownEndpoint for a URL that does not exist
    */
@@ -68,23 +68,23 @@ export interface Gateway {
   call(name: string, args: JsonObject, onServer?: OnServer): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
   explain(query: ExplainQuery, onServer?: OnServer): ReturnType<typeof cliExplain>;
-  /** What the definitions of tools cost a model, as the principal `as` sees them. Default: a host without credentials. */
+  /** The token cost of tool definitions, as seen by the principal `as`. Default: a host without credentials. */
   tokens(as?: PrincipalQuery, onServer?: OnServer): Promise<TokenReport>;
-  /** The servers whose first start is over, and that are not connected or could not list. */
+  /** The servers that have finished their first start and are not connected or could not list. */
   missing(): Promise<readonly ServerOutcome[]>;
-  /** Puts a new config into effect as a whole. @throws when that is not possible; the old one stays in effect. */
+  /** Applies a new config as a whole. @throws if that is not possible; the old one stays live. */
   reload(config: Config): Promise<void>;
-  /** Whether no call has been made so far. */
+  /** Whether no call has been made yet. */
   isUnused(): boolean;
   /** Records that a new config was refused, for the metric and the readiness page. */
   reloadFailed(reasons: readonly string[]): void;
-  /** The servers in their first start, whose tools are not in the lists yet. */
+  /** The servers that are still starting, whose tools are not in the lists yet. */
   starting(): readonly string[];
 }
 
-/** How long (ms) the collector may take for the last spans, within the 30 s that supervisors give to a stop. */
+/** Timeout (ms) of the last span export, within the 30 s that supervisors allow for a stop. */
 const FLUSH_MS = 3_000;
-/** The same for a stop at once. */
+/** The same for an immediate stop. */
 const FLUSH_AT_ONCE_MS = 500;
 
 /** Builds a gateway and starts its servers; it listens after `start`. */
@@ -200,7 +200,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
           arguments: { before: before.digest ?? null, after: next.digest ?? null },
         });
         sessions.parkedCalls.limit(next.parkedCalls);
-        // An unchanged authentication keeps its principals, by whose identity other parts keep state.
+        // An unchanged authentication keeps its principal objects, which other parts use as keys.
         if (!isDeepStrictEqual(next.auth, before.auth)) {
           authorizationServer.replace(next.auth);
           authentication.replace(next.auth);

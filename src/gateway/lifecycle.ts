@@ -1,4 +1,4 @@
-/** How the gateway starts, serves standard streams, drains and stops. */
+/** Starts, serves stdio, drains and stops the gateway. */
 import type { Readable, Writable } from "node:stream";
 import type { Principal } from "../core/client.js";
 import type { ClusterParts } from "../core/cluster.js";
@@ -10,7 +10,7 @@ import type { LiveConfig } from "./live-config.js";
 import type { OverloadMonitor } from "./overload.js";
 import type { GatewayStatus } from "./status.js";
 
-/** From the start of a stop until running calls are cut off, in ms. */
+/** From the start of a stop until running calls are cancelled, in ms. */
 const DRAIN_MS = 25_000;
 /** The part of it (ms) in which new calls are still accepted, so that a load balancer finds `/readyz` failing first. */
 const LINGER_MS = 5_000;
@@ -57,7 +57,7 @@ export class Lifecycle {
     await pipe.done.finally(() => this.#pipes.delete(pipe));
   }
 
-  /** Drains for at most DRAIN_MS, or not at all where `immediate`, and stops. */
+  /** Drains for at most DRAIN_MS, or not at all if `immediate`, and stops. */
   stop(immediate: boolean): Promise<void> {
     if (this.#stopping === undefined || immediate) this.#stopping = this.#stop(immediate ? 0 : DRAIN_MS);
     return this.#stopping;

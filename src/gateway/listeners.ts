@@ -1,4 +1,4 @@
-/** Where do hosts and operators connect: the edges, one for each era and one for HTTP+SSE, and the two listeners? */
+/** The edges, one per era and one for HTTP+SSE, and the two listeners for hosts and operators. */
 import type { AdminActions } from "../admin/actions.js";
 import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { CallFeed } from "../admin/call-stream.js";
@@ -47,7 +47,7 @@ interface ListenersOptions {
   readonly call: (body: string, signal: AbortSignal) => Promise<string>;
 }
 
-/** Both listeners, not yet bound. A worker binds its admin pages to a socket that only the primary process reads. */
+/** Both listeners, unbound. A worker binds its admin pages to a socket that only the primary process reads. */
 export function createListeners(
   { http: listen, admin }: Config["listen"],
   options: ListenersOptions,
@@ -76,17 +76,17 @@ export function createListeners(
       version: parts.identity.info.version,
       callFeed: localCallFeed(liveCalls),
       mcp: operatorEndpoint({ gateway, modern, bodyBudget, logger }),
-      // The primary process knows no tools, and only it reads the pages of a worker.
+      // The primary process has no tools, and only it reads the pages of a worker.
       ...(worker === undefined && { call }),
       logins: signIns,
       actions,
-      // The primary process acts in the name of the operator, whose token it has checked.
+      // The primary process acts for the operator, whose token it has checked.
       ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),
     }),
   };
 }
 
-/** How this process and the others of the gateway reach each other: as replicas, or as workers of one machine. */
+/** How the processes of the gateway reach each other: as replicas, or as workers of one machine. */
 function peerListener({ identity: { worker }, cluster, telemetry: { logger } }: GatewayParts): {
   readonly peers?: PeerListener;
 } {
@@ -119,7 +119,7 @@ export interface Edges {
 const KEEP_ALIVE_MS = 25_000;
 const SESSIONS = { max: 10_000, idleMs: 30 * 60_000 };
 
-/** The edges over the config in effect. Servers find the sessions of the legacy edge from here on. */
+/** The edges over the live config. From here on servers find the sessions of the legacy edge. */
 export function createEdges(
   liveConfig: LiveConfig,
   parts: GatewayParts,

@@ -1,4 +1,4 @@
-/** How does a gateway do what its operator asks for? The log and the audit log receive each action. */
+/** Executes operator actions, and logs and audits each. */
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
@@ -22,7 +22,7 @@ const OPERATOR: Client = {
   capabilities: {},
 };
 
-/** A tool that is hidden until the next reload. */
+/** A tool that is disabled until the next reload. */
 interface DisabledTool {
   readonly server: string;
   readonly glob: string;
@@ -31,7 +31,7 @@ interface DisabledTool {
 /** The actions of one process. */
 export class LiveActions implements AdminActions {
   readonly #options: LiveActionsOptions;
-  /** By exposed name. */
+  /** Keyed by exposed name. */
   #disabled = new Map<string, DisabledTool>();
 
   constructor(options: LiveActionsOptions) {
@@ -43,7 +43,7 @@ export class LiveActions implements AdminActions {
     return [...this.#disabled.keys()];
   }
 
-  /** A config from outside is in effect: tools that were disabled before are not any more. */
+  /** A config was loaded: disabled tools are enabled again. */
   reloaded(): void {
     this.#disabled = new Map();
   }
@@ -126,7 +126,7 @@ export class LiveActions implements AdminActions {
     if (tool === undefined) return "this tool is not disabled";
     const { server, glob } = tool;
     await this.#options.liveConfig.replace(
-      // A reload meanwhile has enabled it already.
+      // A concurrent reload has enabled it already.
       (config) =>
         this.#disabled.get(name) === tool
           ? withDenied(config, server, (deny) => deny.toSpliced(deny.lastIndexOf(glob), 1))
@@ -137,7 +137,7 @@ export class LiveActions implements AdminActions {
   }
 }
 
-/** A glob for one name. Characters with a meaning in globs match any one character: they are in no usual name. */
+/** A glob for one name. Special characters of globs match any one character: names rarely contain them. */
 const globOf = (name: string): string => name.replace(/[*?{}[\]\\,!]/g, "?");
 
 function withDenied(

@@ -1,4 +1,4 @@
-/** Is the gateway an authorization server for its hosts, by the config in effect? It is loaded with the first request that needs it. */
+/** The authorization server for hosts, if the live config enables it. Loaded with its first request. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { AuthorizationServer } from "../authorization-server/authorization-server.js";
@@ -18,19 +18,19 @@ interface LiveAuthorizationServerOptions {
   readonly config: Pick<Config, "listen" | "credentials" | "cluster">;
   /** The folder of the vault; without one, sign-ins end with the process. */
   readonly folder: string | undefined;
-  /** The store of the cluster, where there is one. */
+  /** The store of the cluster, if there is one. */
   readonly store: SharedStore | undefined;
   /** The URL of the MCP endpoint, once the gateway listens. */
   readonly url: () => string;
   readonly logger: Logger;
-  /** Receives what becomes of sign-ins. */
+  /** Receives sign-in events. */
   readonly onSignIn: (event: HostSignIn) => void;
 }
 
-/** For the metadata document of a host. */
+/** For client metadata documents of hosts. */
 const DOCUMENT_MS = 10_000;
 
-/** The authorization server of the config in effect. */
+/** The authorization server of the live config. */
 export class LiveAuthorizationServer implements AuthorizationServerRoutes, TokenIssuer {
   readonly #options: LiveAuthorizationServerOptions;
   #auth: AuthConfig | undefined;
@@ -42,7 +42,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
     this.#options = options;
   }
 
-  /** Applies a new config; what hosts have stays valid. */
+  /** Applies a new config; issued tokens stay valid. */
   replace(auth: AuthConfig | undefined): void {
     this.#auth = auth;
     this.#server = undefined;
@@ -69,7 +69,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
     if (this.#server !== undefined) return this.#server;
     const server = this.#make();
     this.#server = server;
-    // The next request tries again.
+    // The next request retries.
     server.catch(() => {
       if (this.#server === server) this.#server = undefined;
     });

@@ -1,4 +1,4 @@
-/** Which config is in effect, what do edges see of it, and how does the next one replace it, as a whole and without an interruption? */
+/** The live config: what edges see of it, and its atomic replacement without interruption. */
 import type { Config } from "../config/config.js";
 import type { Handler } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
@@ -28,10 +28,10 @@ export const CLI_CLIENT: Client = {
   capabilities: {},
 };
 
-/** A config, or how it is made of the one that is in effect when its turn comes. */
+/** A config, or a function of the live config at its turn. */
 type NextConfig = Config | ((current: Config) => Config);
 
-/** Holds the pipeline of the config in effect. */
+/** Holds the pipeline of the live config. */
 export class LiveConfig implements ConfigInEffect {
   readonly #parts: GatewayParts;
   readonly #changeFeed: PersistentChangeFeed;
@@ -40,7 +40,7 @@ export class LiveConfig implements ConfigInEffect {
   /** The gateway drains or has stopped. */
   #isStopping = false;
 
-  /** Builds the pipeline of `config`, and with it starts its servers. */
+  /** Builds the pipeline of `config`, and starts its servers. */
   constructor(config: Config, parts: GatewayParts) {
     this.#parts = parts;
     this.#pipeline = createPipeline(config, parts, this);
@@ -51,7 +51,7 @@ export class LiveConfig implements ConfigInEffect {
     return this.#pipeline;
   }
 
-  /** Stays the same object when the config is replaced. */
+  /** The same object across config changes. */
   get changes(): ChangeFeed {
     return this.#changeFeed;
   }
@@ -71,23 +71,25 @@ export class LiveConfig implements ConfigInEffect {
   }
 
   /**
-   * Puts `next` into effect and then calls `adopt`; concurrent replacements run in sequence. Servers whose config has
-   * not changed keep running, and running calls finish in the pipeline in which they began.
+   * Applies `next` and then calls `adopt`; concurrent replacements run in sequence. Servers with an unchanged config
+   * keep running, and running calls finish in the pipeline in which they started.
    *
-   * @throws Error while the gateway stops; and what `createPipeline` throws.
+   * @throws Error while the gateway stops; and errors of `createPipeline`
    */
   replace(next: NextConfig, adopt: (next: Config, before: Config) => void): Promise<void> {
     this.#replacing = this.#replacing.catch(() => {}).then(() => this.#replace(next, adopt));
     return this.#replacing;
   }
 
-  /** Lists and calls that wait for servers in their first start are answered with what is known; no config replaces this one. */
+  /**
+   * Lists and calls that wait for starting servers are answered with the available lists; no further config is applied.
+   */
   stopWaiting(): void {
     this.#isStopping = true;
     this.#pipeline.catalog.stopWaiting();
   }
 
-  /** Stops every server, after a replacement that is running. */
+  /** Stops every server, after a running replacement. */
   async close(): Promise<void> {
     this.#isStopping = true;
     await this.#replacing.catch(() => {});
@@ -121,17 +123,17 @@ export class LiveConfig implements ConfigInEffect {
 }
 
 /**
- * How long (ms) `initialize` waits for the first attempt to reach the only server that a host sees. Some hosts allow 10 s
- * for its response; a server that starts more slowly is served like one of several.
+ * How long (ms) `initialize` waits for the first connection attempt to the only server that a host sees. Some hosts
+ * allow 10 s for its response; a slower server is treated like one of several.
  */
 const CONNECT_WAIT_MS = 5_000;
 /**
- * How long (ms) `initialize` and `server/discover` wait for capabilities and instructions, which a legacy host reads only once:
- * what a local server needs to start. They do not wait for `startupWait`.
+ * How long (ms) `initialize` and `server/discover` wait for capabilities and instructions, which a legacy host reads
+ * only once: the start time of a local server. They do not wait for `startupWait`.
  */
 const DESCRIBE_WAIT_MS = 750;
 
-/** Reads the config in effect anew at each call. */
+/** Reads the live config at each call. */
 export function createGatewayApi(
   liveConfig: LiveConfig,
   { identity, telemetry, callIds }: GatewayParts,
@@ -152,11 +154,11 @@ export function createGatewayApi(
       const [only, second] = liveConfig.pipeline.catalog.view(client).endpoint.namespaces;
       const upstream = second === undefined && only ? upstreamOf(only.name) : undefined;
       if (upstream === undefined || upstream.facts !== undefined) return;
-      // Under its own names the server is introduced as itself, so it is worth a longer wait.
+      // With its own names a single server is presented as itself, which is worth a longer wait.
       const waitMs = only?.prefix === "" ? CONNECT_WAIT_MS : DESCRIBE_WAIT_MS;
       await withTimeout(waitMs, upstream.connectNow?.() ?? Promise.resolve());
       const { name, lastError, state } = upstream;
-      // A call says where to sign in; a host that is not let in makes none.
+      // A refused call names the sign-in page; an unauthenticated host makes no calls.
       if (upstream.facts !== undefined || lastError === undefined || state === "needs_sign_in") return;
       throw new GatewayError("upstream_unavailable", "upstream", redact(lastError), {
         server: name,
@@ -189,7 +191,7 @@ export function createGatewayApi(
   };
 }
 
-/** The authentication of the config in effect. */
+/** The authentication of the live config. */
 export class LiveAuthentication implements Authentication {
   readonly #telemetry: Telemetry;
   readonly #status: Pick<GatewayStatus, "url">;
@@ -208,7 +210,7 @@ export class LiveAuthentication implements Authentication {
     this.#current = this.#create(auth);
   }
 
-  /** Applies the credentials of a new config to the requests that come from now on. */
+  /** Applies the credentials of a new config to subsequent requests. */
   replace(auth: Config["auth"]): void {
     this.#current = this.#create(auth);
   }

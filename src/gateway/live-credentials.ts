@@ -1,4 +1,4 @@
-/** The credentials of a running gateway: the vault is opened by the first request that needs a token. */
+/** The credentials of a running gateway: the first request that needs a token opens the vault. */
 import type { CredentialStore, RejectedRequest, RequestCredentials } from "../core/credentials.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
@@ -9,13 +9,13 @@ interface Listening {
   end?: () => void;
 }
 
-/** A credential store that is there before the vault is open. */
+/** A credential store that exists before the vault is open. */
 export class LiveCredentials implements CredentialStore {
   readonly #open: () => Promise<CredentialStore>;
   #opened: CredentialStore | undefined;
   readonly #listening = new Set<Listening>();
 
-  /** `open` resolves to the same store each time; it rejects where the vault cannot be used. */
+  /** `open` resolves to the same store each time; it rejects if the vault cannot be used. */
   constructor(open: () => Promise<CredentialStore>) {
     this.#open = open;
   }
@@ -50,7 +50,7 @@ export class LiveCredentials implements CredentialStore {
   }
 }
 
-/** Those of one principal at one server. */
+/** The source of one principal at one server. */
 class LiveRequestCredentials implements RequestCredentials {
   #opened: RequestCredentials | undefined;
   readonly #server: string;

@@ -14,11 +14,11 @@ import { LiveCredentials } from "./live-credentials.js";
 import type { SignInParts } from "./parts.js";
 
 interface LiveSignInsOptions {
-  /** The config in effect. */
+  /** The live config. */
   readonly config: () => Config;
-  /** The folder of the vault; without one there are no sign-ins. */
+  /** The folder of the vault; without one sign-ins are disabled. */
   readonly folder: string | undefined;
-  /** The store of the cluster, where there is one. */
+  /** The store of the cluster, if there is one. */
   readonly store: SharedStore | undefined;
   /** The URL of the MCP endpoint; undefined until the gateway listens. */
   readonly url: () => string | undefined;
@@ -26,7 +26,7 @@ interface LiveSignInsOptions {
   readonly counter: SignInCounter & RefreshCounter;
 }
 
-/** The sign-ins by the config in effect. */
+/** The sign-ins of the live config. */
 export class LiveSignIns implements SignInRoutes, LoginActions {
   readonly #options: LiveSignInsOptions;
   #opened: Promise<OpenedSignIns> | undefined;
@@ -36,7 +36,7 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     this.#options = options;
   }
 
-  /** What calls need of the sign-ins; undefined where there are none. */
+  /** The members that calls need; undefined if sign-ins are disabled. */
   get parts(): SignInParts | undefined {
     if (this.#options.folder === undefined) return undefined;
     return {
@@ -45,7 +45,7 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     };
   }
 
-  /** How many tokens in use end within the hour, and only a person can replace them. */
+  /** The number of tokens in use that end within the hour and that only a person can replace. */
   get expiring(): number {
     return this.#expiring?.() ?? 0;
   }
@@ -60,7 +60,10 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     return this.#open().then(({ pages }) => pages.serve(page, request, response, ticket));
   }
 
-  /** The page where `principal` signs in at `server`; undefined where no browser can reach this gateway. @throws GatewayError */
+  /**
+   * The page where `principal` signs in at `server`; undefined if no browser can reach this gateway. @throws
+   * GatewayError
+   */
   async connectUrl(server: string, principal: string, reason?: ConnectReason): Promise<string | undefined> {
     if (this.#options.folder === undefined || this.#options.url() === undefined) return undefined;
     return this.#with(({ signIns }) => signIns.connectUrl(server, principal, reason));
@@ -87,13 +90,13 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     return this.#with(({ signIns }) => signIns.signOut(server, as));
   }
 
-  /** Ends device sign-ins, and what keeps tokens up to date. */
+  /** Ends device sign-ins and background renewals. */
   close(): void {
     const closing = this.#opened?.then((opened) => opened.close());
     if (closing !== undefined) inBackground(closing, this.#options.logger, "closing the sign-ins");
   }
 
-  /** @throws GatewayError for what a person can do something about */
+  /** @throws GatewayError for errors that a person can fix */
   async #with<T>(use: (opened: OpenedSignIns) => Promise<T>): Promise<T> {
     try {
       return await use(await this.#open());
@@ -111,7 +114,7 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     if (this.#opened !== undefined) return this.#opened;
     const opened = this.#load();
     this.#opened = opened;
-    // The next use tries again.
+    // The next use retries.
     opened.catch(() => {
       if (this.#opened === opened) this.#opened = undefined;
     });
@@ -140,7 +143,7 @@ interface ConnectReason {
   readonly challenge?: string;
 }
 
-/** The origin at which a browser of this machine finds a listener. */
+/** The origin of a listener for a browser on this machine. */
 function browsable(url: string): string {
   const { origin } = new URL(url);
   return origin.replace(/^(http:\/\/)(?:0\.0\.0\.0|\[::\])(?=:|$)/, "$1127.0.0.1");

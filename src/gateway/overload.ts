@@ -1,4 +1,4 @@
-/** Is the process overloaded (memory limit reached, event loop blocked), and how many event streams may hosts open then? */
+/** Overload protection: memory limit, event loop stalls, and the quota of event streams. */
 import { ANONYMOUS, type Principal } from "../core/client.js";
 import { type GatewayError, overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
@@ -7,24 +7,24 @@ import type { StreamQuota } from "../downstream/edge.js";
 import { MemoryPressure } from "../runtime/memory-pressure.js";
 import type { Metrics } from "../telemetry/metrics.js";
 
-/** The limits that depend on the load of the process. */
+/** Limits that depend on the load of the process. */
 export interface OverloadMonitor {
   readonly pressure: Pressure;
-  /** For the event streams of all edges together. */
+  /** The quota of event streams of all edges together. */
   readonly streamQuota: SharedStreamQuota;
-  /** The sum of the sizes of all request bodies in memory, in bytes. */
+  /** The total size of request bodies in memory, in bytes. */
   readonly bodyBudgetBytes: number;
-  /** Called for everything that is refused because of overload. */
+  /** Called for each request refused because of overload. */
   readonly onShed: (what: LoadShedKind) => void;
   start(): void;
   stop(): void;
 }
 
-/** Share of the heap limit for request bodies; parsed, a body takes several times its size. */
+/** Share of the heap limit for request bodies; a parsed body takes several times its size. */
 const BODY_SHARE = 1 / 8;
 const MIN_BODY_BUDGET = 32 * 1024 * 1024;
 
-/** Registers its gauges in `metrics`; measures from `start` on. */
+/** Registers its gauges in `metrics`; starts measuring with `start`. */
 export function createOverloadMonitor({
   logger,
   metrics,
@@ -59,7 +59,7 @@ export function createOverloadMonitor({
 interface StreamQuotaOptions {
   /** Default 10,000. */
   readonly total?: number;
-  /** Default 50. It does not apply to the anonymous principal, which all clients without credentials share. */
+  /** Default 50. Not applied to the anonymous principal, which all clients without credentials share. */
   readonly perPrincipal?: number;
   readonly pressure?: Pressure;
   readonly onShed?: (what: LoadShedKind) => void;
@@ -106,7 +106,7 @@ const SAMPLE_MS = 250;
 /** A sample that is this late (ms) counts as a stall. */
 const STALL_MS = 1_000;
 
-/** Calls `stalled` with the duration (ms, to 250 ms) of each stall, until the returned function is called. */
+/** Calls `stalled` with the duration (ms, up to 250 ms) of each stall, until the returned function is called. */
 export function watchStalls(stalled: (ms: number) => void): () => void {
   let due = performance.now() + SAMPLE_MS;
   const timer = setInterval(() => {

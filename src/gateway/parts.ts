@@ -1,4 +1,4 @@
-/** Which parts of the gateway live as long as the process, and outlive every config. */
+/** The parts of the gateway that live as long as the process, across configs. */
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import { sharedSecret } from "../config/cluster-config.js";
 import type { Config, ServerConfig } from "../config/config.js";
@@ -26,41 +26,44 @@ import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
 import { DrainingServers, SessionDirectory } from "./server-runtime.js";
 
-/** What the process gives to its gateway. */
+/** Dependencies from the process. */
 export interface GatewayOptions {
   readonly logger: Logger;
-  /** Takes secrets out of texts for hosts and operators. Default: the identity function. */
+  /** Redacts secrets in texts for hosts and operators. Default: the identity function. */
   readonly redact?: (text: string) => string;
   readonly version: string;
   /** Lets commands of the same user use the admin listener. Default: none. */
   readonly ownerToken?: string;
-  /** Records the processes of servers, so that the next start finds those that a killed gateway left. Default: records nothing. */
+  /**
+   * Records the processes of servers, so that the next start finds those that a killed gateway left behind. Default:
+   * records nothing.
+   */
   readonly processRegistry?: ProcessRegistry;
-  /** What this gateway shares with other replicas; absent where there are none. */
+  /** The state shared with other replicas; absent without a cluster. */
   readonly cluster?: ClusterParts;
-  /** Which of several workers this is; absent where there is one process. */
+  /** The number of this worker; absent with a single process. */
   readonly workerIdentity?: WorkerIdentity;
-  /** Keeps what is known of servers for the next run. Default: nothing is kept. */
+  /** Caches the state of servers for the next run. Default: no cache. */
   readonly listFiles?: Pick<ListFiles, "open" | "close">;
-  /** The folder of the vault. Default: sign-ins are not kept. */
+  /** The folder of the vault. Default: sign-ins are not stored. */
   readonly credentialsFolder?: string;
-  /** The store with the sign-ins of a cluster, for a process that is no replica of it. The gateway closes it. */
+  /** The store with the sign-ins of a cluster, for a process that is not a replica of it. The gateway closes it. */
   readonly signInStore?: OwnStore;
-  /** Default: no audit log is written. */
+  /** Default: no audit log. */
   readonly audit?: AuditLog;
   /** Default: calls are not traced. */
   readonly tracing?: Tracing;
-  /** Default: no credentials are kept. */
+  /** Default: no stored credentials. */
   readonly signIn?: SignInParts;
 }
 
-/** Signing in to servers, as far as calls need it. */
+/** The members of the sign-ins that calls need. */
 export interface SignInParts {
   readonly credentials: CredentialStore;
   /**
-   * The page where the person behind `client` signs in at `server`; undefined where there is none, as over stdio.
+   * The page where the person behind `client` signs in at `server`; undefined if there is none, e.g. over stdio.
    *
-   * @throws GatewayError where no page would help
+   * @throws GatewayError if a page would not help
    */
   readonly connectUrl: (server: string, client: Client) => Promise<string | undefined>;
 }
@@ -68,10 +71,10 @@ export interface SignInParts {
 interface GatewayIdentity {
   /** Its name and version, as hosts and servers see them. */
   readonly info: { readonly name: string; readonly version: string };
-  /** Unique among all gateways, and the same for all workers and replicas of one; a chain of gateways detects loops by it. */
+  /** Unique per gateway, the same for all its workers and replicas; a chain of gateways detects loops by it. */
   readonly instance: string;
   readonly worker?: WorkerIdentity;
-  /** What ids that only this process can use begin with; absent where there is one process. */
+  /** The prefix of ids that only this process can use; absent with a single process. */
   readonly issuer?: string;
 }
 
@@ -79,30 +82,30 @@ interface GatewayIdentity {
 export interface Telemetry {
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Takes secrets out of texts for hosts and operators. */
+  /** Redacts secrets in texts for hosts and operators. */
   readonly redact: (text: string) => string;
-  /** The questions of servers that have no answer yet. */
+  /** Pending questions of servers. */
   readonly pendingQuestions: PendingQuestions;
-  /** What operators see of calls: those under way, the last ones, and an hour of numbers. */
+  /** Calls for operators: running ones, the last ones, and an hour of statistics. */
   readonly liveCalls: LiveCalls;
   /** Each receives the record of every finished call; `liveCalls` is one of them. */
   readonly recordSinks: readonly RecordSink[];
-  /** Absent where none is configured. */
+  /** Absent if none is configured. */
   readonly audit?: AuditLog;
-  /** Absent where calls are not traced. */
+  /** Absent if calls are not traced. */
   readonly tracing?: Tracing;
 }
 
 interface ServerProcesses {
   readonly groups: ProcessGroups;
   readonly spawnLimiter: SpawnLimiter;
-  /** Numbers the requests to all servers. */
+  /** Generates the ids of requests to all servers. */
   readonly requestIds: CallIds;
-  /** Servers of earlier configs with calls still running. */
+  /** Servers of earlier configs with running calls. */
   readonly draining: DrainingServers;
-  /** What is known of servers before they run. */
+  /** The cached state of servers, before they run. */
   readonly listFiles: Pick<ListFiles, "open" | "close">;
-  /** Opens channels to a server. Default: a process or HTTP connections, by its config. */
+  /** Opens channels to a server. Default: a process or HTTP connections, depending on its config. */
   readonly openChannel?: (server: ServerConfig) => OpenChannel;
 }
 
@@ -111,22 +114,22 @@ export const NO_FILES: Pick<ListFiles, "open" | "close"> = { open: () => NOT_KEP
 
 interface SessionParts {
   readonly directory: SessionDirectory;
-  /** Calls that wait for the answer to a question of their server. */
+  /** Calls parked until the question of their server is answered. */
   readonly parkedCalls: ParkedCalls;
 }
 
-/** What hosts carry for the gateway, sealed. */
+/** Sealed state that hosts carry for the gateway. */
 interface SealedParts {
   /** Seals the state of each round that ends in questions. */
   readonly state: Middleware;
-  /** How long (ms) a state that is sealed now can be answered. */
+  /** How long (ms) a newly sealed state can be answered. */
   readonly answerMs: () => number;
   readonly tasks: Tasks;
-  /** Where replicas share a store: false for a nonce that one of them has used. */
+  /** With a shared store: false for a nonce that a replica has already used. */
   readonly useOnce?: (nonce: string) => Promise<boolean>;
 }
 
-/** The parts, grouped by what they are for. */
+/** The parts, grouped by purpose. */
 export interface GatewayParts {
   readonly identity: GatewayIdentity;
   readonly callIds: CallIds;
@@ -134,13 +137,13 @@ export interface GatewayParts {
   readonly processes: ServerProcesses;
   readonly sessions: SessionParts;
   readonly sealed: SealedParts;
-  /** Absent where there are no other replicas. */
+  /** Absent without other replicas. */
   readonly cluster?: ClusterParts;
-  /** Undefined where no credentials are kept. */
+  /** Undefined without stored credentials. */
   readonly signIn: SignInParts | undefined;
 }
 
-/** A sealed state can be answered for at least this long, in ms, and for as long as its call may be parked. */
+/** A sealed state can be answered for at least this long (ms), and as long as its call may be parked. */
 const MIN_STATE_TTL_MS = 3_600_000;
 
 /** Builds the parts; `config` gives the limits of parked calls and the secret for the keys. */
@@ -211,13 +214,13 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   };
 }
 
-/** Uses a nonce once over all replicas; while the store is away, once in each of them. */
+/** Uses a nonce once over all replicas; during an outage of the store, once per replica. */
 const useOnceIn =
   (store: SharedStore, ttlMs: () => number) =>
   (nonce: string): Promise<boolean> =>
     store.setIfAbsent(`once:${nonce}`, "1", ttlMs()).catch(() => true);
 
-/** The cluster, whose numbers the metrics show. */
+/** The cluster, whose state the metrics show. */
 function observed(cluster: ClusterParts, metrics: Metrics): ClusterParts {
   const { store, directory, owners } = cluster;
   metrics.gauge("clusterReplicas", {}, () => directory.count);

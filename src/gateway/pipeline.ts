@@ -1,4 +1,4 @@
-/** What is built from one config: its servers, their merged catalog, and the middleware stacks of a call. */
+/** Everything built from one config: its servers, their merged catalog, and the middleware stacks of a call. */
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
@@ -49,7 +49,7 @@ export interface Pipeline {
   readonly handle: Handler;
   /** The innermost part of `handle`, for a call that has passed the middleware of an earlier config. */
   readonly route: Handler;
-  /** Evaluates a question of a server to a session while no call is running. */
+  /** Evaluates a server's question to a session when no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
 }
 
@@ -115,16 +115,16 @@ export function createPipeline(
       signInError: (server, call) => signInError({ server, connectUrl: signIn.connectUrl }, call),
     }),
   });
-  // refusals are logged like everything else; a question and the round that answers it are two calls
+  // refusals are logged like every other outcome; a question and the round that answers it are two calls
   const observers = observerMiddleware([
     accessLog(logger),
     callMetrics(metrics.calls),
     pendingQuestions.observer,
     ...(tracing === undefined ? [] : [tracing.calls]), // before the records, which carry the trace id
-    callRecords(recordSinks), // last: it reads what the others have noted
+    callRecords(recordSinks), // last: it reads the members that the others have set
     liveCalls.running.observer,
   ]);
-  // a host has a reply only when the line about it is written
+  // the log line is written before the host receives the reply
   const observed: Middleware =
     audit === undefined ? observers : (next) => auditedReplies(audit)(observers(next));
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
@@ -133,19 +133,19 @@ export function createPipeline(
   const own: Middleware = (next) => compose([observed, boundary, ...mustRecord], next);
   const handle = compose(
     [
-      // outermost: all that follows sees the call of the true tool
+      // outermost: the rest of the stack sees the call of the real tool
       ...(config.naming.hasSearchTools === true
         ? [searchTools({ catalog, own, find: policy.searchLimits(find) })]
         : []),
       locate(catalog, tasks, methods), // log, metrics and policy know the server and the tool of every call
       observed,
       boundary,
-      ...mustRecord, // before anything is done
-      sealedState, // a forged state is refused before anything else is done
+      ...mustRecord, // before the call has any effect
+      sealedState, // rejects a forged state before the call has any effect
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // before approval: a person is not asked about a call that cannot be made
       ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // a call to a hidden target is recorded for the operator
-      policy.access, // refuse before anything is spent
+      policy.access, // refuse before any budget is spent
       policy.limits, // after access: a refused call takes no token; a later round was paid by the first
     ],
     policyTimed(route),
@@ -189,7 +189,7 @@ function serverRuntimes(
 const hasConfiguredArguments = ({ overrides = {} }: ServerConfig): boolean =>
   Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
-/** Where a server is reached; undefined for a process. */
+/** The address of a server; undefined for a process. */
 const urlOf = (transport: ServerConfig["transport"]): string | undefined => {
   if (transport.kind === "stdio") return undefined;
   if (transport.kind === "http") return transport.url;
@@ -216,7 +216,7 @@ function serverStack(
   const { name: server, timeoutMs, checks, auth, transport } = config;
   return compose(
     [
-      // outermost: no timeout runs while a person signs in, and the attempts before count as calls of their own
+      // outermost: no timeout runs while a person signs in, and earlier attempts count as separate calls
       ...(auth === undefined || signIn === undefined
         ? []
         : [
@@ -228,8 +228,8 @@ function serverStack(
             }),
           ]),
       ...(marksAdopted && transport.kind === "stdio" ? [markAdopted(server, logger)] : []), // outside of the cache, which is for all sessions
-      ...(forwardsBaggage ? [] : [dropBaggage]), // whatever follows leaves for the server
-      ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has carried out a call whose result is withheld here
+      ...(forwardsBaggage ? [] : [dropBaggage]), // everything below this line reaches the server
+      ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has run a call whose result is withheld here
       responseCache(cache, {
         onHit: () => metrics.cacheHit(server),
         isPrivate: () => upstream.separatesPrincipals,

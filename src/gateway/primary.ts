@@ -1,6 +1,6 @@
 /**
- * How several worker processes are one gateway: the primary process supervises them and serves their merged admin pages.
- * Node's cluster shares the port; workers forward requests that belong to another worker's session.
+ * Runs several worker processes as one gateway: the primary process supervises them and serves their merged admin
+ * pages. Node's cluster shares the port; workers forward requests that belong to another worker's session.
  */
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
@@ -21,22 +21,22 @@ import { WORKER_ENV } from "../workers/worker.js";
 import { WorkerPool } from "../workers/worker-pool.js";
 import type { Gateway } from "./gateway.js";
 
-/** What the process gives to its primary. */
+/** Dependencies of the primary. */
 export interface PrimaryOptions {
   readonly count: number;
   readonly logger: Logger;
   readonly version: string;
-  /** Handles the orphaned server processes of a worker that was killed. */
+  /** Handles the orphaned server processes of a killed worker. */
   readonly onWorkerLost: () => Promise<void>;
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
 export interface Primary extends Pick<Gateway, "start" | "stop" | "failed"> {
-  /** Makes every worker read its config again. */
+  /** Makes every worker reload its config. */
   reload(): void;
 }
 
-/** The primary, with no worker started yet. @throws Error where this process is itself a worker. */
+/** The primary, with no worker started yet. @throws Error if this process is itself a worker. */
 export function createPrimary(
   config: Config,
   { count, logger, version, onWorkerLost }: PrimaryOptions,

@@ -1,4 +1,6 @@
-/** How does a server run: what outlives a config, whom it may ask between calls, and how it drains when no config has it? */
+/**
+ * The runtime of one server: the parts that outlive a config, session questions, and draining once no config has it.
+ */
 import type { ListHints } from "../catalog/server-lists.js";
 import { needsRestart } from "../config/changes.js";
 import type { ServerConfig } from "../config/config.js";
@@ -27,9 +29,9 @@ export interface ServerRuntime {
   readonly semaphore: Semaphore;
   readonly retryBudget: RetryBudget;
   readonly cache: ResponseCache;
-  /** What is known of it beyond this process. */
+  /** The cached and shared state of it. */
   readonly kept: KeptServer;
-  /** What other replicas say of its lists; undefined where there are none, and where each has a process of its own. */
+  /** List changes reported by other replicas; undefined without replicas, and if each replica has its own process. */
   readonly listHints: ListHints | undefined;
   readonly life: ServerLife;
   /** Whether it can keep running under `next`: filters, prefix and timeouts may differ, the transport may not. */
@@ -37,11 +39,11 @@ export interface ServerRuntime {
   close(): Promise<void>;
 }
 
-/** What a server, which may outlive the config that started it, reads from the config in effect. */
+/** What a server, which may outlive its config, reads from the live config. */
 export interface ConfigInEffect {
-  /** Evaluates a question that a server sends to a session while no call is running. */
+  /** Evaluates a server's question to a session when no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
-  /** Answers a call that has passed the middleware of an earlier config. */
+  /** Handles a call that has passed the middleware of an earlier config. */
   readonly route: Handler;
   /** Whether hosts see several servers. */
   readonly isAggregated: () => boolean;
@@ -130,7 +132,7 @@ export function startServer(
   };
 }
 
-/** A restarted server begins with a closed breaker: the failures were those of its predecessor. */
+/** A restarted server starts with a closed breaker: the failures were those of its predecessor. */
 function resetBreakerOnRestart(breaker: CircuitBreaker): UpstreamObserver {
   let lost = false;
   return {
@@ -146,7 +148,7 @@ function resetBreakerOnRestart(breaker: CircuitBreaker): UpstreamObserver {
   };
 }
 
-/** Any change that a server announces may concern a cached response, and a new process has a new state. */
+/** Any change notification may concern a cached response, and a new process has a new state. */
 function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
   const forget = (): void => cache.clear();
   return {
@@ -159,12 +161,12 @@ function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
 }
 
 /**
- * Rewrites a question of `server` to the form that the policy lets `client` see.
- * @throws GatewayError when the policy refuses the question.
+ * Rewrites a question of `server` to the form that the policy allows `client` to see. @throws GatewayError if the
+ * policy refuses the question.
  */
 export type EvaluateQuestion = (server: string, client: Client, question: JsonObject) => JsonObject;
 
-/** The sessions of all edges. Servers start before the edges do, and look sessions up in it while they run. */
+/** The sessions of all edges. Servers start before the edges, and look up sessions at runtime. */
 export class SessionDirectory implements ClientDirectory {
   readonly #directories: ClientDirectory[] = [];
 
@@ -208,12 +210,12 @@ function withQuestionPolicy(
   };
 }
 
-/** Time limit (ms) for the calls of a draining server. */
+/** Timeout (ms) of the calls of a draining server. */
 const DRAIN_MS = 25_000;
 
 interface DrainingServer {
   readonly server: ServerRuntime;
-  /** Keeps the server running when its calls are done. */
+  /** Cancels the draining: the server keeps running. */
   cancelEnd(): void;
   /** Settles when the server is closed; undefined until closing has begun. */
   closing: Promise<void> | undefined;
@@ -249,7 +251,7 @@ export class DrainingServers {
     inBackground(server.semaphore.idle().then(end), this.#logger, "waiting for the calls of a server");
   }
 
-  /** Takes back the server that runs as `config` says; undefined where there is none or its closing has begun. */
+  /** Takes back a draining server with the config `config`; undefined if there is none or it is already closing. */
   reclaim(config: ServerConfig): ServerRuntime | undefined {
     const entry = this.#sameConfig(config).find(({ closing }) => closing === undefined);
     if (entry === undefined) return undefined;
@@ -258,7 +260,7 @@ export class DrainingServers {
     return entry.server;
   }
 
-  /** Resolves when servers of this config whose closing has begun are closed: one server never has two processes. */
+  /** Resolves when closing servers of this config are closed: one server never has two processes. */
   whenEnded(config: ServerConfig): Promise<void> {
     return Promise.all(this.#sameConfig(config).map(async ({ closing }) => closing)).then(() => {});
   }

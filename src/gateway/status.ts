@@ -1,4 +1,4 @@
-/** Whether the gateway can serve calls, where it listens, and whether the servers that it requires are connected. */
+/** Readiness and status of the gateway: listeners and required servers. */
 import type { AuditLog } from "../core/audit.js";
 import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
@@ -9,17 +9,17 @@ import type { ServerRuntime } from "./server-runtime.js";
 
 type Servers = ReadonlyMap<string, Pick<ServerRuntime, "config" | "upstream" | "breaker">>;
 
-/** A gateway that was probed within this time (ms) counts as behind a load balancer. */
+/** A gateway that was probed within this time (ms) counts as being behind a load balancer. */
 const PROBE_WINDOW_MS = 60_000;
 
-/** The state of the gateway that probes and status pages show. */
+/** The state of the gateway for probes and status pages. */
 export class GatewayStatus {
   /** Milliseconds since 1970. */
   readonly startedAt = Date.now();
-  /** Where hosts connect; undefined until the listener is bound. */
+  /** The URL for hosts; undefined until the listener is bound. */
   url: string | undefined;
   isDraining = false;
-  /** Why the newest config was refused; empty when it was not. */
+  /** Why the newest config was refused; empty otherwise. */
   reloadErrors: readonly string[] = [];
   #lastProbeAt = Number.NEGATIVE_INFINITY;
   readonly #servers: () => Servers;
@@ -29,8 +29,8 @@ export class GatewayStatus {
   readonly #store: Pick<SharedStore, "isUp"> | undefined;
 
   /**
-   * `servers` gives those of the config in effect, `starting` the names of those in their first start; `redact` takes
-   * secrets out of what is public. `store`: that of the cluster.
+   * `servers` returns those of the live config, `starting` the names of those that are still starting; `redact` removes
+   * secrets from public texts. `store`: that of the cluster.
    */
   constructor(
     servers: () => Servers,
@@ -47,9 +47,10 @@ export class GatewayStatus {
   }
 
   /**
-   * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written. A refused
-   * config, an open circuit breaker, a server that needs a sign-in and a cluster without its store are listed and leave the gateway
-   * ready. The reasons never quote a server's last error, which is for the log and the status page.
+   * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written.
+   * A refused config, an open circuit breaker, a server that needs a sign-in and a cluster without its store are listed
+   * but do not affect readiness. The reasons never quote a server's last error, which is for the log and the status
+   * page.
    */
   readiness(): Readiness {
     const servers = [...this.#servers().values()];
@@ -79,7 +80,7 @@ export class GatewayStatus {
     };
   }
 
-  /** The servers in their first start, by name. */
+  /** The servers that are still starting, by name. */
   get starting(): readonly string[] {
     return this.#starting().map(this.#redact);
   }
@@ -96,16 +97,16 @@ export class GatewayStatus {
   }
 }
 
-/** An idle server is started by its next call, and one that needs a sign-in can be served once a person has signed in. */
+/** The next call starts an idle server, and a server that needs a sign-in can serve after it. */
 const isUsable = (state: UpstreamState): boolean =>
   state === "ready" || state === "idle" || state === "needs_sign_in";
 
-/** A required server whose first attempt fails has this long for further attempts, in ms. */
+/** How long (ms) a required server has for further attempts after its first one failed. */
 const GRACE_MS = 5_000;
 
 /**
- * Resolves with the reason when a required server could not be connected after the start; else never. Observes the servers
- * until `signal` aborts.
+ * Resolves with the reason when a required server could not be connected after the start; otherwise never. Observes the
+ * servers until `signal` aborts.
  */
 export function requiredServers(servers: Servers, signal?: StopSignal): Promise<GatewayError> {
   const required = [...servers.values()].filter(({ config }) => config.required);

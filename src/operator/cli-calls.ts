@@ -1,4 +1,4 @@
-/** How commands such as `cardea list`, `call` and `explain` use a gateway without a host. */
+/** Calls of commands such as `cardea list`, `call` and `explain`, which use a gateway without a host. */
 import { BadQuery } from "../admin/pages.js";
 import { exposedPrefix } from "../catalog/naming.js";
 import type { Config, ServerConfig } from "../config/config.js";
@@ -14,50 +14,51 @@ import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { type ExplainQuery, explainCall, type PrincipalQuery, supposedClient } from "./explain.js";
 
-/** What the first start of a server came to. */
+/** The outcome of a server's first start. */
 export interface ServerOutcome {
   readonly server: string;
-  /** Whether it has listed. */
+  /** Whether its lists are loaded. */
   readonly ok: boolean;
   /** The number of its tools. */
   readonly tools: number;
-  /** Why it has not listed. */
+  /** Why they are not. */
   readonly error?: string;
 }
 
-/** Called with each server, as soon as its first start is over. */
+/** Called with each server as soon as its first start is over. */
 export type OnServer = (outcome: ServerOutcome) => void;
 
-/** The pipeline of the config in effect; it may be another one after each wait. */
+/** The pipeline of the live config; it may change during each wait. */
 type PipelineInEffect = () => Pipeline;
 
-/** How a command waits for servers in their first start. */
+/** How a command waits for starting servers. */
 interface CliWait {
   readonly onServer?: OnServer | undefined;
-  /** Ends the wait. */
+  /** Cancels the wait. */
   readonly signal?: StopSignal | undefined;
 }
 
 /** The entries of one list, each with its server. */
 export type CliList = readonly { readonly server: string; readonly item: JsonObject }[];
 
-/** No `/mcp/NAME` has the name that a query says. */
+/** No `/mcp/NAME` with the name in the query. */
 export class UnknownEndpoint extends BadQuery {}
 
-/** Whose list, and how much of it. */
+/** The principal and URL of a list. */
 export interface ListQuery {
   /** The principal of the host. Default: a host without credentials. */
   readonly as?: PrincipalQuery | undefined;
   /** The NAME of the host's URL `/mcp/NAME`. Default: the gateway as a whole. */
   readonly at?: string | undefined;
-  /** Also the tools that hosts do not list, but find. Default: what hosts list. */
+  /** Also the tools that hosts find by search only. Default: what hosts list. */
   readonly all?: boolean | undefined;
 }
 
 /**
- * What a host lists, with the server of each entry ("" for the gateway's own tools), once the first start of each server is over.
+ * What a host lists, with the server of each entry ("" for the gateway's own tools), after the first start of each
+ * server.
  *
- * @throws UnknownEndpoint where there is no URL of that name for this principal
+ * @throws UnknownEndpoint if this principal has no URL of that name
  */
 export async function cliLists(
   pipeline: PipelineInEffect,
@@ -85,7 +86,7 @@ export function readListKind(query: URLSearchParams): ListKind {
   return kind;
 }
 
-/** Calls a tool by the name a host would use, as soon as its server has listed. */
+/** Calls a tool by the name a host would use, as soon as its server has loaded its lists. */
 export async function cliCall(
   pipeline: PipelineInEffect,
   id: number,
@@ -110,9 +111,9 @@ export async function cliCall(
 }
 
 /**
- * `POST /api/v1/calls` with `{ name, arguments }`: the reply as JSON, its numbers as the server wrote them.
+ * `POST /api/v1/calls` with `{ name, arguments }`: the reply as JSON, with the server's original numbers.
  *
- * @throws BadQuery for a body that is something else
+ * @throws BadQuery for an invalid body
  */
 export async function answerCallRequest(
   pipeline: PipelineInEffect,
@@ -159,7 +160,7 @@ export async function cliExplain(
   return explainCall(pipeline(), query);
 }
 
-/** The servers whose first start is over, and that are not connected or could not list. */
+/** The servers that have finished their first start and are not connected or could not list. */
 export function missingServers({ servers, catalog }: Pipeline): readonly ServerOutcome[] {
   const starting = new Set(catalog.starting());
   return [...servers.keys()].flatMap((name) => {
@@ -182,8 +183,8 @@ interface ServersToAwait extends CliWait {
 }
 
 /**
- * Waits for the servers that the prefix of a name leads to, and for `required` ones; for all where none of them has it.
- * So a server that hangs delays no call of another server.
+ * Waits for the servers that match the prefix of a name, and for `required` ones; for all if none matches. So a hanging
+ * server delays no call of another server.
  */
 async function awaitOwner(pipeline: PipelineInEffect, name: string, wait: CliWait): Promise<void> {
   const only: ServersToAwait["only"] = ({ prefix, required }, { naming }) =>
@@ -195,16 +196,16 @@ async function awaitOwner(pipeline: PipelineInEffect, name: string, wait: CliWai
 }
 
 /**
- * What a wait may take (ms) beyond the longest `connectTimeout`, for processes that are started in turn, for listing, and
- * for further attempts of a `required` server.
+ * Additional wait (ms) beyond the longest `connectTimeout`, for sequential process starts, for listing, and for further
+ * attempts of a `required` server.
  */
 const MARGIN_MS = 60_000;
 
 /**
- * Waits until each server has listed or its first attempt has failed; its supervisor logs the failures. Where the config
- * is replaced meanwhile, waits for the servers of the new one.
+ * Waits until each server has listed or its first attempt has failed; its supervisor logs the failures. If the config
+ * is replaced, waits for the servers of the new one.
  *
- * @throws GatewayError when a `required` server cannot be connected.
+ * @throws GatewayError if a `required` server cannot be connected
  */
 async function awaitServers(inEffect: PipelineInEffect, wait: ServersToAwait): Promise<void> {
   let pipeline: Pipeline;
@@ -246,8 +247,8 @@ async function awaitServersOf(
 const connectTimeoutOf = ({ connectTimeoutMs }: ServerConfig): number => connectTimeoutMs;
 
 /**
- * Resolves when the server is or was connected, is stopped, or, unless it is required, its first attempt has failed; and
- * when `signal` aborts.
+ * Resolves when the server is or was connected, is stopped, or (unless required) its first attempt has failed; and when
+ * `signal` aborts.
  */
 function firstAttemptDone({ config, upstream }: ServerRuntime, signal: StopSignal): Promise<void> {
   const { state, wasConnected } = upstream;

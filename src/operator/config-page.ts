@@ -1,16 +1,16 @@
-/** `GET /api/v1/config`: the config in effect, without what a secret is or could be. */
+/** `GET /api/v1/config`: the live config, without certain and possible secrets. */
 import type { Config } from "../config/config.js";
 import { isSecretField } from "../telemetry/secrets.js";
 
 const MASK = "[masked]";
-/** Each value in these is masked: no name says which of them is no secret. */
+/** All values in these are masked: their names do not reveal which are secrets. */
 const MASKED_MEMBERS: ReadonlySet<string> = new Set(["env", "headers"]);
-/** Secrets by the names that they have in a config; hashes of keys are masked with them. */
+/** The names of secrets in a config; hashes of keys are masked too. */
 const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   ...["token", "state", "key", "sha256", "hash", "clientSecret", "privateKey", "keys"],
 ]);
 
-/** A copy for JSON; texts elsewhere are left to the redaction of all admin pages. */
+/** A copy for JSON; other texts are redacted like all admin pages. */
 export const maskedConfig = (config: Config): unknown => masked(config);
 
 function masked(value: unknown): unknown {
@@ -28,7 +28,7 @@ function maskedMember(name: string, value: unknown): unknown {
   if (MASKED_MEMBERS.has(name) && typeof value === "object" && value !== null) {
     return Object.fromEntries(Object.keys(value).map((key) => [key, MASK]));
   }
-  // `keys` of `auth` is a list of objects, of which each member is looked at.
+  // `keys` of `auth` is a list of objects, whose members are masked one by one.
   const isText =
     typeof value === "string" || (Array.isArray(value) && value.every((one) => typeof one === "string"));
   return isText && (SECRET_MEMBERS.has(name) || isSecretField(name)) ? MASK : masked(value);

@@ -1,4 +1,4 @@
-/** The vault of this user's gateways, as commands use it. */
+/** The vault of this user's gateways, for commands. */
 import { join } from "node:path";
 import type { CredentialsConfig } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
@@ -9,9 +9,10 @@ import { stateFolder } from "./state-folder.js";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Opens it with the keys of the config; without any, with those of the own key file.
+ * Opens it with the keys of the config, otherwise with those of the own key file.
  *
- * @param shared the store that keeps it, where that is not this machine. @throws VaultError
+ * @param shared the store that keeps it, if it is not on this machine
+ * @throws VaultError
  */
 export function openCredentialVault(
   env: Environment,

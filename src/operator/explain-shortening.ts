@@ -1,4 +1,4 @@
-/** What has the config shortened in the definition of a tool? For `cardea explain`. */
+/** Which settings shorten the definition of a tool, for `cardea explain`. */
 import { DefinitionCosts } from "../catalog/definition-cost.js";
 import { ToolOverrides } from "../catalog/overrides.js";
 import type { ServerConfig } from "../config/config.js";
@@ -12,7 +12,7 @@ interface Shortened {
   readonly to: number;
 }
 
-/** What is shorter, and by which key of the config; members that did not change are absent. */
+/** The shortened members, each with the responsible setting; unchanged members are absent. */
 export interface ShortenedDefinition {
   /** In characters, by `descriptions.maxLength`. */
   readonly description?: Shortened;
@@ -23,7 +23,7 @@ export interface ShortenedDefinition {
   readonly tokens: Shortened;
 }
 
-/** Undefined where hosts see the whole definition. */
+/** Undefined if hosts see the whole definition. */
 export function shortenedDefinition(
   { kind, target, exposed, item, overriddenItem: shown }: Route,
   server: Pick<ServerConfig, "overrides" | "shortening"> | undefined,

@@ -1,4 +1,4 @@
-/** Why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
+/** Explains why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
 import { BadQuery } from "../admin/pages.js";
 import type { Catalog } from "../catalog/catalog.js";
 import type { AuthConfig } from "../config/auth-config.js";
@@ -19,25 +19,25 @@ import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { type ShortenedDefinition, shortenedDefinition } from "./explain-shortening.js";
 
-/** A supposed caller. */
+/** A hypothetical caller. */
 export interface PrincipalQuery {
   /** The id of the calling principal. */
   readonly as: string;
-  /** Default: the groups that the config gives to the keys of that principal. */
+  /** Default: the groups of that principal's keys in the config. */
   readonly groups?: readonly string[];
   /** The scopes of its token. */
   readonly scopes: readonly string[];
 }
 
-/** A supposed call. */
+/** A hypothetical call. */
 export interface ExplainQuery extends PrincipalQuery {
-  /** The tool, prompt or resource by the name or URI a host would use; else a method that has no target. */
+  /** The tool, prompt or resource by the name or URI a host would use; or a method without a target. */
   readonly name: string;
-  /** The arguments of the call; of a method its parameters. */
+  /** The arguments of the call; for a method its parameters. */
   readonly args: JsonObject;
 }
 
-/** What the policy would decide, and where the call would go. */
+/** The decision of the policy, and the route of the call. */
 export interface ExplainResult extends Explanation {
   readonly server: string;
   /** The server's own name or URI of the target. */
@@ -46,18 +46,18 @@ export interface ExplainResult extends Explanation {
     readonly id: string;
     readonly groups: readonly string[];
     readonly scopes: readonly string[];
-    /** Why no host comes as this principal, as far as the config shows; absent where one may. */
+    /** Why no host can have this principal, as far as the config shows; absent if one can. */
     readonly unknown?: string;
   };
-  /** What hosts see shorter of its definition than the server lists it; absent where nothing is. */
+  /** The differences between the definition that hosts see and that of the server; absent without any. */
   readonly shortened?: ShortenedDefinition;
-  /** Of a tool: whether hosts without special treatment list it, and what of the config decides that. */
+  /** For a tool: whether hosts list it by default, and the setting that decides. */
   readonly listing?: { readonly exposure: ExposureConfig["exposure"]; readonly isListed: boolean };
-  /** Why the arguments fail their check, which comes before the rules; absent where they pass. */
+  /** Why the arguments are invalid, which is checked before the rules; absent if they are valid. */
   readonly badArguments?: string;
 }
 
-/** Explains a supposed call; no server receives it and no budget is charged. */
+/** Explains a hypothetical call; no server receives it and no budget is charged. */
 export async function explainCall(
   pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "schemas" | "tasks">,
   { name, args, ...caller }: ExplainQuery,
@@ -117,7 +117,7 @@ const listingOf = (
   isListed: catalog.listed(client, "tools").has(route.exposed),
 });
 
-/** The client of a supposed caller. It declares no capabilities. */
+/** The client of a hypothetical caller. It declares no capabilities. */
 export function supposedClient(
   { as, groups: given, scopes }: PrincipalQuery,
   auth: AuthConfig | undefined,
@@ -132,7 +132,7 @@ export function supposedClient(
   };
 }
 
-/** Why no host comes as the principal `id`, with the nearest one that the config knows; undefined where one may. */
+/** Why no host can have the principal `id`, with the most similar id in the config; undefined if one can. */
 export function unknownPrincipal(id: string, auth: AuthConfig | undefined): string | undefined {
   if (id === ANONYMOUS.id || auth?.jwt !== undefined) return undefined;
   if (auth === undefined) {
@@ -144,7 +144,7 @@ export function unknownPrincipal(id: string, auth: AuthConfig | undefined): stri
   return `no key in auth.keys is that of ${id}${near === undefined ? "" : `; did you mean ${near}?`}`;
 }
 
-/** All exposed names and URIs, hidden ones too. */
+/** All exposed names and URIs, including hidden ones. */
 const exposedNames = (catalog: Pick<Catalog, "unfilteredView">, client: Client): readonly string[] =>
   LIST_KINDS.flatMap((kind) =>
     catalog
@@ -168,7 +168,7 @@ function targetRoute(
   return undefined;
 }
 
-/** The route of a method that has no target; the reason, where a server has the method and no route exists. */
+/** The route of a method without a target; the reason if a server has the method and no route exists. */
 function methodRouteOf(
   { catalog, tasks }: Pick<Pipeline, "catalog" | "tasks">,
   call: Call,
@@ -208,7 +208,7 @@ async function argumentsFault(
 /**
  * `?name=…&args={…}&as=…&group=…&group=…&scope=…`
  *
- * @throws BadQuery when the name is missing or the arguments are no JSON object.
+ * @throws BadQuery if the name is missing or the arguments are not a JSON object
  */
 export function readExplainQuery(query: URLSearchParams): ExplainQuery {
   const name = query.get("name");

@@ -1,4 +1,4 @@
-/** What in a config matches nothing that the servers list? Filters, overrides, rules, limits and profiles, for `cardea doctor`. */
+/** Finds filters, overrides, rules, limits and profiles that match nothing, for `cardea doctor`. */
 import { mergeLists, type Renamed, renamedReason } from "../catalog/merge.js";
 import { NameOwners } from "../catalog/naming.js";
 import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
@@ -14,18 +14,18 @@ import { compileMatcher } from "../policy/rules/rule.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 
-/** What a server lists, by its own names. */
+/** The lists of a server, by its own names. */
 export type ListedEntries = Readonly<Record<ListKind, readonly JsonObject[]>>;
 
-/** Kinds whose names are all listed; a resource may be read that no list has. */
+/** Kinds whose lists are complete; resources can be read without being listed. */
 const NAMED_KINDS = ["tools", "prompts"] as const;
 
 type NamedKind = (typeof NAMED_KINDS)[number];
 type Found = Pick<Advice, "path" | "message">;
 
 /**
- * Advice with its place in the config. A server that is not in `listed` could not be read, and nothing is said of what may
- * be its.
+ * Advice with its position in the config. A server missing from `listed` could not be read, and its entries are not
+ * checked.
  */
 export function ineffectiveSettings(
   config: Config,
@@ -34,7 +34,7 @@ export function ineffectiveSettings(
   const renamed: (Renamed & { readonly kind: NamedKind })[] = [];
   const routes = NAMED_KINDS.flatMap((kind) =>
     exposedRoutes(config, listed, kind, (one) => {
-      // The report of a server names those that begin with another's prefix.
+      // The server's own report names those that begin with another's prefix.
       if (one.start === undefined) renamed.push({ ...one, kind });
     }),
   );
@@ -70,11 +70,11 @@ export function ineffectiveSettings(
 interface ExposedNames {
   readonly config: Config;
   readonly listed: ReadonlyMap<string, ListedEntries>;
-  /** Of all tools and prompts, filters applied. */
+  /** Of all tools and prompts, after filters. */
   readonly routes: readonly Route[];
 }
 
-/** As the catalog exposes them. */
+/** As exposed by the catalog. */
 function exposedRoutes(
   { servers, naming }: Config,
   listed: ReadonlyMap<string, ListedEntries>,
@@ -134,7 +134,7 @@ function deadOverrides({ overrides = {} }: ServerConfig, entries: ListedEntries)
   });
 }
 
-/** A rule or limit. Where each of its globs matches something, the whole may still match nothing. */
+/** A rule or limit. Even if each of its globs matches something, the whole may match nothing. */
 function deadMatcher(
   subject: MatcherConfig,
   path: Advice["path"],
@@ -189,7 +189,7 @@ function deadName(
   return `no ${LISTS[kind].noun} is exposed under a name like this${better}`;
 }
 
-/** The pattern with the prefix that is nearest to its own, where no server of `meant` has that. */
+/** The pattern with the most similar prefix, if no server of `meant` has its own. */
 function nearestPrefix(
   pattern: string,
   meant: readonly string[],
@@ -216,10 +216,10 @@ function deadGlobs(
   return [...dead("allow", allow), ...dead("deny", deny)];
 }
 
-/** A glob of a filter that takes the exposed form too, as the file has it: see config/own-names.ts. */
+/** A filter glob in its exposed form, if the file has that: see config/own-names.ts. */
 const writtenAs = (pattern: string): string => pattern.replace(/^\{[^{},]+,\}/, "");
 
-/** The nearest name; or `guess`, where it matches one; or some that there are. */
+/** The most similar name; or `guess` if it matches one; or some existing names. */
 function hint(pattern: string, names: readonly string[], guess?: string): string {
   const near =
     closest(pattern.replace(/[*?{},]/g, ""), names) ??

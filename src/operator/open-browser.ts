@@ -1,13 +1,13 @@
-/** Opens a page in the person's browser, where there is one. */
+/** Opens a page in the person's browser, if there is one. */
 import { spawn } from "node:child_process";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The program and its first arguments. */
+/** The program and its leading arguments. */
 type Opener = readonly [program: string, ...args: string[]];
 
 /**
- * The program that opens a page; undefined where this machine has no screen, or the person sits at another one.
+ * The program that opens a page; undefined if this machine has no display, or the person is on another machine.
  *
  * @param platform as `process.platform`
  */
@@ -20,8 +20,8 @@ export function browserOpener(env: Environment, platform: string): Opener | unde
 }
 
 /**
- * Opens an http: or https: URL, by an argument vector and no shell. Resolves to whether the program was there; the browser
- * outlives this process.
+ * Opens an http: or https: URL, with an argument vector and no shell. Resolves to whether the program exists; the
+ * browser outlives this process.
  */
 export function openBrowser(url: string, [program, ...args]: Opener): Promise<boolean> {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return Promise.resolve(false);

@@ -1,4 +1,4 @@
-/** What happens to server processes that outlived a killed gateway: the next start logs them, or ends them with `--reap`. */
+/** Handles server processes that outlived a killed gateway: the next start logs them, or kills them with `--reap`. */
 import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
 import { PidFileRegistry } from "../upstream/transport/pid-file-registry.js";
@@ -12,11 +12,11 @@ export function openProcessRegistry(env: Environment, log: Logger): PidFileRegis
   return new PidFileRegistry({ folder: join(stateFolder(env), "processes"), log });
 }
 
-/** Most servers end when their stdin does; one that still runs after this time (ms) does not. */
+/** Most servers exit when their stdin closes; one that still runs after this time (ms) does not. */
 const GRACE_MS = 5_000;
 
 /**
- * Logs every orphan that does not end by itself. With `reap` each is ended first, at once: it may hold a port or a lock
+ * Logs every orphan that does not exit. With `reap` each is killed first, immediately: it may hold a port or a lock
  * that its successor needs.
  */
 export async function handleOrphans(

@@ -1,4 +1,4 @@
-/** Signing in without a running gateway: over the same vault, with a callback of the command's own. */
+/** Signs in without a running gateway: over the same vault, with the command's own callback. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -17,33 +17,33 @@ import { stateFolder } from "./state-folder.js";
 
 export type { BegunLogin, LoginRow, LoginState };
 
-/** What commands do about signing in. Each method throws an Error whose message is for the person. */
+/** Sign-in operations of commands. Each method throws an Error with a message for the person. */
 export interface LoginDesk {
   begin(server: string, as: string, options: { readonly device: boolean }): Promise<BegunLogin>;
-  /** Undefined where the login is not known any more. */
+  /** Undefined if the login has expired. */
   state(login: string): Promise<LoginState | undefined>;
-  /** Finishes with the URL at which a browser ended. */
+  /** Finishes with the callback URL from the browser. */
   finish(login: string, url: string): Promise<void>;
   signOut(server: string, as: string): Promise<SignedOut>;
   logins(): Promise<readonly LoginRow[]>;
 }
 
-/** What the command knows. */
+/** Dependencies of the sign-ins. */
 export interface OwnSignInsOptions {
   readonly config: Config;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Of a running gateway over the same vault, which takes the callback; undefined where none runs. */
+  /** The public URL of a running gateway over the same vault, which receives the callback; undefined if none runs. */
   readonly gatewayUrl: string | undefined;
   readonly logger: Logger;
   /** See `OpenSignInsOptions`. */
   readonly store: SharedStore | undefined;
 }
 
-/** A person may do something about it; the message says what. */
+/** An error that a person can fix; the message says how. */
 class LoginRefused extends Error {
   override readonly name = "LoginRefused";
 
-  /** @param isTemporary whether the same may succeed later */
+  /** @param isTemporary whether a retry may succeed */
   constructor(
     message: string,
     readonly isTemporary: boolean,
@@ -53,7 +53,7 @@ class LoginRefused extends Error {
   }
 }
 
-/** Opens the vault; the callback listens with the first `begin`. `close` ends all that waits. */
+/** Opens the vault; the callback listens after the first `begin`. `close` cancels all waits. */
 export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(): Promise<void> } {
   const { config, env, gatewayUrl, logger, store } = options;
   const { publicUrl, port } = config.listen.http;
@@ -107,7 +107,7 @@ async function orRefused<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Serves the callback and nothing else, to this machine. */
+/** Serves only the callback, on loopback. */
 function callbackServer(pages: SignInPages, logger: Logger): Server {
   const protection = rebindingProtection({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] });
   return createServer((request, response) => {
@@ -124,7 +124,7 @@ function callbackServer(pages: SignInPages, logger: Logger): Server {
   });
 }
 
-/** The port of the main listener, at which clients are registered, else a free one. */
+/** The port of the main listener, at which clients are registered, otherwise a free one. */
 async function bound(server: Server, port: number): Promise<number> {
   const listen = (at: number): Promise<void> =>
     new Promise((resolve, reject) => {

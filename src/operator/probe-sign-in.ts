@@ -1,4 +1,4 @@
-/** How is a server behind a login probed? With the tokens that are kept; where they do not suffice, each step of discovery is shown. */
+/** Probes a server behind a login with the stored tokens; if they do not suffice, shows each step of discovery. */
 import { join } from "node:path";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
@@ -19,7 +19,10 @@ interface SignInProbe {
   readonly store: SharedStore | undefined;
 }
 
-/** Probes `server` by `probe`, which takes the credentials; none where the config wants no sign-in there. Never rejects as `probe`. */
+/**
+ * Probes `server` with `probe`, which receives the credentials; none if the config needs no sign-in there. Never
+ * rejects, like `probe`.
+ */
 export async function probeWithSignIn(
   { server, config, env, store }: SignInProbe,
   probe: (credentials: CredentialStore | undefined) => Promise<ProbeResult>,
@@ -46,7 +49,7 @@ export async function probeWithSignIn(
   }
 }
 
-/** The steps by which a sign-in would find its authorization server. */
+/** The discovery steps of a sign-in. */
 async function stepsAt(name: string, config: Config): Promise<readonly Step[]> {
   const [{ signInServer }, { discoverFor }, { OAuthError }] = await Promise.all([
     import("../sign-in/sign-in-server.js"),

@@ -1,4 +1,4 @@
-/** What one connection attempt to a server shows: its lists or its error, and its output. For `cardea doctor`. */
+/** Probes a server with one connection attempt: its lists or its error, and its output. For `cardea doctor`. */
 import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
 import type { ServerConfig } from "../config/config.js";
 import type { CredentialStore } from "../core/credentials.js";
@@ -13,39 +13,39 @@ import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 
-/** What the attempt showed. */
+/** The result of the probe. */
 export interface ProbeResult {
-  /** Absent when the connection or a list failed. */
+  /** Absent if the connection or a list failed. */
   readonly connected?: {
     readonly serverInfo: JsonObject;
     /** The number of its tools. */
     readonly tools: number;
-    /** How many of them the filters of the config leave; absent where all. */
+    /** The number after the filters of the config; absent if equal. */
     readonly shownTools?: number;
-    /** Its own names of its tools and prompts. */
+    /** Own names of its tools and prompts. */
     readonly names: Readonly<Record<"tools" | "prompts", readonly string[]>>;
-    /** The entries of its lists; absent where one of them could not be read. */
+    /** The entries of its lists; absent if a list could not be read. */
     readonly lists?: Readonly<Record<ListKind, readonly JsonObject[]>>;
     /** Entries of its lists that hosts cannot read. */
     readonly malformed: readonly MalformedEntry[];
-    /** True where a second process ended the first, or did not start beside it: it must be shared by all hosts. */
+    /** True if a second process ended the first, or did not start beside it: all hosts must share one. */
     readonly isRival?: boolean;
   };
   /** Why the connection or the list failed. */
   readonly error?: unknown;
-  /** Of a server that needs a sign-in: how its authorization server is found. */
+  /** For a server that needs a sign-in: the discovery steps. */
   readonly signInSteps?: readonly Step[];
-  /** The last lines that its process wrote to stderr. */
+  /** The last lines of its stderr. */
   readonly stderr: readonly string[];
-  /** The first characters of lines on its stdout that were no messages. */
+  /** The first characters of stdout lines that were not messages. */
   readonly nonProtocolOutput: readonly string[];
 }
 
-/** How a server is probed. */
+/** Options of a probe. */
 export interface ProbeOptions {
   readonly gateway: { readonly name: string; readonly version: string };
   readonly signal: AbortSignal;
-  /** Of a server behind a login. Default: none. */
+  /** For a server behind a login. Default: none. */
   readonly credentials?: CredentialStore | undefined;
 }
 
@@ -62,13 +62,13 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     if (list.length > MAX_LINES) list.shift();
   };
   const createWith = (openChannel: (() => Promise<Channel>) | undefined): StartableUpstream =>
-    // A process that was idle and ended by the gateway would look like one that a copy has ended.
+    // A process that the gateway ended as idle would look like one that a copy has ended.
     createUpstream(
       { ...server, start: "eager" },
       {
         gateway: { info: gateway },
         credentials,
-        // There is no client that could be asked.
+        // There is no client to send a question to.
         questions: { directory: { find: () => undefined } },
         lifecycle: { openChannel },
       },
@@ -76,7 +76,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
   const upstream = createWith(
     transport.kind === "stdio"
       ? () => {
-          // A server may be started twice, once for each era; the output of the last process counts.
+          // A server may be started twice, once per era; the output of the last process counts.
           stderr.length = 0;
           nonProtocolOutput.length = 0;
           return openStdioChannel({
@@ -92,7 +92,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     const failure = await firstAttempt(upstream, signal);
     if (failure !== undefined) return { error: failure, stderr, nonProtocolOutput };
     const tools = await upstream.list("tools", undefined, signal);
-    // Hosts can use a server whose other lists fail.
+    // Hosts can use a server even if other lists fail.
     const [prompts, ...others] = await Promise.all(
       LIST_KINDS.slice(1).map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
     );
@@ -138,7 +138,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
 const namesIn = (list: ServerList | undefined): readonly string[] =>
   (list?.items ?? []).flatMap((item) => stringAt(item, "name") ?? []);
 
-/** How long (ms) a process that a second one ends may take to be gone. */
+/** How long (ms) a process may take to exit after a second one ended it. */
 const RIVAL_END_MS = 500;
 
 /** Whether only one process of the server can run. Starts `copy` beside `running`, and closes it. */
@@ -158,7 +158,7 @@ async function areRivals(
   }
 }
 
-/** Starts the server and resolves to `undefined` when it is connected, else to the error of the first attempt. */
+/** Starts the server and resolves to `undefined` once it is connected, otherwise to the error of the first attempt. */
 function firstAttempt(upstream: StartableUpstream, signal: AbortSignal): Promise<GatewayError | undefined> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Error("it was interrupted"));

@@ -1,4 +1,4 @@
-/** Which gateways of this user run on this machine? Each writes a file into the state folder while it runs. */
+/** Run files: each running gateway of this user writes one into the state folder. */
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { mkdir, open, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
@@ -12,11 +12,11 @@ import { type ProcessPlace, processPlace, stateFolder } from "./state-folder.js"
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A gateway that serves over HTTP. */
+/** A gateway that serves HTTP. */
 export interface RunningGateway {
   /** Its endpoint for hosts, on this machine. */
   readonly url: string;
-  /** Always loopback: tokens are sent there. */
+  /** Always loopback: tokens are sent to it. */
   readonly adminUrl?: string;
   readonly pid: number;
   /** The absolute path of its config. */
@@ -26,13 +26,13 @@ export interface RunningGateway {
 }
 
 interface RunFile extends RunningGateway, ProcessPlace {
-  /** When the process started, so that a reused pid does not count; absent where the system does not say it. */
+  /** The start time of the process, to detect a reused pid; absent if the system does not provide it. */
   readonly began?: string;
 }
 
 /**
- * Writes the file of this gateway, readable by its user alone. Returns what removes it. A folder that cannot be written
- * is logged: commands then start the servers themselves.
+ * Writes the run file of this gateway, readable by its user only. Returns its removal. If the folder cannot be written,
+ * that is logged: commands then start the servers themselves.
  */
 export async function writeRunFile(
   env: Environment,
@@ -54,7 +54,7 @@ export async function writeRunFile(
   const draft = `${file}.${randomBytes(8).toString("hex")}`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    // Atomic: a reader finds a whole file or none.
+    // Atomic: a reader finds a complete file or none.
     await writeFile(draft, `${writeJson(entry, 2)}\n`, { mode: 0o600, flag: "wx" });
     await rename(draft, file);
   } catch (error) {
@@ -65,8 +65,8 @@ export async function writeRunFile(
 }
 
 /**
- * The gateways that run. Files of those that were killed, or ran before this host was started anew, are removed; what
- * cannot be read, or other users could have written, is passed over.
+ * The running gateways. Files of killed gateways, or from before a reboot, are deleted; files that cannot be read, or
+ * that other users could have written, are ignored.
  */
 export async function runningGateways(env: Environment): Promise<readonly RunningGateway[]> {
   const folder = runFolder(env);
@@ -84,7 +84,7 @@ export async function runningGateways(env: Environment): Promise<readonly Runnin
         await rm(file, { force: true }).catch(() => {});
         return [];
       }
-      // Whether a process of another container is alive cannot be seen from here.
+      // Processes of another container are invisible from here.
       const isHere = entry.scope === here.scope && began.get(entry.pid) === entry.began;
       return isHere ? onThisMachine(entry) : [];
     }),
@@ -104,7 +104,7 @@ export async function gatewayOfConfig(env: Environment, file: string): Promise<R
 
 const runFolder = (env: Environment): string => join(stateFolder(env), "run");
 
-/** Undefined for what is no run file of this user. Neither links nor pipes are followed. */
+/** Undefined if it is not a run file of this user. Neither links nor pipes are followed. */
 async function readRunFile(file: string): Promise<RunFile | undefined> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
@@ -156,7 +156,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Without an admin listener that is not loopback, and none at all where hosts would connect to another machine. */
+/** The admin URL only if it is on loopback, and nothing if hosts connect to another machine. */
 function onThisMachine({ url, pid, config, adminUrl, token }: RunningGateway): readonly RunningGateway[] {
   const host = hostOf(url);
   if (host === undefined || !(isLoopback(host) || isOwnAddress(host))) return [];
@@ -178,7 +178,7 @@ function isOwnAddress(host: string): boolean {
   return Object.values(networkInterfaces()).some((each) => each?.some(({ address }) => address === name));
 }
 
-/** A listener on all addresses is reached on loopback. */
+/** A listener on all addresses is reachable on loopback. */
 const connectable = (url: string): string =>
   url
     .replace(/^(http:\/\/)0\.0\.0\.0(?=[:/])/, "$1127.0.0.1")

@@ -1,4 +1,4 @@
-/** Where does Cardea keep its state on this machine? In the state folder of the user (XDG base directories). */
+/** The state folder of the user (XDG base directories). */
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { homedir, hostname } from "node:os";
@@ -6,23 +6,23 @@ import { join, resolve } from "node:path";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `$CARDEA_STATE_DIR`, else `$XDG_STATE_HOME/cardea`, else `~/.local/state/cardea`. */
+/** `$CARDEA_STATE_DIR`, otherwise `$XDG_STATE_HOME/cardea`, otherwise `~/.local/state/cardea`. */
 export function stateFolder(env: Environment): string {
   if (env.CARDEA_STATE_DIR) return resolve(env.CARDEA_STATE_DIR);
   return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local", "state"), "cardea");
 }
 
-/** Where a process runs. */
+/** The machine and namespaces of a process. */
 export interface ProcessPlace {
-  /** The machine, boot and pid namespace (container) within which pids are unique. */
+  /** The machine, boot and pid namespace (container) in which pids are unique. */
   readonly scope: string;
   /** The machine or container, the same after a restart of either. */
   readonly host: string;
-  /** The boot of its kernel; absent where it is not known. */
+  /** The boot of its kernel; absent if unknown. */
   readonly boot?: string;
 }
 
-/** The place of this process; each member is a digest. */
+/** The location of this process; each member is a digest. */
 export function processPlace(): ProcessPlace {
   const boot = readIfPresent(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"));
   const pids = readIfPresent(() => readlinkSync("/proc/self/ns/pid"));
@@ -34,7 +34,7 @@ export function processPlace(): ProcessPlace {
   };
 }
 
-/** Undefined where the system has no such file. */
+/** Undefined if the system has no such file. */
 function readIfPresent(read: () => string): string | undefined {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** What the admin pages show of the running gateway at the time of the request. */
+/** The admin pages of the running gateway, at the time of the request. */
 import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { DefinitionCosts } from "../catalog/definition-cost.js";
@@ -18,7 +18,7 @@ import { maskedConfig } from "./config-page.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
 import { type CallCounts, tokenReport } from "./token-report.js";
 
-/** Where the pages read from. */
+/** The sources of the pages. */
 export interface StatusPagesOptions {
   readonly pipeline: () => Pipeline;
   readonly pendingQuestions: Pick<PendingQuestions, "list">;
@@ -165,7 +165,7 @@ export function createStatusPages({
   };
 }
 
-/** The replicas as this one knows them, itself first. */
+/** The replicas known to this one, itself first. */
 function clusterPage(cluster: StatusPagesOptions["cluster"], version: string, startedAt: number) {
   if (cluster === undefined) return { replicas: [] };
   const { directory, store } = cluster;

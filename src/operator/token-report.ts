@@ -1,4 +1,4 @@
-/** What do the definitions of tools cost in the context of a model, for `cardea tokens` and `GET /api/v1/tokens`? */
+/** The token cost of tool definitions in a model's context, for `cardea tokens` and `GET /api/v1/tokens`. */
 import { DefinitionCosts, type ListCost } from "../catalog/definition-cost.js";
 import type { Client } from "../core/client.js";
 import { Stop, type StopSignal } from "../core/stop.js";
@@ -16,13 +16,13 @@ export interface TokenReport {
   readonly endpoints: readonly EndpointTokens[];
   /** Every tool of the whole gateway, the most expensive first. */
   readonly tools: readonly ToolTokens[];
-  /** Settings that make definitions shorter, as far as they save something. */
+  /** Settings that would shorten definitions, if they save something. */
   readonly savings: readonly Saving[];
-  /** When the running gateway began to count calls; absent where none is running. */
+  /** When the running gateway started to count calls; absent if none is running. */
   readonly counted?: { readonly since: string; readonly seconds: number };
 }
 
-/** What a host reads at one URL. */
+/** The cost at one URL. */
 export interface EndpointTokens {
   /** "" for the whole gateway, or the NAME of `/mcp/NAME`. */
   readonly name: string;
@@ -34,31 +34,31 @@ export interface EndpointTokens {
   /** Of the tools and the instructions. */
   readonly tokens: number;
   readonly instructions: number;
-  /** In the order of the config. */
+  /** In config order. */
   readonly servers: readonly ServerTokens[];
 }
 
 /** The tools of one server at one URL. */
 interface ServerTokens extends ListCost {
   readonly server: string;
-  /** Of the tokens at this URL, from 0 to 1. */
+  /** Share of the tokens at this URL, from 0 to 1. */
   readonly share: number;
 }
 
 /** One tool. */
 export interface ToolTokens {
-  /** As hosts see it. */
+  /** The exposed name. */
   readonly name: string;
   readonly server: string;
   /** The server's own name. */
   readonly target: string;
   readonly bytes: number;
   readonly tokens: number;
-  /** How often it was called since the gateway counts; absent where that is not known. */
+  /** Number of counted calls; absent if unknown. */
   readonly calls?: number;
 }
 
-/** Calls of tools by server and own name; undefined for a server of which they are not known. */
+/** Calls of tools by server and own name; undefined for a server without known counts. */
 export interface CallCounts {
   readonly since: Date;
   of(server: string): ReadonlyMap<string, number> | undefined;
@@ -67,15 +67,15 @@ export interface CallCounts {
 interface TokenQuery {
   readonly as?: PrincipalQuery | undefined;
   readonly onServer?: OnServer | undefined;
-  /** Ends the wait for servers. */
+  /** Cancels the wait for servers. */
   readonly signal?: StopSignal | undefined;
-  /** Absent where no calls were counted. */
+  /** Absent if no calls were counted. */
   readonly calls?: CallCounts | undefined;
-  /** Costs that are known already. */
+  /** Cached costs. */
   readonly costs?: DefinitionCosts;
 }
 
-/** The report, once the first start of each server is over. */
+/** The report, after the first start of each server. */
 export async function tokenReport(
   pipeline: () => Pipeline,
   { as, onServer, signal = new Stop().signal, calls, costs = new DefinitionCosts() }: TokenQuery,

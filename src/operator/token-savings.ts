@@ -1,4 +1,4 @@
-/** How many tokens would shorter definitions save, or tool search in the place of the whole list? */
+/** How many tokens shorter definitions, or tool search instead of the whole list, would save. */
 import type { DefinitionCosts } from "../catalog/definition-cost.js";
 import { type Shortening, shortenTool } from "../catalog/shortened-tools.js";
 import type { Snapshot } from "../catalog/view.js";
@@ -8,19 +8,19 @@ import { type Steps, Work } from "../runtime/cooperative-yield.js";
 
 /** A setting of the config that saves tokens. */
 export interface Saving {
-  /** Its key, such as `schemas.compact`. */
+  /** Its key, e.g. `schemas.compact`. */
   readonly key: string;
   readonly value: unknown;
   readonly tokens: number;
 }
 
-/** The length that is proposed: about three sentences. */
+/** The proposed length: about three sentences. */
 const DESCRIPTION_LENGTH = 300;
 
 /** Smaller savings are not worth a setting. */
 const MIN_TOKENS = 100;
 
-/** What `tools.exposure: search` would save; nothing for a list that models can read whole. */
+/** What `tools.exposure: search` would save; nothing for a list that models can read as a whole. */
 export function searchSaving(
   list: Pick<Snapshot, "entries">,
   { exposure, autoThreshold }: ExposureConfig,

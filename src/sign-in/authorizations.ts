@@ -1,4 +1,4 @@
-/** Authorization requests and what comes back of them: each `state` is used once, by the browser that began it. */
+/** Authorization requests and their callbacks: each `state` is used once, by the browser that started the request. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { decodeJwt } from "jose";
 import { credentialOf, keepTokens } from "./keep-tokens.js";
@@ -9,36 +9,36 @@ import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import { endpointsOf, tokenContext } from "./sign-in-server.js";
 import type { TokenOutcome, TokenSet } from "./types.js";
 
-/** What an authorization request is begun with. */
+/** Input of an authorization request. */
 export interface BeginOptions {
   readonly subject: SignInSubject;
   readonly prepared: PreparedSignIn;
   readonly proof: Proof;
-  /** The sign-in that follows; this one then only says who is there. */
+  /** The sign-in that follows; this request then only identifies the person. */
   readonly next?: StateRecord["next"];
-  /** Whether only a browser with a cookie of this request may come back. */
+  /** Whether the callback requires a cookie of this request. */
   readonly bindsBrowser: boolean;
 }
 
-/** An authorization request that was begun. */
+/** An authorization request that was started. */
 export interface Begun {
-  /** By which its end is asked for. A secret, as `url` is. */
+  /** Id for polling the outcome. A secret, like `url`. */
   readonly login: string;
-  /** Where the browser goes. */
+  /** The URL that the browser opens. */
   readonly url: string;
-  /** The cookie that must come back, where the request is bound to a browser. */
+  /** The cookie that the callback requires, if the request is bound to a browser. */
   readonly cookie?: { readonly name: string; readonly value: string };
 }
 
-/** How a sign-in has ended well. */
+/** The result of a successful sign-in. */
 export type Finished = SignInSubject & {
   readonly issuer: string;
   readonly scopes: readonly string[];
-  /** The scopes that were asked for, of which the issuer may have granted fewer. */
+  /** The requested scopes; the issuer may have granted fewer. */
   readonly asked: readonly string[];
 };
 
-/** Begins a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
+/** Starts a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
 export async function beginAuthorization(context: SignInContext, options: BeginOptions): Promise<Begun> {
   const { subject, prepared, proof, next, bindsBrowser } = options;
   const { auth, isIssuer = false } = serverNamed(context, subject.server);
@@ -64,7 +64,7 @@ export async function beginAuthorization(context: SignInContext, options: BeginO
   return { login, url, ...cookie };
 }
 
-/** Who came back, and with what. */
+/** A request to the callback. */
 export interface Callback {
   /** The query of the callback URL. */
   readonly parameters: URLSearchParams;
@@ -73,10 +73,10 @@ export interface Callback {
 }
 
 /**
- * Finishes a request: takes its record, checks browser and response, redeems the code, and keeps the tokens. One that only says
- * who is there keeps nothing, and the sign-in that follows is begun.
+ * Finishes a request: takes its record, checks browser and response, redeems the code, and stores the tokens. A request
+ * that only identifies the person stores nothing and starts the sign-in that follows.
  *
- * @throws SignInRefusal with what to do; whatever happens, `state` is spent
+ * @throws SignInRefusal with what to do; `state` is spent in any case
  */
 export async function finishAuthorization(
   context: SignInContext,
@@ -106,7 +106,7 @@ export async function finishAuthorization(
   }
 }
 
-/** Notes how a login ended, for the command that waits for it. @throws VaultError */
+/** Stores the outcome of a login for the command that polls it. @throws VaultError */
 export const noteEnd = (context: SignInContext, login: string, state: LoginState): Promise<void> =>
   context.pending.replace("login", login, state);
 
@@ -115,7 +115,7 @@ const endOf = ({ server, principal, scopes }: Finished): LoginState => ({
   state: "done",
 });
 
-/** The request that came back must be of the browser that was sent out. @throws SignInRefusal */
+/** The callback must come from the browser that was redirected. @throws SignInRefusal */
 function checkBrowser({ browser, server: own, next }: StateRecord, cookie: string | undefined): void {
   if (browser === undefined) return;
   const expected = Buffer.from(browser, "base64url");
@@ -153,10 +153,10 @@ async function redeem(
   return beginAuthorization(context, { ...next, proof: "login", bindsBrowser: true });
 }
 
-/** Where the issuer says who is there, it must be the principal; else nothing is kept. @throws SignInRefusal */
+/** If the issuer identifies the person, it must be the principal; otherwise nothing is stored. @throws SignInRefusal */
 function checkPerson({ proof, principal, pending }: StateRecord, { idToken }: TokenSet): void {
   if (proof !== "subject") return;
-  // Its claims were checked with the nonce when the code was redeemed.
+  // Its claims and nonce were checked when the code was redeemed.
   const { sub = "nobody" } = idToken === undefined || pending.nonce === undefined ? {} : decodeJwt(idToken);
   if (sub === principal) return;
   throw new SignInRefusal(
@@ -165,7 +165,7 @@ function checkPerson({ proof, principal, pending }: StateRecord, { idToken }: To
   );
 }
 
-/** The tokens are kept before anything else is looked at, but for whose they are. */
+/** The tokens are stored before any other step, except the check of the principal. */
 async function keep(context: SignInContext, record: StateRecord, tokens: TokenSet): Promise<Finished> {
   const { prepared, pending } = record;
   const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);
@@ -175,7 +175,7 @@ async function keep(context: SignInContext, record: StateRecord, tokens: TokenSe
   return finished;
 }
 
-/** Keeps the tokens of a sign-in and says so. @throws VaultError */
+/** Stores the tokens of a sign-in and logs it. @throws VaultError */
 export async function keepAndTell(
   context: SignInContext,
   credential: Parameters<typeof keepTokens>[1],
@@ -194,11 +194,11 @@ export async function keepAndTell(
   if (isIssuer !== true) events.excused(credential.server, auth.quirks);
 }
 
-/** The scopes of an answer that names none are those that were asked for (RFC 6749, 5.1). */
+/** A response without `scope` grants the requested scopes (RFC 6749, 5.1). */
 export const grantedScopes = ({ scope }: TokenSet, asked: readonly string[]): readonly string[] =>
   scope === undefined ? asked : scope.split(" ").filter((one) => one !== "");
 
-/** A client that the authorization server does not know any more is forgotten, so that the next sign-in registers again. */
+/** A client that the authorization server no longer knows is deleted, so that the next sign-in registers again. */
 export async function refusalOf(
   { vault }: Pick<SignInContext, "vault">,
   outcome: Exclude<TokenOutcome, { kind: "tokens" }>,
@@ -229,10 +229,10 @@ export async function refusalOf(
   );
 }
 
-/** What a person can always do. */
+/** The advice for refusals without a better one. */
 export const AGAIN = "Sign in again from where you came, or with cardea login.";
 
 const ownerOf = ({ server, principal }: SignInSubject): SignInSubject => ({ server, principal });
 const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
-/** One cookie for each request, so that two in one browser do not disturb each other. */
+/** One cookie per request, so that two requests in one browser do not interfere. */
 export const cookieOf = (state: string): string => `cardea-sign-in-${digest(state).slice(0, 12)}`;

@@ -1,17 +1,19 @@
-/** Which cookies do the pages set and read? `__Host-` ones over https; plain ones on loopback, where there is no https. */
+/** Cookies of the sign-in pages: `__Host-` over https, plain on loopback, which has no https. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 
-/** Longer than a sign-in may take, in seconds. */
+/** In seconds; longer than the longest sign-in. */
 const MAX_AGE_S = 1_800;
 const PREFIX = "__Host-";
 
-/** The cookies of the browser behind a request. */
+/** The cookies of a request. */
 export interface BrowserCookies {
   readonly get: (name: string) => string | undefined;
 }
 
-/** Reads the cookies of a request. A name that comes twice counts as absent: another page has set one of them. */
+/**
+ * Reads the cookies of a request. A name that occurs twice counts as absent: one of the two was set by another page.
+ */
 export function browserCookies(
   { headers }: Pick<IncomingMessage, "headers">,
   isSecure: boolean,
@@ -29,29 +31,29 @@ export function browserCookies(
 }
 
 /**
- * The value of `Set-Cookie`. `Lax`, as the browser comes back to the callback from another site; a form of another
- * site does not carry it.
+ * A `Set-Cookie` value. `Lax`: sent with the redirect to the callback from another site, not with a form of another
+ * site.
  */
 export const setCookie = (name: string, value: string, isSecure: boolean): string =>
   `${nameOf(name, isSecure)}=${value}; Path=/; Max-Age=${MAX_AGE_S}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
-/** The same to take a cookie away. */
+/** The `Set-Cookie` value that deletes the cookie. */
 export const clearCookie = (name: string, isSecure: boolean): string =>
   `${nameOf(name, isSecure)}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
 const nameOf = (name: string, isSecure: boolean): string => (isSecure ? `${PREFIX}${name}` : name);
 
-/** The cookie by which a form is known to come from the page that this browser was shown. */
+/** The CSRF cookie: a form must come from the page that was sent to this browser. */
 export const CSRF_COOKIE = "cardea-connect";
 
-/** A secret of this browser. */
+/** The secret of this browser. */
 export const newSecret = (): string => randomBytes(24).toString("base64url");
 
-/** The token in the form of a ticket's page. */
+/** The CSRF token in the form of a ticket's page. */
 export const csrfToken = (secret: string, ticket: string): string =>
   createHmac("sha256", secret).update(ticket).digest("base64url");
 
-/** Whether a form has the token of this browser and ticket. */
+/** Whether a form carries the CSRF token of this browser and ticket. */
 export function isCsrfToken(sent: string, secret: string | undefined, ticket: string): boolean {
   if (secret === undefined || secret === "") return false;
   return timingSafeEqual(digest(sent), digest(csrfToken(secret, ticket)));

@@ -1,4 +1,4 @@
-/** The credentials of every principal at every server: one token source for each, made at its first use. */
+/** The credentials of all principals at all servers: one token source per pair, created at its first use. */
 import { LRUCache } from "lru-cache";
 import type { CredentialStore, RequestCredentials } from "../core/credentials.js";
 import type { Logger } from "../core/logger.js";
@@ -8,16 +8,16 @@ import type { TokenEndpoint } from "./token-endpoint.js";
 import { type RefreshCounter, TokenEvents } from "./token-events.js";
 import { TokenSource } from "./token-source.js";
 
-/** What the store works with. */
+/** Dependencies of the store. */
 export interface CredentialStoreOptions {
   readonly vault: OpenVault;
-  /** The requests for a server of the config in use; the same object while its `auth` is the same. */
+  /** The token endpoint of a server of the live config; the same object until its `auth` changes. */
   readonly endpointOf: (server: string) => TokenEndpoint;
-  /** The servers whose tokens come from a login at the issuer of this URL. Default: none. */
+  /** The servers whose tokens are obtained through a login at this issuer. Default: none. */
   readonly dependents?: (issuer: string) => readonly string[];
   readonly log: Logger;
   readonly counter: RefreshCounter;
-  /** The process that refreshes; without it they run in this one. The caller closes it. */
+  /** The renewal process; without it renewals run in this process. The caller closes it. */
   readonly renewals?: Pick<Renewals, "run">;
   /** ms since 1970; default: the clock. */
   readonly now?: () => number;
@@ -26,11 +26,11 @@ export interface CredentialStoreOptions {
   readonly deadline?: (ms: number) => AbortSignal;
 }
 
-/** The least recently used ones beyond are read from the vault again. */
+/** Beyond this number the least recently used sources are dropped and read from the vault again. */
 const MAX_SOURCES = 10_000;
-/** Of how many records it is remembered whether the principal is signed in. */
+/** For this number of records the store remembers whether the principal is signed in. */
 const MAX_KNOWN = 10_000;
-/** A token is called expiring this long before its end. */
+/** A token counts as expiring from this time before its end. */
 const EXPIRING_MS = 3_600_000;
 
 const timeoutSignal = (ms: number): AbortSignal => AbortSignal.timeout(ms);
@@ -45,10 +45,10 @@ interface Kept {
   readonly source: TokenSource;
 }
 
-/** The store of one process. `close` ends the watch on the vault. */
+/** The store of one process. `close` ends the vault's watch. */
 export class TokenSources implements CredentialStore {
   readonly #sources = new LRUCache<string, Kept>({ max: MAX_SOURCES });
-  /** By the file of the record. */
+  /** Keyed by the record's file. */
   readonly #known = new LRUCache<string, { readonly owner: TokenOwner; readonly isSignedIn: boolean }>({
     max: MAX_KNOWN,
   });
@@ -65,7 +65,7 @@ export class TokenSources implements CredentialStore {
     return this.source(server, principal);
   }
 
-  /** The same, with what sign-ins need of it. */
+  /** The members that callers use, and those that sign-ins need. */
   source(server: string, principal: string): TokenSource {
     const file = recordFileOf(server, principal);
     const endpoint = this.options.endpointOf(server);
@@ -88,7 +88,7 @@ export class TokenSources implements CredentialStore {
     return () => void this.#listening.delete(listening);
   }
 
-  /** How many tokens in use end within the hour, and only a person can replace them. */
+  /** The number of tokens in use that end within the hour and that only a person can replace. */
   get expiring(): number {
     return [...this.#sources.values()].filter(({ source }) => source.isExpiring(EXPIRING_MS)).length;
   }
@@ -98,19 +98,19 @@ export class TokenSources implements CredentialStore {
     this.#listening.clear();
   }
 
-  /** A record was written or removed, by this process or another one. */
+  /** A record was written or removed, by this or another process. */
   #onRecord({ file, credential }: RecordChange): void {
     const owner = credential ?? this.#known.get(file)?.owner;
     if (owner !== undefined) this.#notifyDependents(owner);
     const source = this.#sources.peek(file)?.source;
     const wasLoaded = source?.isLoaded ?? false;
     source?.adoptNewer(credential);
-    // The source itself has notified of a change.
+    // The source has already notified its listeners.
     if (wasLoaded) return;
     if (owner !== undefined) this.#note(file, owner, credential?.tokens !== undefined);
   }
 
-  /** The login of a person has begun or ended: what depends on it tries again. */
+  /** A person's login started or ended: token sources that depend on it try again. */
   #notifyDependents({ server, principal }: TokenOwner): void {
     for (const dependent of this.options.dependents?.(server) ?? []) this.#notify(dependent, principal);
   }

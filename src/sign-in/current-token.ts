@@ -1,4 +1,4 @@
-/** Which token is in use, until when, and since when is the next one due? What a call reads costs no allocation. */
+/** The token in use, its end, and when the next one is due. Reading it for a call allocates nothing. */
 import { endOf, renewalOf } from "./token-life.js";
 import type { Credential } from "./types.js";
 
@@ -15,12 +15,12 @@ export class CurrentToken {
   /** @param random from 0 to 1 */
   constructor(private readonly random: () => number) {}
 
-  /** The record that was read or written last. */
+  /** The record that was last read or written. */
   get credential(): Credential | undefined {
     return this.#credential;
   }
 
-  /** How often a record was adopted: a read that took longer must not undo another. */
+  /** Counts adopted records: a read that started earlier must not overwrite a newer one. */
   get adopted(): number {
     return this.#adopted;
   }
@@ -29,23 +29,23 @@ export class CurrentToken {
     return this.#credential?.tokens !== undefined;
   }
 
-  /** The header, unless it is `not`, or the token has ended. */
+  /** The header, unless it equals `not` or the token has ended. */
   usable(now: number, not?: string): string | undefined {
     const header = this.#header;
     return header !== not && now < this.#usableUntil ? header : undefined;
   }
 
-  /** Whether the next token is to be obtained; also where this one still lives. */
+  /** Whether the next token must be obtained; also while the current one is still valid. */
   isDue(now: number): boolean {
     return this.#header !== undefined && now >= this.#renewAt;
   }
 
-  /** It is due at the next use. */
+  /** Makes the token due at the next use. */
   makeDue(): void {
     this.#renewAt = 0;
   }
 
-  /** Uses a record; undefined where there is none. Returns whether its token is another one. */
+  /** Uses a record, or `undefined` if there is none. Returns whether the token changed. */
   adopt(credential: Credential | undefined, now: number): boolean {
     const before = this.#credential?.tokens?.accessToken;
     this.#adopted += 1;
@@ -61,20 +61,20 @@ export class CurrentToken {
     return isOther;
   }
 
-  /** The server does not accept `header`: it is not used until `until`, even where there is no other one. */
+  /** The server rejects `header`: it is not used until `until`, even if there is no other token. */
   refuse(header: string, until: number): void {
     this.#refusedHeader = header;
     this.#refusedUntil = until;
     if (header === this.#header) this.#header = undefined;
   }
 
-  /** Whether it ends by then, and cannot be refreshed. */
+  /** Whether the token ends by then and cannot be refreshed. */
   endsBy(time: number): boolean {
     const tokens = this.#credential?.tokens;
     return tokens !== undefined && tokens.refreshToken === undefined && endOf(tokens) < time;
   }
 
-  /** Whether only a person can get the next token: there is none, or it is refused and cannot be refreshed. */
+  /** Whether only a person can obtain the next token: there is none, or it was rejected and cannot be refreshed. */
   needsPerson(now: number): boolean {
     const tokens = this.#credential?.tokens;
     if (tokens === undefined) return true;

@@ -1,4 +1,4 @@
-/** Signing in on another device (RFC 8628): the gateway asks again and again until the person has decided. */
+/** Device authorization grant (RFC 8628): polls until the person has decided. */
 import { randomBytes } from "node:crypto";
 import { grantedScopes, keepAndTell, noteEnd, refusalOf } from "./authorizations.js";
 import { credentialOf } from "./keep-tokens.js";
@@ -9,7 +9,7 @@ import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import { endpointsOf, tokenContext } from "./sign-in-server.js";
 import type { TokenOutcome } from "./types.js";
 
-/** What the person needs. */
+/** The URL and the code for the person. */
 export interface DeviceSignIn {
   readonly login: string;
   readonly userCode: string;
@@ -17,15 +17,15 @@ export interface DeviceSignIn {
   readonly verificationUriComplete?: string;
 }
 
-/** Waits. Resolves early when `signal` aborts. */
+/** Sleeps. Resolves early if `signal` aborts. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
 
 const MAX_AT_ONCE = 100;
 const SLOW_DOWN_MS = 5_000;
-/** Polls after a lost answer go on, as RFC 8628 (3.5) says, but not for ever. */
+/** Polling continues after lost responses (RFC 8628, 3.5), up to this limit. */
 const MAX_LOST = 20;
 
-/** Where the authorization server takes device requests; undefined where it does not. */
+/** The device authorization endpoint; undefined if the server has none. */
 export function deviceEndpointOf({ discovered }: PreparedSignIn): string | undefined {
   const { device_authorization_endpoint: endpoint } = discovered.authorizationServer.metadata;
   return typeof endpoint === "string" ? endpoint : undefined;
@@ -41,7 +41,7 @@ export class DeviceSignIns {
     private readonly wait: Wait,
   ) {}
 
-  /** Begins one, and polls for it in the background. @throws SignInRefusal, OAuthError, VaultError */
+  /** Starts a device sign-in and polls in the background. @throws SignInRefusal, OAuthError, VaultError */
   async begin(subject: SignInSubject, prepared: PreparedSignIn): Promise<DeviceSignIn> {
     const endpoint = deviceEndpointOf(prepared);
     const { issuer } = prepared.discovered.authorizationServer;
@@ -63,7 +63,7 @@ export class DeviceSignIns {
     this.context.events.happened("started", subject, { issuer, scopes: scopes.join(" ") });
     this.#running += 1;
     this.#finish(subject, prepared, started, login)
-      // Only a full disk leads here; the waiting command then runs into its own time limit.
+      // Only a full disk causes this; the waiting command then reaches its own timeout.
       .catch((error: unknown) => this.#refused(subject, prepared, error))
       .finally(() => {
         this.#running -= 1;

@@ -1,6 +1,6 @@
 /**
- * How does a person's login at the company's issuer become a token for a server? By an ID-JAG (extension
- * io.modelcontextprotocol/enterprise-managed-authorization), or by token exchange (RFC 8693).
+ * Turns a person's login at the company's issuer into a token for a server, by an ID-JAG (extension
+ * io.modelcontextprotocol/enterprise-managed-authorization) or by token exchange (RFC 8693).
  */
 import { decodeJwt } from "jose";
 import { loginServerOf } from "./login-server.js";
@@ -18,19 +18,22 @@ import { endpointsOf, fetchFor, tokenContext } from "./sign-in-server.js";
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
 import type { ClientRegistration, Credential, Discovered, TokenOutcome, TokenSet, Vault } from "./types.js";
 
-/** What an exchange works with. `principal` is the one under which login and token are kept. */
+/** Dependencies of an exchange. `principal` is the id under which login and token are stored. */
 interface Exchange extends ObtainRequest {
   readonly settings: TokenEndpointSettings;
-  /** That of the company's issuer. */
+  /** The requests at the company's issuer. */
   readonly loginEndpoint: TokenEndpoint;
   readonly vault: Vault;
   readonly signal: AbortSignal;
 }
 
-/** A subject token must live for this time (ms) yet: clocks differ, and requests take time. */
+/** Minimum remaining life (ms) of a subject token: clocks differ and requests take time. */
 const LEFT_MS = 30_000;
 
-/** Tokens for the server of `settings`; `invalid_grant` where the person has to sign in at the issuer. @throws OAuthError, VaultError */
+/**
+ * Tokens for the server of `settings`; `invalid_grant` if the person must sign in at the issuer. @throws OAuthError,
+ * VaultError
+ */
 export async function exchangedTokens(exchange: Exchange): Promise<Obtained> {
   const { server } = exchange.settings;
   const { discovered } = await discoverFor(server, undefined, exchange.signal);
@@ -38,14 +41,14 @@ export async function exchangedTokens(exchange: Exchange): Promise<Obtained> {
   if (first.kind !== "login") return first;
   const outcome = await exchanged(exchange, discovered, first.login);
   if (outcome.kind !== "invalid_grant") return outcome;
-  // The issuer takes this login no more: once more with a renewed one.
+  // The issuer rejects this login: one retry with a renewed one.
   const second = await loginOf(exchange, first.login.tokens?.accessToken);
   return second.kind === "login" ? exchanged(exchange, discovered, second.login) : second;
 }
 
 type Failed = Exclude<TokenOutcome, { readonly kind: "tokens" }>;
 
-/** The login with a subject token that lives: the kept one, or the one that its refresh gives in place of `replaces`. */
+/** The login with a valid subject token: the stored one, or the one that a refresh returns instead of `replaces`. */
 async function loginOf(
   { settings, loginEndpoint: endpoint, vault, principal, signal }: Exchange,
   replaces: string | undefined,
@@ -58,7 +61,7 @@ async function loginOf(
   return asLogin(issuer.name, principal, await renewed(kept));
 }
 
-/** The access token of a login whose subject token has ended or ends now; undefined where it lives. */
+/** The access token of a login whose subject token has expired or is about to; undefined if it is still valid. */
 async function overdueToken(
   { server }: TokenEndpointSettings,
   vault: Vault,
@@ -101,7 +104,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
   const issuer = loginServerOf(server);
   const atIssuer = { ...(await tokenContext(issuer, login, Date.now)), signal };
   if (server.auth.type === "token_exchange") {
-    // The token is for the server, and the issuer makes it.
+    // The issuer itself makes a token for the server.
     const outcome = await exchangeToken(
       { ...atIssuer, resource: discovered.resource, quirks: server.auth.quirks },
       {
@@ -131,14 +134,14 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
   const endpoints = endpointsOf({ discovered, client });
   const atServer = { ...(await tokenContext(server, endpoints, Date.now)), signal };
   const outcome = await enterpriseTokens({
-    // The resource is named to both (RFC 8707).
+    // `resource` is sent to both (RFC 8707).
     identityProvider: { ...atIssuer, resource: discovered.resource, quirks: server.auth.quirks },
     ...subject,
     resourceServer: atServer,
     scopes: askedScopes,
   });
   if (outcome.kind === "invalid_grant" && outcome.at === "authorization_server") {
-    // Another sign-in of the person would not change it.
+    // Another sign-in of the person would not change this result.
     const description = `${endpoints.issuer} does not take the login of ${login.issuer}: ${outcome.description ?? "invalid_grant"}`;
     return { kind: "refused", error: "invalid_grant", description };
   }
@@ -147,7 +150,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
   return { kind: "tokens", tokens: withoutRefreshToken(outcome.tokens), signIn };
 }
 
-/** What is exchanged; undefined where the login has no such token. */
+/** The subject token; undefined if the login has none. */
 function subjectOf(kind: "id_token" | "refresh_token" | "access_token" = "id_token", { tokens }: Credential) {
   const { idToken, refreshToken, accessToken } = tokens ?? {};
   const [subjectToken, subjectTokenType] = {
@@ -158,7 +161,7 @@ function subjectOf(kind: "id_token" | "refresh_token" | "access_token" = "id_tok
   return subjectToken === undefined ? undefined : { subjectToken, subjectTokenType };
 }
 
-/** The gateway as a client of the server's authorization server. @throws OAuthError where it takes no ID-JAG */
+/** The gateway as a client of the server's authorization server. @throws OAuthError if that accepts no ID-JAG */
 async function clientAt({ settings, vault }: Exchange, discovered: Discovered): Promise<ClientRegistration> {
   const { server, baseUrl } = settings;
   const { authorizationServer } = discovered;
@@ -182,9 +185,9 @@ async function clientAt({ settings, vault }: Exchange, discovered: Discovered): 
   return client;
 }
 
-/** Whether the issuer has exchanged nothing. */
+/** Whether the issuer refused the exchange. */
 const isOfLogin = ({ accessToken }: TokenSet, { tokens }: Credential): boolean =>
   [tokens?.accessToken, tokens?.idToken, tokens?.refreshToken].includes(accessToken);
 
-/** The next token comes from the login, never from a refresh token of its own. */
+/** The next token is exchanged again; there is no refresh token. */
 const withoutRefreshToken = ({ refreshToken: _, ...tokens }: TokenSet) => tokens;

@@ -1,10 +1,10 @@
-/** Tokens of a finished sign-in go into the vault, before anything else is done with them. */
+/** Stores the tokens of a finished sign-in in the vault, before they are used. */
 
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 import { endpointsOf } from "./sign-in-server.js";
 import type { Credential, TokenSet, Vault } from "./types.js";
 
-/** The record of a sign-in, but for its generation. */
+/** The record of a sign-in without its generation. */
 export const credentialOf = (
   { server, principal }: SignInSubject,
   prepared: PreparedSignIn,
@@ -21,9 +21,9 @@ export const credentialOf = (
 });
 
 /**
- * Writes the record as the next generation, under its lock. Resolves to the one before it.
+ * Writes the record as the next generation, under its lock. Resolves to the previous record.
  *
- * @throws VaultError; the record before it stays then
+ * @throws VaultError; the previous record stays
  */
 export function keepTokens(
   vault: Pick<Vault, "read" | "write" | "locked">,

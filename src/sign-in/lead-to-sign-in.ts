@@ -1,6 +1,6 @@
 /**
- * Leads the person behind a call to the sign-in that its server wants, and then makes the same call: by a question of mode
- * `url` where the host can show one, else by an error with the address.
+ * Asks the person behind a call to sign in, then retries the call: by an elicitation of mode `url` if the host supports
+ * it, otherwise by an error with the URL.
  */
 import { type Call, type Handler, type Middleware, type Reply, SIGN_IN_KEY } from "../core/call.js";
 import type { Client } from "../core/client.js";
@@ -10,30 +10,36 @@ import { awaitWithin } from "../core/stop.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 
-/** How persons are led. */
+/** Dependencies of the middleware. */
 export interface LeadToSignInSettings {
   /** The server's key in the config. */
   readonly server: string;
-  /** Whose credentials the calls of `client` carry, by id. */
+  /** The id of the principal whose credentials the calls of `client` carry. */
   readonly credentialsOf: (client: Client) => string;
   readonly store: Pick<CredentialStore, "watch">;
   /**
-   * The page where the person behind `client` signs in at `server`; undefined where there is none.
+   * The sign-in page for the person behind `client` at `server`; undefined if there is none.
    *
-   * @throws GatewayError where no page would help, with the reason
+   * @throws GatewayError if a page would not help, with the reason
    */
   readonly connectUrl: (server: string, client: Client) => Promise<string | undefined>;
-  /** How long (ms) a call waits for the sign-in after its host has shown the page. Default: 50 s, as many hosts give up after 60. */
+  /**
+   * How long (ms) a call waits for the sign-in after the host showed the page. Default: 50 s, because many hosts time
+   * out after 60 s.
+   */
   readonly waitMs?: number;
 }
 
 const WAIT_MS = 50_000;
-/** How often one call asks: a person who has closed the page may open it again. */
+/** Questions per call: a person who closed the page may open it again. */
 const MAX_ROUNDS = 3;
-/** Only these can end in questions (2026-07-28: basic/patterns/mrtr, "Supported Requests"); no list is among them. */
+/**
+ * Only these may return `input_required` (2026-07-28: basic/patterns/mrtr, "Supported Requests"); no list method is
+ * among them.
+ */
 const METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
 
-/** Belongs around all that the calls of one server go through, so that no timeout of a call runs while the person signs in. */
+/** The outermost middleware of a server's calls, so that no call timeout runs while the person signs in. */
 export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
   return (next: Handler): Handler => {
     const attempt = (call: Call, round: number): Promise<Reply> =>
@@ -43,14 +49,14 @@ export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
       return led === undefined ? attempt(call, 1) : resume(call, led);
     };
 
-    /** The host has answered the question. A call that is refused for want of a sign-in was not run. */
+    /** The host has answered the question. A call that was refused for a missing sign-in has not run. */
     async function resume(call: Call, { id, round }: { readonly id: string; readonly round: number }) {
       const { responses = {}, refusals } = call.inputResponses ?? {};
       const resumed = withoutAnswer(call);
       if (refusals?.[SIGN_IN_KEY] !== undefined) throw await unaskable(call, id, settings);
       if (stringAt(objectAt(responses, SIGN_IN_KEY), "action") !== "accept")
         throw await declined(call, settings);
-      // `accept` means only that the page was opened (2025-11-25 and 2026-07-28: client/elicitation, "URL Mode").
+      // `accept` only means that the page was opened (2025-11-25 and 2026-07-28: client/elicitation, "URL Mode").
       const signedIn = watchSignIn(call.client, settings);
       try {
         const reply = await next(resumed).catch((error: unknown) => asRequired(error, settings));
@@ -64,7 +70,7 @@ export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
   };
 }
 
-/** The reply that leads the person to the page. @throws GatewayError where the host cannot show one, or `error` is another. */
+/** The reply with the sign-in page. @throws GatewayError if the host cannot show one; `error` if it is unrelated */
 async function lead(
   error: unknown,
   call: Call,
@@ -78,7 +84,7 @@ async function lead(
   if (url === undefined) throw required;
   if (round > MAX_ROUNDS || !showsUrls(call.client) || isAnswered(call))
     throw withPage(server, url, "needs a sign-in");
-  // A host without a session gets no `notifications/elicitation/complete`, which names the id.
+  // A host without a session receives no `notifications/elicitation/complete`, which carries the id.
   const id = globalThis.crypto.randomUUID();
   const params = {
     mode: "url",
@@ -93,7 +99,7 @@ async function lead(
   };
 }
 
-/** The error for a call of a host that cannot be led to the page, or whose call has no route yet. */
+/** The error for a call whose host cannot show the page, or that has no route yet. */
 export async function signInError(
   settings: Pick<LeadToSignInSettings, "server" | "connectUrl">,
   call: Call,
@@ -111,7 +117,7 @@ export async function signInError(
 const messageOf = (server: string): string =>
   `"${server}" wants you to sign in. The call goes on when you have.`;
 
-/** Where the person may sign in later. */
+/** Where the person can sign in later. */
 function withPage(
   server: string,
   url: string,
@@ -122,7 +128,7 @@ function withPage(
   return new GatewayError("sign_in_required", "upstream", sentence, { server, signInUrl: url, ...more });
 }
 
-/** @throws GatewayError `sign_in_required` with the reason why no page would help */
+/** @throws GatewayError `sign_in_required` with the reason why a page would not help */
 async function pageFor(
   { client }: Call,
   { server, connectUrl }: Pick<LeadToSignInSettings, "server" | "connectUrl">,
@@ -144,7 +150,10 @@ async function declined(call: Call, settings: LeadToSignInSettings): Promise<Gat
     : withPage(server, url, "needs a sign-in, which was declined");
 }
 
-/** The host has shown no page, as it has no stream to be asked on: the error names it (2025-11-25: client/elicitation, "URL Elicitation Required Error"). */
+/**
+ * The host has no stream for the question, so the error carries the URL (2025-11-25: client/elicitation, "URL
+ * Elicitation Required Error").
+ */
 async function unaskable(
   call: Call,
   elicitationId: string,
@@ -161,25 +170,25 @@ async function unaskable(
   });
 }
 
-/** `error` where it says that the server wants a sign-in. @throws `error` where it is another */
+/** `error` if it asks for a sign-in. @throws `error` otherwise */
 function asRequired(error: unknown, { server }: LeadToSignInSettings): GatewayError {
   if (error instanceof GatewayError && error.code === "sign_in_required" && error.options.server === server)
     return error;
   throw error;
 }
 
-/** Tells the host that the page can be closed. */
+/** Notifies the host that the sign-in is complete. */
 function complete(reply: Reply, call: Call, elicitationId: string): Reply {
   if (call.client.session && reply.kind !== "input_required")
     call.notify({ method: "notifications/elicitation/complete", params: { elicitationId } });
   return reply;
 }
 
-/** `elicitation: {}` declares forms only. */
+/** `elicitation: {}` declares form mode only. */
 const showsUrls = ({ capabilities }: Client): boolean =>
   objectAt(objectAt(capabilities, "elicitation"), "url") !== undefined;
 
-/** A round of the server's own questions, whose answers the host would not send again. */
+/** The call answers questions of the server; the host would not send these answers again. */
 const isAnswered = ({ inputResponses }: Call): boolean =>
   inputResponses !== undefined && Object.keys(inputResponses.responses).some((key) => key !== SIGN_IN_KEY);
 

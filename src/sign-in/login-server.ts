@@ -1,14 +1,14 @@
 /**
- * Where does a person sign in for a server? At its own authorization server, or at the company's issuer (`auth.idp`). And where does
- * a person from a token (`auth.signIn`) show who it is?
+ * Where a person signs in for a server: its own authorization server or the company's issuer (`auth.idp`); and where a
+ * person with a token (`auth.signIn`) is identified.
  */
 import type { AuthConfig } from "../config/auth-config.js";
 import type { Config } from "../config/config.js";
 import { type SignInServer, signInServer } from "./sign-in-server.js";
 
 /**
- * The server whose sign-in gives the tokens for `server`: itself, or the company's issuer, which is treated as a server of its
- * own. Its name is the URL of the issuer, which no server of the config may have.
+ * The server whose sign-in yields the tokens for `server`: itself, or the company's issuer, which is treated as a
+ * server. Its name is the issuer's URL, which no server of the config can have.
  */
 export function loginServerOf(server: SignInServer): SignInServer {
   const { as, hasPrincipals, idp, quirks, allowHosts } = server.auth;
@@ -20,7 +20,7 @@ export function loginServerOf(server: SignInServer): SignInServer {
     url: issuer,
     headers: {},
     isIssuer: true,
-    // An issuer is no resource: its tokens are for the gateway.
+    // An issuer is not a protected resource: its tokens are for the gateway.
     auth: {
       ...{ type: "oauth", as, hasPrincipals, issuer, allowHosts },
       ...client,
@@ -29,12 +29,13 @@ export function loginServerOf(server: SignInServer): SignInServer {
   };
 }
 
-/** A name that no server of the config can have: it has a hidden character. */
+/** A name that no server of the config can have: it contains an invisible character. */
 const IDENTITY = "\u2060auth.signIn";
 
 /**
- * The issuer of `auth.signIn`, with the gateway's client there, as a server at which a person signs in. What it gives is looked
- * at and not kept. Undefined where persons of that issuer could be taken for those of another (`auth.jwt`), or without one.
+ * The issuer of `auth.signIn`, with the gateway's client there, as a server where a person signs in. Its tokens are
+ * checked and not stored. Undefined without an issuer, or if its persons could be confused with those of another issuer
+ * (`auth.jwt`).
  */
 export function identityServerOf(auth: AuthConfig | undefined): SignInServer | undefined {
   const { signIn, jwt } = auth ?? {};
@@ -49,13 +50,13 @@ export function identityServerOf(auth: AuthConfig | undefined): SignInServer | u
       ...{ type: "oauth", as: "principal", hasPrincipals: true, scopes: ["openid"], issuer, allowHosts },
       clientId,
       ...(clientSecret !== undefined && { clientSecret }),
-      // As at a host's sign-in: PKCE is used, whether or not the issuer publishes that it knows it.
+      // As for a host's sign-in: PKCE is used even if the issuer does not advertise it.
       quirks: { noResource: true, assumeS256: true },
     },
   };
 }
 
-/** The server of this name, or the issuer of this URL, at which a person can sign in; undefined where there is none. */
+/** The server of this name, or the issuer of this URL, where a person can sign in; undefined if there is none. */
 export function loginNamed(config: Config, name: string): SignInServer | undefined {
   const own = signInServer(config, name);
   if (own !== undefined) return own;

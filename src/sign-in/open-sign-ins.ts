@@ -1,4 +1,4 @@
-/** The sign-ins of one process, over the vault and the folder of what is in progress. */
+/** Opens the sign-ins of one process: vault, pending records, credentials and pages. */
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -22,13 +22,13 @@ import type { TokenEndpoint } from "./token-endpoint.js";
 import type { RefreshCounter } from "./token-events.js";
 import type { Vault } from "./types.js";
 
-/** What a process gives to its sign-ins. */
+/** Dependencies of the sign-ins. */
 export interface OpenSignInsOptions {
-  /** The config in effect. */
+  /** The live config. */
   readonly config: () => Config;
   /** The folder of the vault. */
   readonly folder: string;
-  /** The store of the config's cluster. It keeps the sign-ins in place of the folder where the config has them shared. */
+  /** The store of the config's cluster. If the config shares sign-ins, it replaces the folder. */
   readonly store?: SharedStore | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
@@ -36,16 +36,16 @@ export interface OpenSignInsOptions {
   readonly counter: SignInCounter & RefreshCounter;
 }
 
-/** The sign-ins, their pages, and the credentials that come of them. */
+/** The sign-ins, their pages, and the resulting credentials. */
 export interface OpenedSignIns {
   readonly signIns: SignIns;
   readonly pages: SignInPages;
   readonly credentials: TokenSources;
-  /** Ends what runs by itself; a renewal in its own process goes on to its end. */
+  /** Stops background work; a renewal in the renewal process runs to its end. */
   close(): void;
 }
 
-/** @throws VaultError where the vault cannot be used */
+/** @throws VaultError if the vault cannot be used */
 export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSignIns> {
   const { config, folder, baseUrl, logger, counter, store } = options;
   const { credentials: { keys, keyFile } = {}, cluster } = config();
@@ -77,7 +77,7 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
     serverOf: (name) => loginNamed(config(), name),
     identity: () => identityServerOf(config().auth),
     lackedScopes: (server, owner) => credentials.source(server, owner).lackedScopes,
-    // An aborted wait is over, and its owner looks at the signal.
+    // An aborted sleep resolves; its caller checks the signal.
     wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
   });
   const identification = () => ({ auth: config().auth, host: config().listen.http.host });
@@ -92,7 +92,7 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
   };
 }
 
-/** The token endpoints of the servers of the config: the same object while what it is made of is the same. */
+/** The token endpoints of the servers of the config: the same object while its inputs are the same. */
 class TokenEndpoints {
   readonly #made = new Map<string, { readonly server: SignInServer; readonly endpoint: TokenEndpoint }>();
 
@@ -102,7 +102,7 @@ class TokenEndpoints {
     private readonly serverOf: (name: string) => SignInServer | undefined,
   ) {}
 
-  /** @throws GatewayError where the config has no such server any more */
+  /** @throws GatewayError if the config no longer has such a server */
   of(name: string): TokenEndpoint {
     const server = this.serverOf(name);
     if (server === undefined) {

@@ -1,15 +1,15 @@
-/** What do the pages of a sign-in say? */
+/** Texts of the sign-in pages. */
 import type { Finished } from "./authorizations.js";
 import { html, type Page } from "./page.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 
 /**
- * How the person shows who it is: not at all, by a key of the principal, by a login at the issuer that the principal is from, or
- * by the sign-in itself, where that is at this issuer.
+ * How the person is identified: not at all, by a key of the principal, by a login at the principal's issuer, or by the
+ * sign-in itself, if that is at this issuer.
  */
 export type IdentityQuestion = "none" | "key" | "login" | "subject";
 
-/** The page that asks whether to sign in. */
+/** The page that asks for consent to the sign-in. */
 export function connectPage(
   { server, principal }: SignInSubject,
   { discovered, redirectUri, scopes, client }: PreparedSignIn,
@@ -61,7 +61,11 @@ export function finishedPage({ server, principal, issuer, scopes }: Finished): P
   };
 }
 
-/** The page of a refusal. @param sentence what happened and what to do */
+/**
+ * The page of a refusal.
+ *
+ * @param sentence what happened and what to do
+ */
 export const refusalPage = (sentence: string): Page => ({
   title: "Not signed in",
   body: html`<p>${sentence}</p>`,

@@ -1,13 +1,13 @@
-/** How does a page for a person look? Plain HTML without scripts; everything that is filled in is escaped. */
+/** HTML pages without scripts; every inserted value is escaped. */
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 class Html {
   constructor(readonly text: string) {}
 }
 
-/** A template of HTML: whatever is filled in is escaped, unless it was made by this function too. */
+/** An HTML template: every inserted value is escaped, unless this function made it. */
 export function html(
   parts: TemplateStringsArray,
   ...values: readonly (string | Html | readonly Html[])[]
@@ -31,7 +31,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-/** Characters that show nothing or turn the direction of text could disguise a name. */
+/** Invisible characters and those that change the text direction could disguise a name. */
 const escaped = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "�")
@@ -59,12 +59,12 @@ button:focus-visible, input:focus-visible { outline: 3px solid var(--accent); ou
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
 /**
- * Chrome applies `form-action` to the redirects after a form, too, and an authorization server may send a person on to any
- * other one; so every https: page may be gone to, and loopback, where authorization servers are run for trial.
+ * Chrome applies `form-action` to the redirects after a form too, and an authorization server may redirect to any
+ * other; so every https: page is allowed, and loopback for authorization servers under test.
  */
 const FORM_ACTION = "'self' https: http://127.0.0.1:* http://localhost:*";
 
-/** What every answer of these pages carries (2026-07-28: security best practices, "Confused Deputy"). */
+/** The headers of every page (2026-07-28: security best practices, "Confused Deputy"). */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${FORM_ACTION}; base-uri 'none'; frame-ancestors 'none'`,
   "x-frame-options": "DENY",
@@ -75,13 +75,17 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** What a page says. */
+/** The content of a page. */
 export interface Page {
   readonly title: string;
   readonly body: Html;
 }
 
-/** Answers with a page. @param cookies values of `Set-Cookie` */
+/**
+ * Responds with a page.
+ *
+ * @param cookies values of `Set-Cookie`
+ */
 export function sendPage(
   response: ServerResponse,
   status: number,

@@ -1,11 +1,11 @@
-/** What is kept of sign-ins in progress, so that any worker or replica can go on with them: sealed records that end by themselves. */
+/** Sealed, expiring records of sign-ins in progress, so that any worker or replica can continue them. */
 import { createHash } from "node:crypto";
 import { GatewayError } from "../core/errors.js";
 import type { RecordName } from "../vault/record-names.js";
 import type { Records } from "../vault/records.js";
 import type { LoginState, StateRecord, TicketRecord } from "./pending-content.js";
 
-/** What each kind of record holds; its id is the ticket, `state` or login. */
+/** The content of each kind of record; its id is the ticket, `state` or login. */
 interface Content {
   readonly ticket: TicketRecord;
   readonly state: StateRecord;
@@ -14,17 +14,17 @@ interface Content {
 
 type Kind = keyof Content;
 
-/** Where the records are. */
+/** Location of the records. */
 export interface PendingRecordsOptions {
-  /** In `sign-ins` of the state folder, or of the store; with the keys of the vault. */
+  /** `sign-ins` of the state folder or of the store, encrypted with its keys. */
   readonly records: Records;
   /** ms since 1970. */
   readonly now: () => number;
-  /** The most records at once. Default: 2000. */
+  /** Maximum number of records. Default: 2000. */
   readonly limit?: number;
 }
 
-/** How long a record of each kind may be used, in ms. */
+/** The lifetime of each kind of record in ms. */
 const LIFE_MS: Readonly<Record<Kind, number>> = {
   ticket: 1_800_000,
   state: 600_000,
@@ -38,13 +38,13 @@ interface Kept<K extends Kind> {
   readonly content: Content[K];
 }
 
-/** Reads, writes and takes records. Ids are secrets: only their digests are kept. */
+/** Reads, writes and takes records. Ids are secrets: only their digests are stored. */
 export class PendingRecords {
   #opened: Promise<void> | undefined;
 
   constructor(private readonly options: PendingRecordsOptions) {}
 
-  /** Keeps `content` for as long as its kind may be used. @throws VaultError, or GatewayError `overloaded` */
+  /** Stores `content` for the lifetime of its kind. @throws VaultError, or GatewayError `overloaded` */
   async put<K extends Kind>(kind: K, id: string, content: Content[K]): Promise<void> {
     await this.#open();
     const { limit = MAX_RECORDS, now } = this.options;
@@ -55,18 +55,18 @@ export class PendingRecords {
     await this.#write(kind, id, { until: now() + LIFE_MS[kind], content });
   }
 
-  /** Writes a record anew that keeps its end; nothing where it is not there any more. @throws VaultError */
+  /** Overwrites a record and keeps its expiry; does nothing if it is gone. @throws VaultError */
   async replace<K extends Kind>(kind: K, id: string, content: Content[K]): Promise<void> {
     const kept = await this.#read(kind, id);
     if (kept !== undefined) await this.#write(kind, id, { until: kept.until, content });
   }
 
-  /** The record; undefined where there is none any more. @throws VaultError */
+  /** The record; undefined if it is gone. @throws VaultError */
   async read<K extends Kind>(kind: K, id: string): Promise<Content[K] | undefined> {
     return (await this.#read(kind, id))?.content;
   }
 
-  /** The record, once: of all who take it, in any process, only one gets it. @throws VaultError */
+  /** Takes the record: exactly one caller in all processes receives it. @throws VaultError */
   async take<K extends Kind>(kind: K, id: string): Promise<Content[K] | undefined> {
     const kept = await this.#read(kind, id);
     if (kept === undefined) return undefined;
@@ -91,7 +91,7 @@ export class PendingRecords {
     return this.#opened;
   }
 
-  /** Removes what is older than any record may be; returns how many are left. */
+  /** Deletes expired records; returns the number of remaining ones. */
   async #sweep(): Promise<number> {
     const { records, now } = this.options;
     let left = 0;

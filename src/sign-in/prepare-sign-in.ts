@@ -1,30 +1,30 @@
-/** What must be known before a person is asked: the authorization server, the client there, and the scopes. */
+/** Prepares a sign-in before the person is asked: the authorization server, the client there and the scopes. */
 import type { GuardedFetch } from "../http/guarded-fetch.js";
 import { type Discovery, discover, discoverIssuer, OAuthError, register } from "./oauth/client.js";
 import type { PreparedSignIn } from "./pending-content.js";
 import { fetchFor, type SignInServer } from "./sign-in-server.js";
 import type { Discovered, Vault } from "./types.js";
 
-/** What a sign-in is prepared with. */
+/** Input of the preparation. */
 export interface PrepareOptions {
   readonly vault: Pick<Vault, "read" | "readClient" | "writeClient">;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: string;
-  /** The principal under which the credentials are kept. */
+  /** The id under which the credentials are stored. */
   readonly owner: string;
-  /** `WWW-Authenticate` of a refusal; undefined: the server is asked for one. */
+  /** `WWW-Authenticate` of a refusal; undefined: a request to the server obtains it. */
   readonly challenge: string | undefined;
-  /** Scopes that requests were refused for want of. */
+  /** Scopes that refused requests lacked. */
   readonly lackedScopes: readonly string[];
   readonly now: () => number;
 }
 
-/** Where browsers come back to, below the URL of the gateway. */
+/** The callback path, below the URL of the gateway. */
 export const CALLBACK_PATH = "/oauth/callback";
-/** Where the gateway describes itself as a client, below its URL. */
+/** The path of the client ID metadata document, below the URL of the gateway. */
 const CLIENT_PATH = "/oauth/client.json";
 
-/** The https URL of the gateway's own client metadata document; undefined where no authorization server could fetch it. */
+/** The https URL of the gateway's client metadata document; undefined if no authorization server could fetch it. */
 export const clientDocumentUrl = (baseUrl: string): string | undefined =>
   baseUrl.startsWith("https:") ? `${baseUrl}${CLIENT_PATH}` : undefined;
 
@@ -38,8 +38,8 @@ export function redirectUriOf(baseUrl: string, { auth }: SignInServer): string {
 }
 
 /**
- * Discovers and registers. A new dynamic registration is kept in the vault. The scopes are those of the config, else of the
- * challenge or the server, with all that the principal was asked for before.
+ * Discovers and registers. A new dynamic registration is stored in the vault. The scopes are those of the config,
+ * otherwise of the challenge or the server, plus all that the principal requested earlier.
  *
  * @throws OAuthError, VaultError
  */
@@ -96,7 +96,7 @@ export async function discoverFor(
   });
 }
 
-/** The client that the config names; undefined where it names none. */
+/** The client from the config; undefined if there is none. */
 export function configuredClient({ auth: { clientId, clientSecret, privateKey } }: SignInServer) {
   if (clientId === undefined) return undefined;
   return {
@@ -108,7 +108,7 @@ export function configuredClient({ auth: { clientId, clientSecret, privateKey } 
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-/** The challenge that the server sends to a request without credentials; undefined where it sends none. @throws OAuthError */
+/** The server's challenge to a request without credentials; undefined if it sends none. @throws OAuthError */
 async function challengeOf(server: SignInServer, fetch: GuardedFetch): Promise<string | undefined> {
   const headers = {
     ...server.headers,

@@ -1,11 +1,11 @@
-/** The fields of a small form. */
+/** Reads the fields of a small form. */
 import type { IncomingMessage } from "node:http";
 import { SignInRefusal } from "./sign-in-refusal.js";
 
-/** A token and a key have some hundred bytes. */
+/** A token and a key have a few hundred bytes. */
 const MAX_BYTES = 16_384;
 
-/** Reads the body of a form. @throws SignInRefusal for what is no form, or is too large */
+/** Reads a form body. @throws SignInRefusal if it is not a form or too large */
 export async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   if (!/^application\/x-www-form-urlencoded(?:\s*;|$)/i.test(request.headers["content-type"] ?? "")) {
     throw new SignInRefusal("This address takes the form of its own page only. Open it in a browser.", 400);

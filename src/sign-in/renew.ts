@@ -1,31 +1,31 @@
 /**
- * How are the next tokens of a sign-in obtained so that no refresh token is ever lost? Under the lock of the record, by
- * these steps: read again, write the intent, send, write the tokens, and only then anything else.
+ * Renews the tokens of a sign-in without losing a refresh token. Under the lock of the record: read again, write the
+ * intent, send, write the tokens, and only then do anything else.
  */
 import { VaultError } from "../vault/vault-error.js";
 import type { Obtained, TokenEndpoint } from "./token-endpoint.js";
 import type { RefreshOutcome } from "./token-events.js";
 import type { Credential, TokenOutcome, TokenSet, Vault } from "./types.js";
 
-/** Whose tokens, and which of them are of no use any more. */
+/** The credentials, and the tokens that are no longer usable. */
 export interface RenewalRequest {
   readonly server: string;
   readonly principal: string;
-  /** The access token that is due or was refused; one that differs from it and lives is used. */
+  /** The access token that is due or was rejected; a valid one that differs from it is used. */
   readonly replaces: string | undefined;
-  /** Scopes of a challenge, where no person is needed to get them. */
+  /** Scopes of a challenge that can be obtained without a person. */
   readonly scopes?: readonly string[];
-  /** Tokens that could not be written by an earlier renewal. */
+  /** Tokens that an earlier renewal could not write. */
   readonly unsaved?: Unsaved;
 }
 
-/** Tokens that are in memory only, and the refresh token in whose place they came. */
+/** Tokens in memory only, and the refresh token that they replace. */
 export interface Unsaved {
   readonly credential: Credential;
   readonly spent: string | undefined;
 }
 
-/** What a renewal ended in. `credential` is the newest record; undefined where there is none. */
+/** The outcome of a renewal. `credential` is the newest record; undefined if there is none. */
 export type Renewal =
   | {
       readonly kind: "usable";
@@ -33,14 +33,14 @@ export type Renewal =
       readonly credential: Credential;
       readonly unsaved?: Unsaved;
     }
-  /** A person has to sign in. */
+  /** A person must sign in. */
   | {
       readonly kind: "sign_in_required";
       readonly outcome?: "invalid_grant";
       readonly credential: Credential | undefined;
       readonly reason: string;
     }
-  /** Nothing was lost, and a later attempt may succeed; `isFinal`: only after the operator has changed something. */
+  /** Nothing was lost and a later attempt may succeed; `isFinal`: only after a change by the operator. */
   | {
       readonly kind: "failed";
       readonly outcome: Exclude<RefreshOutcome, "refreshed" | "adopted" | "not_kept">;
@@ -50,7 +50,7 @@ export type Renewal =
       readonly isFinal: boolean;
     };
 
-/** What a renewal works with. */
+/** Dependencies of a renewal. */
 export interface RenewalTools {
   readonly vault: Vault;
   readonly endpoint: TokenEndpoint;
@@ -60,12 +60,12 @@ export interface RenewalTools {
   readonly deadline: (ms: number) => AbortSignal;
 }
 
-/** No generation: the refresh token says whether the record has changed. */
+/** Without the generation: the refresh token tells whether the record changed. */
 const UNKNOWN_BASE = -1;
-/** How long one request may take, whether or not its caller still waits. */
+/** Timeout of one request, whether or not its caller still waits. */
 const REQUEST_MS = 30_000;
 
-/** @throws VaultError where the record cannot be read or locked, or the intent cannot be written: nothing was sent then */
+/** @throws VaultError if the record cannot be read or locked, or the intent cannot be written: then nothing was sent */
 export function renew(request: RenewalRequest, tools: RenewalTools): Promise<Renewal> {
   return tools.vault.locked(request.server, request.principal, () =>
     new RenewalUnderLock(request, tools).run(),
@@ -103,9 +103,9 @@ class RenewalUnderLock {
   async #refresh(kept: Credential, spent: string): Promise<Renewal> {
     const { vault, now } = this.tools;
     let begun: Credential = { ...kept, generation: kept.generation + 1, refreshBegunAt: now() };
-    // Where the disk is full this throws, and no refresh token is spent.
+    // On a full disk this throws, and no refresh token is spent.
     await vault.write(begun);
-    // The crash of a process, or a lost answer, has left its intent: this request is the one retry then.
+    // A crash or a lost response left the intent: this request is its only retry.
     let isAmbiguous = kept.refreshBegunAt !== undefined;
     let outcome = await this.#send(begun);
     if (outcome.kind === "ambiguous" && !isAmbiguous) {
@@ -131,7 +131,7 @@ class RenewalUnderLock {
       case "invalid_client":
       case "refused":
       case "unavailable":
-        // Whether the token is spent is still open: the intent stays, and the next attempt sends the same token.
+        // It is unknown whether the token is spent: the intent stays, and the next attempt sends the same token.
         if (outcome.kind === "ambiguous" || isAmbiguous) return failure(outcome, begun);
         return failure(outcome, await this.#clearIntent(begun));
     }
@@ -160,9 +160,9 @@ class RenewalUnderLock {
   }
 
   /**
-   * Writes tokens before anything else is done with them, unless another process has newer ones by now.
+   * Writes the tokens first, unless another process has written newer ones.
    *
-   * @param base the generation that they were obtained with; undefined where there was no record
+   * @param base the generation that they were obtained with; undefined if there was no record
    */
   async #persist(base: number | undefined, { credential, spent }: Unsaved): Promise<Renewal> {
     let written = credential;
@@ -183,7 +183,7 @@ class RenewalUnderLock {
     }
   }
 
-  /** The refresh token is of no use. A newer one of another process is used; else client and scopes are kept. */
+  /** The refresh token is invalid. A newer one from another process is used; otherwise client and scopes are kept. */
   async #signOut(begun: Credential, description: string | undefined): Promise<Renewal> {
     const newest = await this.#read();
     if (newest !== undefined && newest.generation !== begun.generation) return fromOther(newest);
@@ -195,7 +195,9 @@ class RenewalUnderLock {
     return { kind: "sign_in_required", outcome: "invalid_grant", credential: signedOut, reason };
   }
 
-  /** The request was not processed, so that the next one is no retry. Where the disk refuses this, it is one. */
+  /**
+   * The request was not processed, so the next one is not a retry. If the disk rejects this write, it counts as one.
+   */
   async #clearIntent(begun: Credential): Promise<Credential> {
     const cleared = { ...withoutIntent(begun, begun.tokens), generation: begun.generation + 1 };
     try {
@@ -223,13 +225,13 @@ function withoutIntent(credential: Credential, tokens: TokenSet | undefined): Cr
   return tokens === undefined ? rest : { ...rest, tokens };
 }
 
-/** A record that another process has written meanwhile. */
+/** A record that another process has written since. */
 const fromOther = (newest: Credential): Renewal =>
   newest.tokens === undefined
     ? { kind: "sign_in_required", credential: newest, reason: "another process found the sign-in ended" }
     : { kind: "usable", outcome: "adopted", credential: newest };
 
-/** What the answer leaves out is as before (RFC 6749, 6). */
+/** Members that the response omits keep their values (RFC 6749, 6). */
 function mergedTokens(before: TokenSet | undefined, next: TokenSet): TokenSet {
   const { refreshToken = before?.refreshToken, idToken = before?.idToken, scope = before?.scope } = next;
   return {

@@ -1,4 +1,4 @@
-/** What does a gateway say to its renewal process, and what does that answer? One JSON object a line, over pipes. */
+/** Protocol between the gateway and its renewal process: one JSON object per line, over pipes. */
 import type { StoreConfig } from "../config/cluster-config.js";
 import type { CredentialKeys } from "../vault/vault.js";
 import type { VaultFault } from "../vault/vault-error.js";
@@ -6,15 +6,15 @@ import type { Renewal, RenewalRequest } from "./renew.js";
 import type { EndpointRecipe, TokenEndpoint } from "./token-endpoint.js";
 import type { Vault } from "./types.js";
 
-/** The first line: where the vault is. Keys go this way, and are in no argument and no environment. */
+/** The first line: the location of the vault. Keys are sent here, not as an argument or environment variable. */
 export interface RenewalSetup {
   readonly folder: string;
   readonly keys: CredentialKeys | undefined;
-  /** In which the vault is, in place of the folder. */
+  /** The store that holds the vault, instead of the folder. */
   readonly store?: StoreConfig | undefined;
 }
 
-/** What the module of a recipe exports. */
+/** The exports of a recipe's module. */
 export interface EndpointModule {
   readonly tokenEndpointOf: (settings: unknown, vault: Vault) => TokenEndpoint | Promise<TokenEndpoint>;
 }
@@ -26,7 +26,7 @@ export interface RenewalJob {
   readonly request: RenewalRequest;
 }
 
-/** The answer to a job. `fault` is absent where the error is no VaultError. */
+/** The response to a job. `fault` is absent if the error is not a VaultError. */
 export type RenewalAnswer =
   | { readonly id: number; readonly renewal: Renewal }
   | { readonly id: number; readonly fault?: VaultFault; readonly message: string };

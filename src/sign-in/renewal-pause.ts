@@ -1,11 +1,11 @@
-/** When may the next renewal begin after one that failed, and what do callers get until then? */
+/** Backoff after a failed renewal: when the next one may start, and which error callers receive until then. */
 import type { GatewayError } from "../core/errors.js";
 import { backoffMs } from "./token-life.js";
 
 /** A longer `Retry-After` is cut to this. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** The pause of one token source; longer with each failure in a row. */
+/** The backoff of one token source; longer with each failure in a row. */
 export class RenewalPause {
   #failures = 0;
   #until = 0;
@@ -16,7 +16,7 @@ export class RenewalPause {
     private readonly random: () => number,
   ) {}
 
-  /** Begins a pause of the returned time (ms), at least `leastMs`. */
+  /** Starts a backoff of the returned time (ms), at least `leastMs`. */
   begin(leastMs = 0): number {
     const delay = Math.max(backoffMs(this.#failures, this.random()), Math.min(leastMs, MAX_RETRY_AFTER_MS));
     this.#failures += 1;
@@ -25,7 +25,7 @@ export class RenewalPause {
     return delay;
   }
 
-  /** What callers get during the pause that was begun last; without one a renewal that a call needs is made. */
+  /** The error during the last started backoff; undefined: a renewal that a call needs is attempted. */
   explain(error: GatewayError): GatewayError {
     this.#error = error;
     return error;
@@ -35,7 +35,7 @@ export class RenewalPause {
     return now >= this.#until;
   }
 
-  /** The error of a pause that lasts. */
+  /** The error during a running backoff. */
   get error(): GatewayError | undefined {
     return this.isOver(this.now()) ? undefined : this.#error;
   }

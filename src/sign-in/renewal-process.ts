@@ -1,7 +1,7 @@
 /**
- * The program of the renewal process: it sends refresh tokens and writes what comes back, so that the end of the gateway
- * (kill -9, no memory, a crash) between a request and its answer loses no token. It outlives the gateway until its jobs are
- * done, and a gateway without jobs for it by 10 s.
+ * The program of the renewal process: sends refresh tokens and writes the responses, so that a crash of the gateway
+ * (kill -9, out of memory) between request and response loses no token. Ends when its jobs are done after the gateway
+ * has exited, or after 10 s without a job.
  */
 import { createInterface } from "node:readline";
 import { openStore } from "../cluster/store.js";
@@ -12,16 +12,16 @@ import { VaultError } from "../vault/vault-error.js";
 import { renew } from "./renew.js";
 import type { EndpointModule, RenewalAnswer, RenewalJob, RenewalSetup } from "./renewal-job.js";
 
-/** How long (ms) it waits for the next job. */
+/** Idle timeout (ms). */
 const IDLE_MS = 10_000;
 /** How long (ms) the first job waits for the connection to the store. */
 const CONNECT_MS = 5_000;
 
-/** Serves the jobs of `stdin`; resolves when there are no more, and the last one is done. */
+/** Serves the jobs of `stdin`; resolves at its end, after the last job. */
 async function serve(): Promise<void> {
-  // What ends the gateway must not end this: a terminal and a supervisor send these to all processes.
+  // Signals that stop the gateway must not stop this process: a terminal and a supervisor send them to the whole group.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
-  // The gateway has gone; the answers are on disk.
+  // The gateway has exited; the results are on disk.
   process.stdout.on("error", () => {});
   const running = new Set<Promise<void>>();
   let vault: Promise<OpenVault> | undefined;
@@ -30,7 +30,7 @@ async function serve(): Promise<void> {
   for await (const line of lines) {
     if (vault === undefined) {
       vault = open(JSON.parse(line) as RenewalSetup);
-      // A failure is the answer to each job.
+      // A failure is the response to each job.
       vault.catch(() => {});
       continue;
     }
@@ -51,7 +51,7 @@ async function open({ folder, keys, store }: RenewalSetup): Promise<OpenVault> {
   const options = { folder, logger: SILENT, ...(keys !== undefined && { keys }) };
   if (store === undefined) return openVault(options);
   const shared = await openStore({ config: store, logger: SILENT });
-  // A store that is away is the answer to each job.
+  // An unavailable store is the response to each job.
   await untilUp(shared, CONNECT_MS);
   return openVault({ ...options, shared });
 }
@@ -73,5 +73,5 @@ async function answerTo(
 }
 
 await serve();
-// The connection to the store would keep it.
+// An open connection to the store would keep the process alive.
 process.exit();

@@ -1,4 +1,4 @@
-/** Where does a renewal run? In a process of its own, which outlives this one; in this one where that cannot be had. */
+/** Runs renewals in a process that outlives the gateway, or in this process if that one cannot be started. */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -24,7 +24,7 @@ interface Running {
 
 const PROGRAM = fileURLToPath(new URL("./renewal-process.js", import.meta.url));
 
-/** The renewal process of this process: started with the first job, gone 10 s after the last one. */
+/** The renewal process: started with the first job, exits 10 s after the last one. */
 export class Renewals {
   #running: Running | undefined;
   #jobs = 0;
@@ -38,7 +38,7 @@ export class Renewals {
   /**
    * Renews in the other process.
    *
-   * @returns undefined where that process could not be started or has ended: the caller renews itself
+   * @returns undefined if that process could not be started or has exited: the caller renews itself
    * @throws VaultError as `renew` does
    */
   run(request: RenewalRequest, recipe: EndpointRecipe): Promise<Renewal | undefined> {
@@ -53,14 +53,14 @@ export class Renewals {
     });
   }
 
-  /** Jobs that run go on; the process ends after them. */
+  /** Running jobs continue; then the process exits. */
   close(): void {
     this.#running?.child.stdin.end();
   }
 
   #start(): Running {
     const child = spawn(process.execPath, [this.program], {
-      // Its own session: what is sent to the group of the gateway does not reach it.
+      // In its own session: a signal to the gateway's process group does not reach it.
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
       windowsHide: true,
@@ -75,7 +75,7 @@ export class Renewals {
     };
     child.once("error", end);
     child.once("exit", () => end());
-    // It has ended between two jobs; the end of the process resolves what waits.
+    // It exited between two jobs; its exit resolves pending jobs.
     child.stdin.on("error", () => {});
     createInterface({ input: child.stdout }).on("line", (line) => settle(running, line));
     keepAlive(child, false);
@@ -84,7 +84,9 @@ export class Renewals {
   }
 }
 
-/** Renews in the renewal process where a refresh token could be lost, else here. @throws VaultError as `renew` does */
+/**
+ * Renews in the renewal process if a refresh token could be lost, otherwise here. @throws VaultError as `renew` does
+ */
 export async function renewSafely(
   request: RenewalRequest,
   tools: RenewalTools & { readonly renewals?: Pick<Renewals, "run"> },
@@ -108,7 +110,7 @@ function settle({ child, waiting }: Running, line: string): void {
   else job.reject(new Error(answer.message));
 }
 
-/** Whether this process waits for the other one before it ends by itself: only for the answers to its jobs. */
+/** Whether the child keeps this process alive: only while jobs are pending. */
 function keepAlive(child: RenewalChild, isKept: boolean): void {
   const pipes = [child.stdin, child.stdout] as unknown as readonly Pick<ChildProcess, "ref" | "unref">[];
   for (const handle of [child, ...pipes]) {
@@ -117,7 +119,7 @@ function keepAlive(child: RenewalChild, isKept: boolean): void {
   }
 }
 
-/** Neither the debugger nor a preloaded module of the gateway, and none of its secrets. */
+/** Without the debugger, preloaded modules and secrets of the gateway. */
 function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(KEPT_VARIABLES.map((name) => [name, process.env[name]]));
 }

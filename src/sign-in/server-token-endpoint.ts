@@ -1,4 +1,4 @@
-/** What does a token source ask of the authorization server of one server of the config? Also in the renewal process. */
+/** Token requests for one server of the config. Also runs in the renewal process. */
 
 import { exchangedTokens } from "./exchanged-tokens.js";
 import { loginServerOf } from "./login-server.js";
@@ -15,10 +15,10 @@ import { endpointsOf, fetchFor, type SignInServer, tokenContext } from "./sign-i
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
 import type { ClientRegistration, Credential, TokenOutcome, Vault } from "./types.js";
 
-/** By name: in the published program the code of this module is in a chunk, and the module beside it. */
+/** By name: in the published program this code is in a chunk, with the module beside it. */
 const MODULE = new URL("./server-token-endpoint.js", import.meta.url).href;
 
-/** The requests for the server of `settings`; `vault` has the logins, and keeps new dynamic registrations. */
+/** The requests for the server of `settings`; `vault` holds the logins and stores new dynamic registrations. */
 export function tokenEndpointOf(settings: TokenEndpointSettings, vault: Vault): TokenEndpoint {
   const { server } = settings;
   const { type } = server.auth;
@@ -54,7 +54,7 @@ async function refresh(
   return withContext(server, credential, signal, (context) => refreshTokens(context, refreshToken));
 }
 
-/** At another authorization server than before the refresh token is of no use. */
+/** A refresh token of another authorization server is useless. */
 async function registerAgain(
   { server, baseUrl }: TokenEndpointSettings,
   vault: Pick<Vault, "writeClient">,
@@ -76,13 +76,13 @@ async function registerAgain(
     await vault.writeClient(issuer, redirectUri, made);
     return made;
   } catch (error) {
-    // The sign-in that follows meets the same, and says it.
+    // The sign-in that follows has the same problem and reports it.
     if (error instanceof OAuthError) return undefined;
     throw error;
   }
 }
 
-/** Client credentials (RFC 6749, 4.4), by secret or by a signed assertion. @throws OAuthError */
+/** Client credentials (RFC 6749, 4.4), with a secret or a signed assertion. @throws OAuthError */
 async function clientTokens(
   server: SignInServer,
   { principal, before, scopes }: ObtainRequest,
@@ -92,7 +92,7 @@ async function clientTokens(
   const { discovered } = await discoverFor(server, undefined, signal);
   const client = await register({
     authorizationServer: discovered.authorizationServer,
-    // A client of the config is not registered, and no browser comes back.
+    // A client from the config needs no registration and no redirect.
     redirectUri: "",
     quirks: auth.quirks,
     fetch: fetchFor(server),
@@ -113,7 +113,7 @@ async function clientTokens(
   return { kind: "tokens", tokens: outcome.tokens, signIn };
 }
 
-/** What prevents a request is what it ended in. */
+/** An error before a request becomes its outcome. */
 async function orOutcome(obtain: () => Promise<Obtained>): Promise<Obtained> {
   try {
     return await obtain();
@@ -126,7 +126,7 @@ async function orOutcome(obtain: () => Promise<Obtained>): Promise<Obtained> {
   }
 }
 
-/** Sends a request with the context of the server. A key that cannot be used is a refusal. */
+/** Sends a request with the context of the server. An unusable key is a refusal. */
 async function withContext(
   server: SignInServer,
   about: Pick<Credential, "issuer" | "tokenEndpoint" | "client" | "resource">,

@@ -1,4 +1,4 @@
-/** What the parts of signing in share. */
+/** The dependencies that all parts of signing in share. */
 import { writeJson } from "../wire/json-text.js";
 import type { PendingRecords } from "./pending-records.js";
 import type { SignInEvents } from "./sign-in-events.js";
@@ -6,24 +6,26 @@ import { SignInRefusal } from "./sign-in-refusal.js";
 import type { SignInServer } from "./sign-in-server.js";
 import type { Vault } from "./types.js";
 
-/** What every part works with. */
+/** The shared dependencies. */
 export interface SignInContext {
   readonly vault: Vault;
   readonly pending: PendingRecords;
   readonly events: SignInEvents;
-  /** The server of the config in effect, or the company's issuer of one, by its URL; undefined where no person signs in there. */
+  /**
+   * The server of the live config, or the company's issuer of one, by its URL; undefined if no person signs in there.
+   */
   readonly serverOf: (name: string) => SignInServer | undefined;
-  /** Where a person from a token shows who it is; undefined where the config names no client for that. Default: nowhere. */
+  /** Where a person with a token is identified; undefined if the config names no client for that. Default: nowhere. */
   readonly identity?: () => SignInServer | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
-  /** The scopes that requests of `owner` at the server were refused for want of. Default: none. */
+  /** The scopes that refused requests of `owner` at the server lacked. Default: none. */
   readonly lackedScopes?: (server: string, owner: string) => readonly string[];
   /** ms since 1970. */
   readonly now: () => number;
 }
 
-/** @throws SignInRefusal where the config has no such server, or none at which a person signs in */
+/** @throws SignInRefusal if the config has no such server, or no person signs in there */
 export function serverNamed({ serverOf }: Pick<SignInContext, "serverOf">, name: string): SignInServer {
   const server = serverOf(name);
   if (server === undefined) {

@@ -1,20 +1,20 @@
-/** What do operators learn of sign-ins? A log line and a count for each; no token, code or key is in them. */
+/** Logs and counts sign-ins; no token, code or key is logged. */
 import type { Logger } from "../core/logger.js";
 import type { SignInSubject } from "./pending-content.js";
 import type { Quirks } from "./types.js";
 
-/** What happened to a sign-in: a value of the label `outcome`. */
+/** The outcome of a sign-in: a value of the label `outcome`. */
 export type SignInOutcome = "started" | "finished" | "refused" | "stepped_up" | "signed_out";
 
 /** The counter of sign-ins; `telemetry` has one. */
 export interface SignInCounter {
-  /** `principal` is undefined where none is known. */
+  /** `principal` is undefined if unknown. */
   signedIn(server: string, outcome: SignInOutcome, principal?: string): void;
-  /** A sign-in has ended well at a server whose config excuses this rule. */
+  /** A sign-in succeeded at a server whose config allows this deviation. */
   quirkUsed(server: string, quirk: QuirkName): void;
 }
 
-/** A quirk as the config writes it: a value of the label `quirk`. */
+/** A quirk as written in the config: a value of the label `quirk`. */
 type QuirkName = (typeof QUIRK_NAMES)[keyof Quirks];
 
 const QUIRK_NAMES = {
@@ -27,11 +27,11 @@ const QUIRK_NAMES = {
   redirectHost: "redirect-host",
 } as const satisfies { readonly [K in keyof Required<Quirks>]: string };
 
-/** Facts of a line beside whom it is about. */
+/** Further members of a log line. */
 interface Facts {
   readonly issuer?: string;
   readonly scopes?: string;
-  /** Of a refusal: a sentence. */
+  /** The reason of a refusal, as a sentence. */
   readonly reason?: string;
 }
 
@@ -50,7 +50,7 @@ export class SignInEvents {
     private readonly counter: SignInCounter,
   ) {}
 
-  /** `subject` is undefined for a refusal of which nothing is known. */
+  /** `subject` is undefined for a refusal without a known subject. */
   happened(outcome: SignInOutcome, subject: SignInSubject | undefined, facts: Facts = {}): void {
     this.counter.signedIn(subject?.server ?? "none", outcome, subject?.principal);
     const level = outcome === "refused" ? "warn" : "info";
@@ -60,7 +60,7 @@ export class SignInEvents {
     this.log[level]({ ...about, ...facts, outcome }, `${SENTENCES[outcome]}${where}${why}`);
   }
 
-  /** A sign-in at `server` has ended well, with the rules that `quirks` excuses. */
+  /** A sign-in at `server` succeeded, with the deviations that `quirks` allows. */
   excused(server: string, quirks: Quirks): void {
     for (const [quirk, value] of Object.entries(quirks))
       if (value !== undefined && value !== false)

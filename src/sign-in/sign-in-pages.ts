@@ -1,4 +1,4 @@
-/** The pages of a sign-in on the main listener: the one that asks, the one that a browser comes back to, and the client's own document. */
+/** The sign-in pages of the main listener: the connect page, the callback, and the client ID metadata document. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../core/logger.js";
 import { writeJson } from "../wire/json-text.js";
@@ -22,10 +22,10 @@ import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import type { SignIns } from "./sign-ins.js";
 import { type Identification, identityQuestion, isKeyOf } from "./who-is-there.js";
 
-/** What the pages are made of. */
+/** Dependencies of the pages. */
 export interface SignInPagesOptions {
   readonly signIns: SignIns;
-  /** By the config in effect. */
+  /** From the live config. */
   readonly identification: () => Identification;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
@@ -34,14 +34,14 @@ export interface SignInPagesOptions {
   readonly now: () => number;
 }
 
-/** A page by its route. The head of each request has been checked: its `Host`, and the `Origin` of its form. */
+/** Serves one route. The headers were checked: `Host`, and the `Origin` of the form. */
 export type SignInPage = "connect" | "callback" | "client";
 
 /** Serves the pages. */
 export class SignInPages {
   constructor(private readonly options: SignInPagesOptions) {}
 
-  /** Answers always; `ticket` is the last part of the path of `connect`. */
+  /** Always responds; `ticket` is the last part of the `connect` path. */
   async serve(
     page: SignInPage,
     request: IncomingMessage,
@@ -74,7 +74,7 @@ export class SignInPages {
     sendPage(response, 200, page, [setCookie(CSRF_COOKIE, secret, this.#isSecure)]);
   }
 
-  /** The form of the page. Only here anything is begun, and a cookie for it set. */
+  /** The form of the page. Only this starts a sign-in and sets its cookie. */
   async #start(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
     const { signIns } = this.options;
     const form = await readForm(request);
@@ -89,7 +89,7 @@ export class SignInPages {
     this.#sendOn(response, await signIns.start(ticket, proof));
   }
 
-  /** To the issuer, with the cookie that must come back. */
+  /** Redirects to the issuer, with the cookie that the callback requires. */
   #sendOn(response: ServerResponse, { url, cookie }: Begun, ...others: readonly string[]): void {
     const own = cookie === undefined ? [] : [setCookie(cookie.name, cookie.value, this.#isSecure)];
     response.writeHead(303, { ...PAGE_HEADERS, location: url, "set-cookie": [...others, ...own] }).end();

@@ -1,13 +1,13 @@
-/** Why a sign-in does not go on, for the person in front of it. */
+/** Why a sign-in cannot continue, for the person at the browser. */
 import { GatewayError } from "../core/errors.js";
 import { VaultError } from "../vault/vault-error.js";
 import { OAuthError } from "./oauth/client.js";
 
-/** The message says what happened and what to do; it holds no secret, and of a peer only what may be quoted. */
+/** The message says what happened and what to do; it contains no secret, and only sanitized text of a peer. */
 export class SignInRefusal extends Error {
   override readonly name = "SignInRefusal";
 
-  /** @param status of the page that says it */
+  /** @param status HTTP status of the page */
   constructor(
     sentence: string,
     readonly status: 400 | 403 | 404 | 409 | 410 | 429 | 500 | 502 | 503 = 400,
@@ -17,7 +17,7 @@ export class SignInRefusal extends Error {
   }
 }
 
-/** What was thrown, as a refusal; undefined for what is a fault of the gateway. */
+/** The refusal for a thrown value; undefined for a bug of the gateway. */
 export function asRefusal(error: unknown): SignInRefusal | undefined {
   if (error instanceof SignInRefusal) return error;
   if (error instanceof OAuthError)

@@ -1,4 +1,4 @@
-/** What signing in needs to know of a server, from the config; and what the OAuth client is called with for it. */
+/** The sign-in settings of a server, from the config, as input for the OAuth client. */
 import type { Config } from "../config/config.js";
 import type { ServerAuthConfig } from "../config/server-auth.js";
 import { type GuardedFetch, guardedFetch } from "../http/guarded-fetch.js";
@@ -12,11 +12,11 @@ export interface SignInServer {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly auth: ServerAuthConfig;
-  /** It is the company's issuer (`auth.idp`), and no MCP server. */
+  /** Whether it is the company's issuer (`auth.idp`), not an MCP server. */
   readonly isIssuer?: true;
 }
 
-/** The server of this name at which a person can sign in; undefined where there is none. */
+/** The server of this name where a person can sign in; undefined if there is none. */
 export function signInServer(config: Config, name: string): SignInServer | undefined {
   const server = config.servers.find((each) => each.name === name);
   if (server?.auth === undefined || server.transport.kind !== "http") return undefined;
@@ -24,15 +24,15 @@ export function signInServer(config: Config, name: string): SignInServer | undef
   return { name, url, headers, auth: server.auth };
 }
 
-/** Under which principal the credentials of `principal` at the server are kept. */
+/** The id that owns the credentials of `principal` at the server. */
 export const ownerAt = ({ auth }: SignInServer, principal: string): string =>
   auth.as === "principal" ? principal : auth.as;
 
-/** The fetch for everything that the server and its authorization server name. */
+/** The guarded fetch for all URLs that the server and its authorization server name. */
 export const fetchFor = ({ url, auth }: SignInServer): GuardedFetch =>
   guardedFetch({ serverUrl: url, allowHosts: auth.allowHosts });
 
-/** The part of a token request that is the same for each grant. @throws OAuthError where the key cannot be used */
+/** The members of a token request that all grants share. @throws OAuthError if the key cannot be used */
 export async function tokenContext(
   server: SignInServer,
   about: Pick<Credential, "issuer" | "tokenEndpoint" | "client" | "resource">,
@@ -48,7 +48,7 @@ export async function tokenContext(
   };
 }
 
-/** What of a prepared sign-in is kept with its tokens. */
+/** The members of a prepared sign-in that are stored with its tokens. */
 export function endpointsOf({ discovered, client }: Pick<PreparedSignIn, "discovered" | "client">) {
   const { issuer, metadata } = discovered.authorizationServer;
   const { revocation_endpoint: revocation } = metadata;

@@ -1,4 +1,4 @@
-/** Everything that can be done about signing in: by a host's call, a page, a command, the console. */
+/** All sign-in operations: for a host's call, a page, a command, the console. */
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { writeJson } from "../wire/json-text.js";
@@ -22,7 +22,7 @@ import type { ClientRegistration } from "./types.js";
 import { VainSignIns } from "./vain-sign-ins.js";
 import type { AskedSignIn } from "./who-is-there.js";
 
-/** One sign-in, as operators see it. Never a token. */
+/** A sign-in, as shown to operators. Never a token. */
 export interface LoginRow {
   readonly server: string;
   readonly principal: string;
@@ -30,45 +30,45 @@ export interface LoginRow {
   readonly issuer: string;
   readonly scopes: readonly string[];
   readonly grant: string;
-  /** How the gateway is registered at the authorization server. */
+  /** The registration at the authorization server. */
   readonly client: ClientRegistration["source"];
-  /** ISO 8601; absent where the token does not say. */
+  /** ISO 8601; absent if the token response does not tell. */
   readonly expiresAt?: string;
   /** Whether the token is renewed without a person. */
   readonly isRenewed: boolean;
 }
 
-/** Why a person is led to the connect page. */
+/** Why the connect page is needed. */
 export interface ConnectReason {
   /** `WWW-Authenticate` of the refused request. */
   readonly challenge?: string;
 }
 
-/** What a command gets that begins a sign-in. */
+/** The result of starting a sign-in from a command. */
 export interface BegunLogin {
   readonly login: string;
   readonly server: string;
   readonly principal: string;
   readonly issuer: string;
   readonly scopes: readonly string[];
-  /** Where the browser goes; of a device sign-in the page for the code. */
+  /** The URL for the browser; for a device sign-in the verification page. */
   readonly url: string;
   readonly redirectUri: string;
-  /** The code that the person types there. */
+  /** The code to type there. */
   readonly userCode?: string;
   readonly offersDevice: boolean;
 }
 
-/** What every part works with, and how device sign-ins wait. */
+/** The shared dependencies, and the sleep of device sign-ins. */
 export interface SignInsOptions extends SignInContext {
   readonly wait: Wait;
 }
 
 const MAX_TICKETS = 10_000;
-/** A connect URL is given again for this time (ms), which leaves its reader some of the life of its ticket. */
+/** A connect URL is reused for this time (ms), so that its reader has part of the ticket's lifetime left. */
 const TICKET_REUSE_MS = 600_000;
 
-/** The sign-ins of one process; what is in progress is kept where other processes find it. */
+/** The sign-ins of one process; their progress is stored where other processes find it. */
 export class SignIns {
   readonly #devices: DeviceSignIns;
   readonly #vain: VainSignIns;
@@ -86,9 +86,9 @@ export class SignIns {
   }
 
   /**
-   * The URL of the page at which `principal` can sign in to `server`: random, for one use, the same one while it was not used.
+   * The URL of the page where `principal` can sign in to `server`: random, single-use, the same until it is used.
    *
-   * @throws SignInRefusal where no page would help: an operator signs in there, or it was tried too often
+   * @throws SignInRefusal if a page would not help: an operator signs in there, or there were too many attempts
    */
   async connectUrl(server: string, principal: string, reason: ConnectReason = {}): Promise<string> {
     const { challenge } = reason;
@@ -122,7 +122,7 @@ export class SignIns {
   }
 
   /**
-   * What the page of a ticket shows. At the first visit the authorization server is looked for.
+   * The content of a ticket's page. Its first visit runs discovery.
    *
    * @throws SignInRefusal, OAuthError, VaultError
    */
@@ -150,7 +150,7 @@ export class SignIns {
     );
   }
 
-  /** Spends a ticket and begins its request, for the browser that gets the cookie. @throws as `ticket` */
+  /** Spends a ticket and starts its request, for the browser that receives the cookie. @throws as `ticket` */
   async start(ticket: string, proof: Proof): Promise<Begun> {
     await this.ticket(ticket);
     const record = await this.context.pending.take("ticket", ticket);
@@ -185,7 +185,7 @@ export class SignIns {
     });
   }
 
-  /** Begins a sign-in for an operator. @throws SignInRefusal, OAuthError, VaultError */
+  /** Starts a sign-in for an operator. @throws SignInRefusal, OAuthError, VaultError */
   async begin(server: string, as: string, { device = false } = {}): Promise<BegunLogin> {
     const found = serverNamed(this.context, server);
     const principal = ownerAt(found, as);
@@ -206,7 +206,7 @@ export class SignIns {
     return { ...facts, login: begun.login, url: begun.url };
   }
 
-  /** Finishes what a browser has brought back; or begins what follows, where that was a login that says who is there. @throws SignInRefusal */
+  /** Handles a callback; starts the sign-in that follows if it was an identifying login. @throws SignInRefusal */
   async callback(callback: Callback): Promise<Finished | Begun> {
     const finished = await finishAuthorization(this.context, callback);
     if ("url" in finished) return finished;
@@ -214,7 +214,7 @@ export class SignIns {
     return finished;
   }
 
-  /** The same for a callback URL that a person has pasted. @throws SignInRefusal */
+  /** The same for a callback URL that a person pasted. @throws SignInRefusal */
   async pasted(login: string, url: string): Promise<Finished | Begun> {
     if (!URL.canParse(url)) {
       throw new SignInRefusal("This is no URL. Paste the whole address that the browser ended at.", 400);
@@ -227,25 +227,25 @@ export class SignIns {
     return this.callback({ parameters, cookie: () => undefined });
   }
 
-  /** What has become of a login; undefined where it is not known any more. @throws VaultError */
+  /** The outcome of a login; undefined if it has expired. @throws VaultError */
   state(login: string): Promise<LoginState | undefined> {
     return this.context.pending.read("login", login);
   }
 
-  /** Revokes and forgets. @throws VaultError */
+  /** Revokes and deletes the tokens. @throws VaultError */
   signOut(server: string, as: string): Promise<SignedOut> {
     const found = this.context.serverOf(server);
     const principal = found === undefined ? as : ownerAt(found, as);
     const own = signOut(this.context, { server, principal });
     if (found?.auth.idp === undefined) return own;
-    // The next call would get its token from the login.
+    // Otherwise the next call would obtain its token from the login.
     return own.then(async (signedOut) => {
       const login = await signOut(this.context, { server: loginServerOf(found).name, principal });
       return login.wasSignedIn ? login : signedOut;
     });
   }
 
-  /** Who is signed in where, by server and principal. @throws VaultError */
+  /** All sign-ins, by server and principal. @throws VaultError */
   async logins(): Promise<readonly LoginRow[]> {
     const records = await this.context.vault.list();
     const rows = await Promise.all(
@@ -273,12 +273,12 @@ export class SignIns {
     return `${this.context.baseUrl()}${CONNECT_PATH}/${ticket}`;
   }
 
-  /** Whether several sign-ins have brought tokens, and the last of them is there and does not help. */
+  /** Whether several sign-ins succeeded, and the token of the last one exists and does not help. */
   async #isInVain(subject: SignInSubject, lacked: readonly string[]): Promise<boolean> {
     if (!this.#vain.isEnough(subject, lacked)) return false;
     const kept = await this.context.vault.read(subject.server, subject.principal);
     if (kept?.tokens !== undefined) return true;
-    // It was signed out, perhaps in another process: the next sign-in is one that was meant.
+    // It was signed out, perhaps in another process: the next sign-in is intended.
     this.#vain.forget(subject);
     return false;
   }
@@ -311,7 +311,7 @@ const deviceFacts = ({ login, userCode, verificationUri, verificationUriComplete
   url: verificationUriComplete ?? verificationUri,
 });
 
-/** Grants by which the next token comes without a person, while a login lasts. */
+/** Grants that obtain the next token without a person, while a login lasts. */
 const WITHOUT_PERSON: ReadonlySet<string> = new Set(["client_credentials", "jwt_bearer", "token_exchange"]);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

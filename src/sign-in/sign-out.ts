@@ -1,26 +1,26 @@
-/** Signs a principal out of a server: the tokens are revoked where that is possible, and forgotten in any case. */
+/** Signs a principal out of a server: revokes the tokens if possible, and deletes them in any case. */
 import { revokeToken } from "./oauth/client.js";
 import type { SignInSubject } from "./pending-content.js";
 import type { SignInContext } from "./sign-in-context.js";
 import { tokenContext } from "./sign-in-server.js";
 import type { Credential } from "./types.js";
 
-/** What has become of the tokens. */
+/** The outcome of a sign-out. */
 export interface SignedOut {
-  /** False where the principal was not signed in. */
+  /** False if the principal was not signed in. */
   readonly wasSignedIn: boolean;
-  /** Whether the authorization server has ended the tokens. */
+  /** Whether the authorization server has revoked the tokens. */
   readonly isRevoked: boolean;
-  /** Why it has not: a sentence's end. */
+  /** Why it has not: the end of a sentence. */
   readonly reason?: string;
 }
 
-/** @throws VaultError where the record cannot be removed */
+/** @throws VaultError if the record cannot be deleted */
 export async function signOut(context: SignInContext, subject: SignInSubject): Promise<SignedOut> {
   const { vault, events } = context;
   const { server, principal } = subject;
   return vault.locked(server, principal, async () => {
-    // A record that cannot be read can be forgotten all the same.
+    // A record that cannot be read can still be deleted.
     const credential = await vault.read(server, principal).catch(() => "unreadable" as const);
     if (credential === undefined) return { wasSignedIn: false, isRevoked: false };
     await vault.remove(server, principal);
@@ -34,7 +34,7 @@ export async function signOut(context: SignInContext, subject: SignInSubject): P
   });
 }
 
-/** Undefined where the tokens have ended; else why not. */
+/** Undefined if the tokens are revoked; otherwise the reason. */
 async function revoke(context: SignInContext, credential: Credential): Promise<string | undefined> {
   const { server: name, tokens, revocationEndpoint, issuer } = credential;
   const server = context.serverOf(name);
@@ -55,7 +55,7 @@ async function revoke(context: SignInContext, credential: Credential): Promise<s
       token,
       hint,
     );
-    // Many servers end only refresh tokens, and their access tokens with them.
+    // Many servers revoke only refresh tokens, and the access tokens with them.
     if (outcome.kind === "failed" && (hint === "refresh_token" || refreshToken === undefined)) {
       failure = outcome.reason;
     }

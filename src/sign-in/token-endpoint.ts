@@ -1,57 +1,57 @@
-/** What does a token source ask of the OAuth client? Requests to the token endpoint of one server's authorization server. */
+/** The requests of a token source to the token endpoint of a server's authorization server. */
 import type { SignInServer } from "./sign-in-server.js";
 import type { ClientRegistration, Credential, TokenOutcome, TokenSet } from "./types.js";
 
-/** The requests for one server, with its config. None of them touches the vault, but for `registerAgain`. */
+/** The requests for one server, with its config. None of them accesses the vault, except `registerAgain`. */
 export interface TokenEndpoint {
-  /** Sends the refresh token of `credential`. Never rejects; ends as `ambiguous` when `signal` aborts. */
+  /** Sends the refresh token of `credential`. Never rejects; the outcome is `ambiguous` if `signal` aborts. */
   refresh(credential: Credential, signal: AbortSignal): Promise<TokenOutcome>;
   /**
-   * Makes a new dynamic registration in place of the one that the authorization server does not know any more, and keeps
-   * it in the vault. Undefined where that is not possible.
+   * Replaces a dynamic registration that the authorization server no longer knows, and stores it in the vault.
+   * Undefined if that is not possible.
    */
   registerAgain(credential: Credential, signal: AbortSignal): Promise<ClientRegistration | undefined>;
   /**
-   * Obtains tokens without a person at this server: by `client_credentials`, or by a login at the company's issuer. Absent
-   * where a person signs in at this server. Rejects with a VaultError only.
+   * Obtains tokens without a person at this server: by `client_credentials`, or through a login at the company's
+   * issuer. Absent if a person signs in at this server. Rejects with a VaultError only.
    */
   obtain?(request: ObtainRequest, signal: AbortSignal): Promise<Obtained>;
-  /** `obtain` may spend the refresh token of a login, so that it runs where refreshes do. */
+  /** `obtain` may spend the refresh token of a login, so it runs where refreshes run. */
   readonly refreshesLogin?: boolean;
-  /** How the renewal process makes this endpoint, too; absent where refreshes run in this process. */
+  /** The recipe of this endpoint for the renewal process; absent if refreshes run in this process. */
   readonly recipe?: EndpointRecipe;
-  /** The scopes that a challenge with `insufficient_scope` names; empty where it names none. */
+  /** The scopes in a challenge with `insufficient_scope`; empty if it names none. */
   challengedScopes(challenge: string | undefined): readonly string[];
 }
 
-/** For whom tokens are obtained. */
+/** The input of `obtain`. */
 export interface ObtainRequest {
-  /** Under whom they are kept. */
+  /** The id that owns the tokens. */
   readonly principal: string;
-  /** The record so far. */
+  /** The current record. */
   readonly before: Credential | undefined;
-  /** Those of a challenge, besides the configured ones. */
+  /** Scopes of a challenge, besides the configured ones. */
   readonly scopes: readonly string[];
 }
 
-/** What the requests are made with; JSON, as the renewal process gets it too. */
+/** The settings of the requests; JSON, because the renewal process receives them too. */
 export interface TokenEndpointSettings {
   readonly server: SignInServer;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: string;
 }
 
-/** How the renewal process makes the endpoint of a server: what `module` exports, with settings that are JSON. */
+/** How the renewal process creates a server's endpoint: the exports of `module`, with JSON settings. */
 export interface EndpointRecipe {
-  /** A `file:` URL of the gateway's own code, which exports `tokenEndpointOf`. */
+  /** A `file:` URL of the gateway's code that exports `tokenEndpointOf`. */
   readonly module: string;
   readonly settings: unknown;
 }
 
-/** What a record consists of besides its tokens and its generation. */
+/** A record without its tokens and its generation. */
 type SignIn = Omit<Credential, "generation" | "tokens" | "refreshBegunAt">;
 
-/** Tokens that were obtained without a person, and the record that they belong to; or what the request ended in. */
+/** Tokens that were obtained without a person, and their record; or the outcome of the request. */
 export type Obtained =
   | { readonly kind: "tokens"; readonly tokens: TokenSet; readonly signIn: SignIn }
   | Exclude<TokenOutcome, { readonly kind: "tokens" }>;

@@ -1,19 +1,19 @@
-/** What do operators learn of renewed tokens? Log lines and counters, with a fingerprint in place of the token. */
+/** Logs and counts renewals, with a fingerprint instead of the token. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Logger } from "../core/logger.js";
 import type { Credential } from "./types.js";
 
-/** What an attempt to obtain the next token ended in. */
+/** The outcome of a renewal. */
 export type RefreshOutcome =
   | "refreshed"
-  /** Another process had refreshed it already. */
+  /** Another process had already refreshed it. */
   | "adopted"
   | "invalid_grant"
   | "invalid_client"
   | "refused"
   | "unavailable"
   | "ambiguous"
-  /** The disk refused the new token; it is used, and written again later. */
+  /** The disk rejected the new token; it is used, and written later. */
   | "not_kept";
 
 /** The counter of refreshes; `telemetry` has one. */
@@ -21,7 +21,7 @@ export interface RefreshCounter {
   tokenRefreshed(server: string, outcome: RefreshOutcome): void;
 }
 
-/** Whose token it is about. */
+/** The principal and server of the token. */
 export interface TokenOwner {
   readonly server: string;
   readonly principal: string;
@@ -29,7 +29,7 @@ export interface TokenOwner {
 
 /** Writes the log lines and counts. */
 export class TokenEvents {
-  /** Fingerprints of two processes cannot be compared, and tell nothing about the token. */
+  /** Fingerprints of two processes are not comparable, and reveal nothing about the token. */
   readonly #key = randomBytes(32);
 
   constructor(
@@ -37,7 +37,7 @@ export class TokenEvents {
     private readonly counter: RefreshCounter,
   ) {}
 
-  /** The tokens of `after` are in use now. */
+  /** The tokens of `after` are now in use. */
   refreshed(owner: TokenOwner, outcome: "refreshed" | "adopted", after: Credential): void {
     this.counter.tokenRefreshed(owner.server, outcome);
     const fields = { ...this.#fields(owner, after), expiresAt: after.tokens?.expiresAt };
@@ -45,7 +45,7 @@ export class TokenEvents {
     else this.log.debug(fields, `the token of ${owner.server} was refreshed by another process`);
   }
 
-  /** There are no new tokens; `reason` is the rest of a sentence, `bug` an error that is one of the gateway. */
+  /** The renewal failed; `reason` is the end of a sentence, `bug` an error of the gateway itself. */
   failed(
     owner: TokenOwner,
     outcome: Exclude<RefreshOutcome, "refreshed" | "adopted">,

@@ -1,20 +1,20 @@
-/** How long is an access token used, and when is the next one obtained? Times in ms since 1970, by the local clock. */
+/** When an access token expires and when it is renewed. Times in ms since 1970, by the local clock. */
 import type { TokenSet } from "./types.js";
 
-/** A token of a longer life is replaced this long before its end at the latest. */
+/** A token is renewed this long before its end at the latest. */
 const AHEAD_MS = 60_000;
-/** A token is replaced after this part of its life at the latest. */
+/** A token is renewed after this fraction of its lifetime at the latest. */
 const PART = 0.75;
-/** A token is not replaced before this part of its life, however short that is. */
+/** A token is not renewed before this fraction of its lifetime, however short that is. */
 const LEAST_PART = 0.5;
-/** Processes that share a token do not all ask at the same time: each is early by up to this part of the life. */
+/** Jitter, as a fraction of the lifetime: processes that share a token do not all renew it at the same time. */
 const JITTER_PART = 0.05;
 
-/** When it is of no use any more; Infinity where the server did not say. */
+/** When it expires; Infinity if the server did not say. */
 export const endOf = ({ expiresAt }: TokenSet): number => expiresAt ?? Number.POSITIVE_INFINITY;
 
 /**
- * When it is to be replaced while it is still used; Infinity where it has no known end, because then only a 401 tells.
+ * When it must be renewed while still valid; Infinity without a known end, because only a 401 reveals it.
  *
  * @param random from 0 to 1
  */
@@ -25,7 +25,7 @@ export function renewalOf({ obtainedAt, expiresAt }: TokenSet, random: number): 
   return obtainedAt + part - random * JITTER_PART * life;
 }
 
-/** The delays between attempts that failed: a second, doubled each time, up to 5 minutes, less up to a half of it. */
+/** The delays between failed attempts: 1 s, doubled each time, up to 5 min, minus up to half as jitter. */
 export function backoffMs(failures: number, random: number): number {
   const full = Math.min(1_000 * 2 ** Math.min(failures, 20), 300_000);
   return full * (1 - random / 2);

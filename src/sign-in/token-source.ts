@@ -1,4 +1,4 @@
-/** The token of one principal at one server: at once where it is valid, after one shared renewal where it is not. */
+/** The token of one principal at one server: immediately if it is valid, otherwise after one shared renewal. */
 import type { RejectedRequest, RequestCredentials } from "../core/credentials.js";
 import { GatewayError, signInRequired } from "../core/errors.js";
 import { type StopSignal, unlessAborted } from "../core/stop.js";
@@ -10,28 +10,31 @@ import { type Renewals, renewSafely } from "./renewals.js";
 import type { TokenEvents } from "./token-events.js";
 import type { Credential } from "./types.js";
 
-/** Whose token, and what renews it. */
+/** The principal and server, and the dependencies of a renewal. */
 export interface TokenSourceOptions extends RenewalTools {
   readonly server: string;
   readonly principal: string;
-  /** The process that refreshes; without it they run in this one. */
+  /** The renewal process; without it renewals run in this process. */
   readonly renewals?: Pick<Renewals, "run">;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly events: TokenEvents;
-  /** The principal has signed in or out there; `isWider`: once more, for more scopes. */
+  /** The principal signed in or out; `isWider`: signed in again for more scopes. */
   readonly onSignedIn: (isSignedIn: boolean, isWider: boolean) => void;
 }
 
-/** A token that the server refused, and that has no successor, is tried again after this time: the server may have erred. */
+/**
+ * A token that the server rejected, without a successor, is tried again after this time (ms): the server may have
+ * erred.
+ */
 const REFUSED_MS = 60_000;
 
-/** The credentials of one principal at one server. It has no timers: a token is renewed when it is used. */
+/** The credentials of one principal at one server. No timers: a token is renewed when it is used. */
 export class TokenSource implements RequestCredentials {
   readonly #token: CurrentToken;
-  /** The renewal that runs, for all who wait for one. */
+  /** The running renewal, shared by all waiters. */
   #flight: Promise<void> | undefined;
-  /** The read of the vault that runs. */
+  /** The running read of the vault. */
   #loading: Promise<void> | undefined;
   #unsaved: Unsaved | undefined;
   readonly #pause: RenewalPause;
@@ -42,7 +45,7 @@ export class TokenSource implements RequestCredentials {
     this.#pause = new RenewalPause(options.now, options.random);
   }
 
-  /** Begins a renewal in the background where one is due and the token still lives. */
+  /** Starts a renewal in the background if one is due and the token is still valid. */
   get header(): string | undefined {
     const now = this.options.now();
     if (this.#token.isDue(now)) this.#renewAhead(now);
@@ -64,7 +67,7 @@ export class TokenSource implements RequestCredentials {
     }
   }
 
-  /** The scopes of challenges, to be asked for at the next sign-in with all that were asked for before. */
+  /** The scopes of challenges, requested at the next sign-in with all earlier ones. */
   get lackedScopes(): readonly string[] {
     return this.#challengedScopes;
   }
@@ -73,7 +76,7 @@ export class TokenSource implements RequestCredentials {
     return [...new Set([...(this.#token.credential?.askedScopes ?? []), ...this.#challengedScopes])];
   }
 
-  /** Whether the token ends within `ms` and nothing but a person can replace it. */
+  /** Whether the token ends within `ms` and only a person can replace it. */
   isExpiring(ms: number): boolean {
     return this.options.endpoint.obtain === undefined && this.#token.endsBy(this.options.now() + ms);
   }
@@ -83,38 +86,38 @@ export class TokenSource implements RequestCredentials {
     return this.#token.adopted > 0;
   }
 
-  /** Whether the principal is signed in, as far as this process has read. */
+  /** Whether the principal is signed in, as of this process's last read. */
   get isSignedIn(): boolean {
     return this.#token.isSignedIn;
   }
 
-  /** Uses what another process has written, unless this one has something newer; undefined where it was removed. */
+  /** Adopts a record of another process, unless this one has a newer one; undefined if it was deleted. */
   adoptNewer(credential: Credential | undefined): void {
     const isNewer = (credential?.generation ?? 0) > (this.#token.credential?.generation ?? 0);
     if (credential === undefined || isNewer) this.#adopt(credential);
   }
 
   #adopt(credential: Credential | undefined): void {
-    // Tokens that only this process has are newer than what the disk has.
+    // Tokens that only this process has are newer than those on disk.
     if (this.#unsaved !== undefined) return;
     const { isSignedIn } = this;
     const asked = this.#token.credential?.askedScopes ?? [];
     const isFirst = !this.isLoaded;
     if (this.#token.adopt(credential, this.options.now())) this.#pause.end();
-    // A sign-in that brought more scopes is one, too: a call may wait for it.
+    // A sign-in for more scopes counts too: a call may wait for it.
     const isWider = isSignedIn && (credential?.askedScopes ?? []).some((scope) => !asked.includes(scope));
     if (!isFirst && (isWider || isSignedIn !== this.isSignedIn))
       this.options.onSignedIn(this.isSignedIn, isWider);
   }
 
-  /** The header to send the request with once more; undefined where there is none. */
+  /** The header for a retry of the request; undefined if there is none. */
   async #successorOf(rejected: RejectedRequest): Promise<string | undefined> {
     const { status, sentHeader, attempts } = rejected;
     if (status === 403) return this.#widened(rejected);
     const newest = this.header;
     if (attempts > 1) {
       if (newest !== undefined && newest === sentHeader) {
-        // A token that was just obtained is refused: another one for each request would be refused, too.
+        // A token that was just obtained is rejected: new ones for each request would be rejected too.
         this.#refuse(newest);
         this.#pause.begin(REFUSED_MS / 2);
         this.#pause.explain(this.#signInRequired());
@@ -135,8 +138,8 @@ export class TokenSource implements RequestCredentials {
   }
 
   /**
-   * The header, other than `not`, after `step`. That is repeated where the token has ended while it was renewed (the
-   * machine was suspended), or where the renewal was one that had begun for another token.
+   * The header, if it differs from `not`, after `step`. The step is repeated if the token expired during the renewal
+   * (the machine was suspended), or if the renewal had started for another token.
    */
   async #repeated(not: string | undefined, step: () => Promise<void>): Promise<string> {
     for (let at = 0; at < MAX_STEPS; at += 1) {
@@ -158,7 +161,7 @@ export class TokenSource implements RequestCredentials {
     }
   }
 
-  /** More scopes where no person is needed for them; else they are kept for the next sign-in. */
+  /** Requests more scopes if no person is needed; otherwise they are kept for the next sign-in. */
   async #widened({ challenge, sentHeader, attempts }: RejectedRequest): Promise<string | undefined> {
     const { endpoint } = this.options;
     const known = this.#wantedScopes;
@@ -171,7 +174,7 @@ export class TokenSource implements RequestCredentials {
     return this.#usable(sentHeader);
   }
 
-  /** Resolves when the newest token is in use, after a renewal where one is needed. @throws GatewayError */
+  /** Resolves when the newest token is in use, after a renewal if needed. @throws GatewayError */
   async #ready(): Promise<void> {
     await this.#flight;
     if (this.#usable() !== undefined) return;
@@ -184,7 +187,7 @@ export class TokenSource implements RequestCredentials {
 
   #usable = (not?: string): string | undefined => this.#token.usable(this.options.now(), not);
 
-  /** Reads what is on disk: another process may have signed in or refreshed. */
+  /** Reads the disk: another process may have signed in or refreshed. */
   #load(): Promise<void> {
     this.#loading ??= this.#readVault().finally(() => {
       this.#loading = undefined;
@@ -204,13 +207,13 @@ export class TokenSource implements RequestCredentials {
 
   #renewAhead(now: number): void {
     if (this.#flight !== undefined || !this.#pause.isOver(now)) return;
-    // What the disk has not taken yet is not due: it is written again.
+    // Tokens that are not on disk yet are not due: they are written again.
     const due = this.#unsaved === undefined ? this.#token.credential?.tokens?.accessToken : undefined;
-    // Its failure is logged, and is the callers' only when the token has ended.
+    // Its failure is logged; callers receive it only once the token has expired.
     this.#renewed(due).catch(() => {});
   }
 
-  /** One renewal at a time; it goes on when its callers have given up. @throws GatewayError */
+  /** One renewal at a time; it continues after its callers gave up. @throws GatewayError */
   #renewed(replaces: string | undefined, scopes?: readonly string[]): Promise<void> {
     if (this.#flight !== undefined) return this.#flight;
     const { error } = this.#pause;
@@ -245,7 +248,7 @@ export class TokenSource implements RequestCredentials {
     this.#take(renewal);
   }
 
-  /** @throws GatewayError where there is no token to go on with */
+  /** @throws GatewayError if there is no usable token */
   #take(renewal: Renewal): void {
     const { events } = this.options;
     this.#unsaved = undefined;
@@ -268,7 +271,7 @@ export class TokenSource implements RequestCredentials {
     events.failed(this.options, outcome, credential, "it is used, but cannot be written");
   }
 
-  /** The error of a renewal after which a later one may succeed. */
+  /** The error of a renewal that may succeed later. */
   #trouble(renewal: Renewal & { kind: "failed" }): GatewayError {
     const { outcome, reason, retryAfterMs, isFinal, credential } = renewal;
     const { server } = this.options;
@@ -279,7 +282,7 @@ export class TokenSource implements RequestCredentials {
     return this.#pause.explain(new GatewayError("upstream_unavailable", "upstream", message, options));
   }
 
-  /** The server does not accept the newest token, and nothing replaces it without a person. */
+  /** The server rejects the newest token, and only a person can replace it. */
   #refuse(header: string): void {
     this.#token.refuse(header, this.options.now() + REFUSED_MS);
   }
@@ -302,9 +305,9 @@ export class TokenSource implements RequestCredentials {
   }
 }
 
-/** How often a token is obtained for one request. */
+/** Token renewals per request. */
 const MAX_STEPS = 3;
-/** More than a server has; what a hostile one sends is cut. */
+/** More than a server has; a longer list from a hostile one is cut. */
 const MAX_SCOPES = 100;
 
 const tokenOf = (header: string | undefined): string | undefined => header?.replace(/^Bearer /, "");

@@ -1,14 +1,14 @@
-/** The shared types of signing in: what an authorization server is, what is kept of a sign-in, what a token request can end in. */
+/** The shared types of signing in: authorization servers, stored credentials, outcomes of token requests. */
 
-/** How one server deviates from the rules, as its config states it (`auth.quirks`). */
+/** Deviations of a server from the specifications, as its config states them (`auth.quirks`). */
 export interface Quirks {
-  /** A trailing slash of the issuer does not count (Google). */
+  /** A trailing slash of the issuer is ignored (Google). */
   readonly issuerSlash?: boolean;
-  /** The issuer that the metadata may name in place of its own. */
+  /** The issuer that the metadata may name instead. */
   readonly issuer?: string;
   /** No `resource` parameter is sent (Entra). */
   readonly noResource?: boolean;
-  /** PKCE with S256 is used although the metadata does not name it (Entra, Cognito). */
+  /** PKCE with S256 is used although the metadata does not advertise it (Entra, Cognito). */
   readonly assumeS256?: boolean;
   /** `client_secret_basic` without form-encoding. */
   readonly basicRaw?: boolean;
@@ -18,111 +18,116 @@ export interface Quirks {
   readonly redirectHost?: "localhost";
 }
 
-/** The validated metadata of an authorization server (RFC 8414, or OpenID Connect Discovery), and where it was found. */
+/** The validated metadata of an authorization server (RFC 8414, or OpenID Connect Discovery), and its URL. */
 export interface AuthorizationServer {
-  /** Exactly as the metadata writes it. */
+  /** As written in the metadata. */
   readonly issuer: string;
-  /** The whole document; members are checked where they are used. */
+  /** The whole document; members are checked at their use. */
   readonly metadata: { readonly [member: string]: unknown };
 }
 
-/** What discovery has found out about an MCP server. */
+/** The result of discovery for an MCP server. */
 export interface Discovered {
   /** The identifier of the protected resource, sent as `resource` (RFC 8707). */
   readonly resource: string;
   readonly authorizationServer: AuthorizationServer;
-  /** The scopes to ask for: of the challenge, else `scopes_supported` of the resource; empty where neither names any. */
+  /**
+   * The scopes to request: of the challenge, otherwise `scopes_supported` of the resource; empty if neither names any.
+   */
   readonly scopes: readonly string[];
 }
 
 /** One step of discovery or of a sign-in, as `doctor` shows it. */
 export interface Step {
-  /** What was asked or checked, such as `GET https://…/.well-known/…`. Without a query. */
+  /** The request or check, for example `GET https://…/.well-known/…`. Without a query. */
   readonly what: string;
   readonly outcome: "ok" | "skipped" | "failed";
-  /** Why, as a sentence: the rule that is broken, with its source. */
+  /** The reason, as a sentence: the violated rule, with its source. */
   readonly reason?: string;
-  /** The quirk that would mend it, as it is written in the config. */
+  /** The quirk that would avoid it, as written in the config. */
   readonly quirk?: string;
 }
 
-/** How the gateway identifies itself at an authorization server. */
+/** The client identity of the gateway at an authorization server. */
 export interface ClientRegistration {
   readonly clientId: string;
   readonly clientSecret?: string;
   readonly tokenEndpointAuthMethod: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
   readonly source: "config" | "metadata_document" | "dynamic";
-  /** Of a dynamic one: when it was made and when its secret expires (ms since 1970). */
+  /** Dynamic only: when it was made and when its secret expires (ms since 1970). */
   readonly registeredAt?: number;
   readonly secretExpiresAt?: number;
 }
 
-/** The tokens of one answer of a token endpoint (RFC 6749, 5.1), times in ms since 1970. */
+/** The tokens of a token response (RFC 6749, 5.1), times in ms since 1970. */
 export interface TokenSet {
   readonly accessToken: string;
   readonly refreshToken?: string;
   readonly idToken?: string;
-  /** `scope` of the answer; undefined where it is the one that was asked for. */
+  /** `scope` of the response; undefined if it equals the requested one. */
   readonly scope?: string;
   readonly obtainedAt: number;
-  /** Undefined where the answer has no `expires_in`. */
+  /** Undefined if the response has no `expires_in`. */
   readonly expiresAt?: number;
 }
 
-/** What is kept of the sign-in of one principal at one server: one record of the vault. */
+/** The stored sign-in of one principal at one server: one record of the vault. */
 export interface Credential {
-  /** Grows by one with each write; a fence between processes. */
+  /** Grows by one with each write; the fencing token between processes. */
   readonly generation: number;
   readonly server: string;
   readonly principal: string;
   readonly issuer: string;
-  /** The token is sent nowhere else. */
+  /** The token is sent only there. */
   readonly resource: string;
   readonly client: ClientRegistration;
-  /** The endpoints that a refresh and a sign-out need, from the validated metadata. */
+  /** The endpoints for refresh and sign-out, from the validated metadata. */
   readonly tokenEndpoint: string;
   readonly revocationEndpoint?: string;
-  /** How the token was obtained; the same way obtains the next one. */
+  /** The grant that obtained the token; it obtains the next one too. */
   readonly grant:
     | "authorization_code"
     | "device_code"
     | "client_credentials"
     | "jwt_bearer"
     | "token_exchange";
-  /** Undefined where a sign-in is needed again: client and scopes are kept. */
+  /** Undefined if a new sign-in is needed: client and scopes are kept. */
   readonly tokens?: TokenSet;
-  /** All scopes that were ever asked for; a step-up asks for these and the challenged ones. */
+  /** All scopes ever requested; a step-up requests these and those of the challenge. */
   readonly askedScopes: readonly string[];
-  /** A refresh with this generation's refresh token was begun (ms since 1970) and its end was not written. */
+  /** A refresh with this generation's refresh token was started (ms since 1970) and its result not written. */
   readonly refreshBegunAt?: number;
-  /** `sub` of the ID token, where there was one. */
+  /** `sub` of the ID token, if there was one. */
   readonly subject?: string;
 }
 
-/** What a request to a token endpoint ended in. */
+/** The outcome of a token request. */
 export type TokenOutcome =
   | { readonly kind: "tokens"; readonly tokens: TokenSet }
   /** `invalid_grant`: the refresh token or code is spent, expired or revoked. */
   | { readonly kind: "invalid_grant"; readonly description?: string }
-  /** `invalid_client`: the registration is not known there any more. */
+  /** `invalid_client`: the registration is unknown there. */
   | { readonly kind: "invalid_client"; readonly description?: string }
-  /** Another OAuth error, which asking again will not change. */
+  /** Another OAuth error, which a retry will not change. */
   | { readonly kind: "refused"; readonly error: string; readonly description?: string }
   /** 5xx, 429, or no connection: the request was not processed. */
   | { readonly kind: "unavailable"; readonly reason: string; readonly retryAfterMs?: number }
   /** A timeout or reset after the request was sent: it may have been processed. */
   | { readonly kind: "ambiguous"; readonly reason: string };
 
-/** The credentials of all principals, on disk. Every method is safe against a crash at any moment. */
+/** The credentials of all principals, on disk. Every method is crash-safe. */
 export interface Vault {
-  /** @throws VaultError where the record is there and cannot be used (permissions, key, damage); says what to do. */
+  /** @throws VaultError if the record exists and cannot be used (permissions, key, damage); says what to do. */
   read(server: string, principal: string): Promise<Credential | undefined>;
-  /** Writes a record of the next generation, durably. @throws VaultError such as a full disk; the record before it stays. */
+  /**
+   * Writes a record of the next generation, durably. @throws VaultError, e.g. on a full disk; the previous record
+   * stays.
+   */
   write(credential: Credential): Promise<void>;
   remove(server: string, principal: string): Promise<void>;
-  /** Every record that can be read; the tokens are left out. */
+  /** Every readable record, without its tokens. */
   list(): Promise<readonly Omit<Credential, "tokens">[]>;
-  /** The dynamic registration at `issuer` for `redirectUri`, and how it is kept or forgotten. */
+  /** The dynamic registration at `issuer` for `redirectUri`, and how to store or delete it. */
   readClient(issuer: string, redirectUri: string): Promise<ClientRegistration | undefined>;
   writeClient(issuer: string, redirectUri: string, client: ClientRegistration): Promise<void>;
   removeClient(issuer: string, redirectUri: string): Promise<void>;

@@ -1,11 +1,11 @@
-/** Which sign-ins have led nowhere? One that is asked for again and again with the same scopes is not asked for once more. */
+/** Detects sign-ins that do not help: repeated sign-ins for the same scopes are not offered again. */
 import { LRUCache } from "lru-cache";
 import { writeJson } from "../wire/json-text.js";
 import type { SignInSubject } from "./pending-content.js";
 
-/** Sign-ins one after another for the same scopes (2026-07-28: security best practices, "Scope Minimization"). */
+/** Successive sign-ins for the same scopes (2026-07-28: security best practices, "Scope Minimization"). */
 const MAX_SIGN_INS = 3;
-/** In ms; then a person may be led to a page again. */
+/** In ms; afterwards a sign-in is offered again. */
 const REMEMBERED_MS = 600_000;
 const MAX_SUBJECTS = 1_000;
 
@@ -14,7 +14,7 @@ interface SignInsOfOne {
   readonly scopes: readonly string[];
 }
 
-/** The sign-ins that one process has finished. */
+/** The finished sign-ins of one process. */
 export class VainSignIns {
   readonly #finished: LRUCache<string, SignInsOfOne>;
 
@@ -23,7 +23,7 @@ export class VainSignIns {
     this.#finished = new LRUCache({ max: MAX_SUBJECTS, ttl: REMEMBERED_MS, ttlResolution: 0, perf: { now } });
   }
 
-  /** A sign-in for `scopes` has ended well. One for more scopes than before is the first of its kind. */
+  /** A sign-in for `scopes` succeeded. One for more scopes than before restarts the count. */
   finished(subject: SignInSubject, scopes: readonly string[]): void {
     const key = keyOf(subject);
     const before = this.#finished.get(key);
@@ -32,13 +32,13 @@ export class VainSignIns {
     else this.#finished.set(key, { count: 1, scopes });
   }
 
-  /** Whether another sign-in that adds no more than `lacked` would be one too many. */
+  /** Whether another sign-in that adds no more than `lacked` would exceed the limit. */
   isEnough(subject: SignInSubject, lacked: readonly string[]): boolean {
     const before = this.#finished.get(keyOf(subject));
     return before !== undefined && before.count >= MAX_SIGN_INS && includesAll(before.scopes, lacked);
   }
 
-  /** Counts from the beginning. */
+  /** Restarts the count. */
   forget(subject: SignInSubject): void {
     this.#finished.delete(keyOf(subject));
   }

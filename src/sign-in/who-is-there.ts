@@ -1,4 +1,4 @@
-/** Is the person at the browser the principal for whom the page was made? */
+/** Identifies the person at the browser as the principal that the page was made for. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
 import { ANONYMOUS } from "../core/client.js";
@@ -8,22 +8,22 @@ import type { IdentityQuestion } from "./page-texts.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
 
-/** What decides it. */
+/** Input of the identification. */
 export interface Identification {
-  /** Absent where the gateway takes calls without credentials. */
+  /** Absent if the gateway accepts calls without credentials. */
   readonly auth: AuthConfig | undefined;
-  /** Where the main listener is bound. */
+  /** The bind address of the main listener. */
   readonly host: string;
 }
 
 /** The sign-in of a page. */
 export interface AskedSignIn extends Pick<SignInSubject, "principal"> {
   readonly prepared: PreparedSignIn;
-  /** Whether it is at an OpenID issuer that the config names (`auth.idp`). */
+  /** Whether it is at an OpenID issuer from the config (`auth.idp`). */
   readonly isIssuer: boolean;
 }
 
-/** What the page asks for. @throws SignInRefusal where principals cannot be distinguished */
+/** What the page requests. @throws SignInRefusal if principals cannot be distinguished */
 export function identityQuestion(
   { principal, prepared, isIssuer }: AskedSignIn,
   { auth, host }: Identification,
@@ -37,7 +37,7 @@ export function identityQuestion(
     );
   }
   if (keysOf(principal, auth, now).length > 0) return "key";
-  // No token may claim these ids, and neither may a login.
+  // Neither a token nor a login may claim these ids.
   const isReserved =
     principal === ANONYMOUS.id || OWNER_IDS.has(principal) || auth.keys.some(({ id }) => id === principal);
   if (isReserved) throw noQuestion(principal);
@@ -54,7 +54,7 @@ const noQuestion = (principal: string): SignInRefusal =>
     403,
   );
 
-/** Whether `key` is one of the principal's. Each is compared, so the time does not depend on the result. */
+/** Whether `key` belongs to the principal. All keys are compared, so the time does not depend on the result. */
 export function isKeyOf(principal: string, key: string, { auth }: Identification, now: number): boolean {
   const sent = createHash("sha256").update(key).digest();
   let isFound = false;

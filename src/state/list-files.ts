@@ -1,4 +1,4 @@
-/** Where is what is known of servers kept between two runs of the gateway? In one folder, with a file for each server. */
+/** A cache of servers' lists between two runs of the gateway: one folder, one file per server. */
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
 import { open, rename, rm, writeFile } from "node:fs/promises";
@@ -12,25 +12,25 @@ import { codeOf } from "./own-file.js";
 import { type KeptServer, NOT_KEPT, ServerFile } from "./server-file.js";
 import { hmac, readStateKey, writeStateKey } from "./state-key.js";
 
-/** Which folder, and who uses it. */
+/** The folder and its user. */
 export interface ListFilesOptions {
-  /** Created with mode 0700 when it is missing. */
+  /** Created with mode 0700 if missing. */
   readonly folder: string;
   /** The version of the gateway. */
   readonly version: string;
   readonly log: Logger;
-  /** Creates a file with this text and waits until the disk has it. @throws the error of the system */
+  /** Creates a file with this text and syncs it to disk. @throws the system error */
   readonly createFile?: (file: string, text: readonly string[]) => Promise<void>;
 }
 
-/** The files of one process. Nothing that happens to them is an error of the gateway: it is logged, and lists are learned anew. */
+/** The files of one process. Failures are logged, never errors of the gateway: lists are then loaded again. */
 export class ListFiles {
   readonly #options: ListFilesOptions;
-  /** Undefined before the first use, and where the folder cannot be used. */
+  /** Undefined before the first use, and if the folder cannot be used. */
   #key: string | undefined;
   #isOpen = false;
   #hasWarned = false;
-  /** Writes run one after the other, so that they leave the thread pool to others. */
+  /** Writes run one after the other, so that the thread pool stays available. */
   #writes: Promise<void> = Promise.resolve();
   #cleaning: Promise<void> = Promise.resolve();
 
@@ -38,7 +38,7 @@ export class ListFiles {
     this.#options = options;
   }
 
-  /** What is kept of this server; it is read at once. */
+  /** The cached state of this server, read synchronously. */
   open(server: ServerConfig): KeptServer {
     const { folder, version, log } = this.#options;
     if (!this.#isOpen) this.#openFolder();
@@ -55,7 +55,7 @@ export class ListFiles {
     });
   }
 
-  /** Resolves when nothing is written or removed any more, or the disk does not answer for CLOSE_MS. */
+  /** Resolves when no write or removal is pending, or the disk does not respond for CLOSE_MS. */
   async close(): Promise<void> {
     await withTimeout(CLOSE_MS, Promise.all([this.#writes, this.#cleaning]));
   }
@@ -91,13 +91,13 @@ export class ListFiles {
     const draft = `${path}.${randomBytes(8).toString("hex")}${DRAFT_SUFFIX}`;
     const write = async (): Promise<void> => {
       await createFile(draft, text);
-      // Atomic: a reader finds the whole file, or the one before.
+      // Atomic: a reader finds the old or the new file.
       await rename(draft, path);
     };
     try {
       await write().catch(async (error: unknown) => {
         if (codeOf(error) !== "ENOENT") throw error;
-        // The folder was deleted while the gateway runs.
+        // The folder was deleted at runtime.
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         writeStateKey(folder, key);
         await write();
@@ -126,11 +126,11 @@ const NAME_LENGTH = 32;
 const isOwnName = (name: string): boolean =>
   /^[\da-f]{32}\.lists(?:\.[\da-f]{16}\.tmp)?$|^key\.[\da-f]{16}\.tmp$/.test(name);
 
-/** What a server is started with, secrets included; a server that is started with something else may list something else. */
+/** The start parameters of a server, including secrets; other parameters may yield other lists. */
 export const identityOf = ({ transport, protocol, lease, roots, auth }: ServerConfig): string =>
   canonicalText({ transport, protocol, lease, roots, ...(auth !== undefined && { auth: whoseLists(auth) }) });
 
-/** The lists of one person are not for another, also where these are kept apart from now on. */
+/** The lists of one principal are not for another, also if they become per-principal later. */
 const whoseLists = ({ as, hasPrincipals }: NonNullable<ServerConfig["auth"]>) => ({ as, hasPrincipals });
 
 async function createDurably(file: string, text: readonly string[]): Promise<void> {

@@ -1,15 +1,15 @@
-/** Which files of a folder are not used any more? Those are removed at the start. */
+/** Deletes unused files of a folder at the start. */
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file that no gateway has used for this time (ms) belongs to a server that is configured no more. */
+/** A file unused for this time (ms) belongs to a server that is no longer configured. */
 const MAX_AGE_MS = 30 * 24 * 3_600_000;
-/** A draft of this age (ms) is what a gateway that was killed has left. */
+/** A temporary file of this age (ms) was left by a killed gateway. */
 const MAX_DRAFT_AGE_MS = 3_600_000;
-/** The number of files that are kept; the least recently used ones go. */
+/** Maximum files; the least recently used ones are deleted. */
 const MAX_FILES = 1_000;
 
-/** The suffix of a file that is being written. */
+/** The suffix of a temporary file. */
 export const DRAFT_SUFFIX = ".tmp";
 
 interface FileAge {
@@ -18,10 +18,9 @@ interface FileAge {
 }
 
 /**
- * Removes the files of `folder` with a name that `isOwn` accepts and that were used no more. Links, and what other
- * programs put there, stay.
+ * Deletes unused files of `folder` with a name that `isOwn` accepts. Links and files of other programs stay.
  *
- * @throws the error of the system
+ * @throws the system error
  */
 export async function removeOldFiles(folder: string, isOwn: (name: string) => boolean): Promise<void> {
   const ages = await agesOf(folder, (await readdir(folder)).filter(isOwn));
@@ -37,7 +36,7 @@ async function agesOf(folder: string, names: readonly string[]): Promise<readonl
   const ages: FileAge[] = [];
   for (const name of names) {
     const file = join(folder, name);
-    // Another gateway may have removed it meanwhile.
+    // Another gateway may have removed it.
     const stats = await lstat(file).catch(() => undefined);
     if (stats?.isFile() === true) ages.push({ file, ageMs: now - stats.mtimeMs });
   }

@@ -1,16 +1,22 @@
-/** Can only this user have written a file? What another user could have written, and what a link leads to, is not read. */
+/**
+ * Reads a file that only this user can have written. Files that another user could write, and symbolic links, are not
+ * read.
+ */
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 
-/** A file that was read, or why it was not, as the end of a sentence about it; undefined where there is none. */
+/** The content, or why it was not read, as the end of a sentence; undefined if there is no file. */
 export type OwnFile =
   | { readonly ok: true; readonly bytes: Buffer; readonly modifiedAt: number }
   | { readonly ok: false; readonly reason: string }
   | undefined;
 
-/** What other users must not be able to do with a file, as permission bits. */
+/** Permission bits that other users must not have. */
 export const OTHERS_MAY_NOT = { write: 0o022, readOrWrite: 0o066 } as const;
 
-/** Reads a file of up to `maxBytes` without the permissions `forbidden`. Follows no link, waits for no pipe, never throws. */
+/**
+ * Reads a file of up to `maxBytes` without the permissions `forbidden`. Does not follow links, does not block on pipes,
+ * never throws.
+ */
 export function readOwnFile(
   file: string,
   maxBytes: number,

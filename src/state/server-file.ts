@@ -1,4 +1,4 @@
-/** What is kept of one server between two runs of the gateway, and when is it written? */
+/** The cached state of one server between two runs of the gateway, and when it is written. */
 import { lutimesSync } from "node:fs";
 import { lutimes } from "node:fs/promises";
 import type { KnownLists, KnownListsStore, KnownServer } from "../catalog/known-lists.js";
@@ -9,16 +9,16 @@ import { runSteps } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
 import { readOwnFile } from "./own-file.js";
 
-/** What an earlier run of the gateway kept of a server, and what this run keeps of it. */
+/** The state cached by an earlier run, and the state that this run caches. */
 export interface KeptServer extends KnownListsStore {
   readonly known: KnownServer | undefined;
-  /** From now on `memory` gives what its upstream knows. */
+  /** From now on `memory` reads the state of its upstream. */
   followMemory(memory: () => JsonObject | undefined): void;
-  /** Writes what has changed. Never rejects. */
+  /** Writes pending changes. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Of a server of which nothing is kept. */
+/** A server without a cache. */
 export const NOT_KEPT: KeptServer = {
   known: undefined,
   followMemory: () => {},
@@ -27,7 +27,7 @@ export const NOT_KEPT: KeptServer = {
   close: async () => {},
 };
 
-/** Where and how it is kept. */
+/** Dependencies of a file. */
 export interface ServerFileOptions {
   /** Its key in the config, for messages. */
   readonly server: string;
@@ -36,25 +36,25 @@ export interface ServerFileOptions {
   readonly version: string;
   readonly log: Logger;
   readonly seal: Seal;
-  /** Replaces the file. Resolves to whether that succeeded; never rejects. */
+  /** Replaces the file. Resolves to whether it succeeded; never rejects. */
   readonly write: (path: string, text: readonly string[]) => Promise<boolean>;
 }
 
 /** Changes within this time (ms) are written together. */
 const DELAY_MS = 1_000;
-/** How long (ms) the end of a server waits for a disk that does not answer. */
+/** How long (ms) the close of a server waits for a disk that does not respond. */
 const CLOSE_MS = 5_000;
-/** The time of the last use of a file is exact to this (ms): it decides which files are old. */
+/** Precision (ms) of a file's last-use time, which decides which files are old. */
 const USE_MS = 24 * 3_600_000;
 
 /** The file of one server. */
 export class ServerFile implements KeptServer {
   readonly #options: ServerFileOptions;
-  /** Undefined from `followLists` on, as lists hold what they took over. */
+  /** Undefined after `followLists`: from then on the lists contain what they took from here. */
   #read: KnownServer | undefined;
   #memory: () => JsonObject | undefined = () => this.#read?.memory;
   #lists: (() => KnownLists) | undefined;
-  /** The digest of the content on the disk. */
+  /** The digest of the content on disk. */
   #digest: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The last write; the next one waits for it. */
@@ -62,7 +62,7 @@ export class ServerFile implements KeptServer {
   #isClosed = false;
   #hasLoggedSize = false;
 
-  /** Reads the file, if there is one. */
+  /** Reads the file if it exists. */
   constructor(options: ServerFileOptions) {
     this.#options = options;
     const { path, seal, server, log } = options;
@@ -117,7 +117,7 @@ export class ServerFile implements KeptServer {
   async #markUsed(): Promise<void> {
     if (this.#digest === undefined) return;
     const now = new Date();
-    // Without the file, which may have been taken for old, there is nothing to mark.
+    // If the file is missing, perhaps deleted as old, there is nothing to touch.
     await lutimes(this.#options.path, now, now).catch(() => {});
   }
 

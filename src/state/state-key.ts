@@ -1,4 +1,4 @@
-/** The random key of a folder, from which the names and seals of its files are made. */
+/** The random key of a folder, from which file names and seals are derived. */
 import { createHmac, type Hmac, randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,23 +8,23 @@ const KEY = /^[\da-f]{64}\n$/;
 const FILE = "key";
 const MAX_BYTES = 1024;
 
-/** A key, and why the one before it was not used; absent where there was none. */
+/** A key, and why the previous one was not used; absent if there was none. */
 export interface StateKey {
   readonly key: string;
   readonly replaced?: string;
 }
 
 /**
- * The key of `folder`, which is made when there is none. One that another user may know or have written is replaced, and
- * with it all files under it.
+ * The key of `folder`, created if missing. A key that another user may have read or written is replaced, which
+ * invalidates all its files.
  *
- * @throws the error of the system
+ * @throws the system error
  */
 export function readStateKey(folder: string): StateKey {
   const known = keyIn(folder);
   if (known.key !== undefined) return { key: known.key };
   writeStateKey(folder, randomBytes(32).toString("hex"), known.reason !== undefined);
-  // Another gateway may have made one at the same time; the first one counts.
+  // Another gateway may have created one at the same time; the first one counts.
   const { key, reason = "it cannot be read" } = keyIn(folder);
   if (key === undefined) throw new Error(`${join(folder, FILE)} cannot be used: ${reason}`);
   return { key, ...(known.reason !== undefined && { replaced: known.reason }) };
@@ -38,7 +38,7 @@ function keyIn(folder: string): { readonly key?: string; readonly reason?: strin
   return KEY.test(text) ? { key: text.trimEnd() } : { reason: "it is no key" };
 }
 
-/** Writes `key` unless there is one already, or in its place where `replace`. Atomic. @throws the error of the system */
+/** Writes `key` if there is none, or in any case with `replace`. Atomic. @throws the system error */
 export function writeStateKey(folder: string, key: string, replace = false): void {
   const file = join(folder, FILE);
   const draft = `${file}.${randomBytes(8).toString("hex")}.tmp`;
@@ -57,7 +57,7 @@ export function writeStateKey(folder: string, key: string, replace = false): voi
   }
 }
 
-/** A link fails where the file exists, a rename would replace it. Some file systems have no links. */
+/** Unlike a rename, a link fails if the file exists. Some file systems have no links. */
 function linkOrRename(draft: string, file: string): void {
   try {
     linkSync(draft, file);

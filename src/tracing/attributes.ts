@@ -1,4 +1,4 @@
-/** Under which names do spans say what a call was (OpenTelemetry, semantic conventions of MCP)? */
+/** Span attributes of a call (OpenTelemetry, semantic conventions of MCP). */
 import type { Call, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type Target, targetOf } from "../core/methods.js";
@@ -6,38 +6,38 @@ import { methodLabel, outcomeOf } from "../telemetry/finished-calls.js";
 import { codeOf, idKeyOf, type MessageId } from "../wire/envelope.js";
 import type { Attributes, KIND } from "./span.js";
 
-/** Limit (characters) of a text that a peer chooses. */
+/** Limit (characters) of a text chosen by a peer. */
 const MAX_TEXT = 1_000;
-/** Codes of faults of the client, which are no errors of a server. */
+/** Error codes of client faults, which are not server errors. */
 const CLIENT_FAULTS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002]);
 const TOOL_ERROR = "tool_error";
 const OTHER_ERROR = "_OTHER";
 
-/** Takes secrets out of a text. */
+/** Redacts secrets. */
 export type Redact = (text: string) => string;
 
-/** What failed; `type` is `error.type`. */
+/** The error; `type` is `error.type`. */
 interface Failure {
   readonly type: string;
   readonly message: string | undefined;
 }
 
-/** How a call ended, for its span. */
+/** The outcome of a call, for its span. */
 export interface Ending {
   readonly outcome: string;
-  /** The JSON-RPC code of an error. */
+  /** The JSON-RPC error code. */
   readonly code: number | undefined;
   readonly failure: Failure | undefined;
 }
 
-/** The end of a call as the server of the host sees it: what the host did wrong is no error. */
+/** The outcome for the server span: faults of the host are not errors. */
 export function endedForHost(call: Call, reply: Reply, redact: Redact): Ending {
   const ending = endedForServer(call, reply, redact);
   const isClientFault = ending.code !== undefined && CLIENT_FAULTS.has(ending.code);
   return isClientFault ? { ...ending, failure: undefined } : ending;
 }
 
-/** The end of a call as the client of the server sees it. */
+/** The outcome for the client span. */
 export function endedForServer(call: Call, reply: Reply, redact: Redact): Ending {
   const outcome = outcomeOf(call, reply);
   if (reply.kind === "error") {
@@ -45,21 +45,21 @@ export function endedForServer(call: Call, reply: Reply, redact: Redact): Ending
     const message = redact(reply.error.message.slice(0, MAX_TEXT));
     return { outcome, code, failure: { type: String(code), message } };
   }
-  // A refusal in the form of a tool's result is one that `isError`.
+  // A refusal in the form of a tool result has `isError`.
   const isError = outcome === TOOL_ERROR || (reply.kind === "result" && reply.refusal !== undefined);
   return { outcome, code: undefined, failure: isError ? TOOL_FAILURE : undefined };
 }
 
 const TOOL_FAILURE: Failure = { type: TOOL_ERROR, message: undefined };
 
-/** The end of a call to a server that gave no answer. */
+/** The outcome of a call without a response. */
 export function endedWithout(error: unknown, redact: Redact): Ending {
   const known = error instanceof GatewayError ? error : undefined;
   const message = known === undefined ? undefined : redact(known.message.slice(0, MAX_TEXT));
   return { outcome: known?.code ?? "error", code: undefined, failure: { type: OTHER_ERROR, message } };
 }
 
-/** What a span says of one call, at one of its ends; the calls of one tool mostly say the same. */
+/** The content of one span of a call; mostly the same for calls of one tool. */
 export interface Operation {
   readonly kind: (typeof KIND)[keyof typeof KIND];
   readonly method: string;
@@ -67,16 +67,16 @@ export interface Operation {
   readonly isRouted: boolean;
   readonly target: Target | undefined;
   readonly revision: string | undefined;
-  /** Undefined where nothing was sent. */
+  /** Undefined if nothing was sent. */
   readonly isHttp: boolean | undefined;
   readonly ending: Ending;
-  /** The server, by its key in the config; "" where none owns the target. */
+  /** The server's key in the config; "" if none owns the target. */
   readonly server: string;
-  /** Where the server is reached. */
+  /** The address of the server. */
   readonly address?: Attributes | undefined;
 }
 
-/** The target as the host named it. */
+/** The target as named by the host. */
 export const exposedTarget = ({ method, params, route }: Call): Target | undefined => {
   const sent = targetOf(method, params);
   return sent === undefined || route === undefined ? sent : { kind: sent.kind, name: route.exposed };
@@ -85,13 +85,13 @@ export const exposedTarget = ({ method, params, route }: Call): Target | undefin
 /** The target under the server's own name. */
 export const ownTarget = ({ method, params }: Call): Target | undefined => targetOf(method, params);
 
-/** The name of a span: of few kinds, so a URI, and what no server has, are not in it. */
+/** The span name, of low cardinality: without URIs and unknown names. */
 export function spanName({ method, isRouted, target }: Operation): string {
   if (!isRouted) return methodLabel(method) === "other" ? "unknown method" : method;
   return target?.kind === "tools" || target?.kind === "prompts" ? `${method} ${target.name}` : method;
 }
 
-/** The attributes of a span; what is absent is left out. */
+/** The attributes of a span; absent ones are omitted. */
 export function operationAttributes(operation: Operation, redact: Redact): Attributes {
   const { method, target, isRouted, revision, isHttp, ending, server, address } = operation;
   const attributes: Attributes = { "mcp.method.name": method.slice(0, MAX_TEXT) };
@@ -116,7 +116,7 @@ export function operationAttributes(operation: Operation, redact: Redact): Attri
   return { ...attributes, ...address };
 }
 
-/** The attributes of one request alone. */
+/** The attributes of one request only. */
 export function requestAttributes(
   requestId: MessageId | undefined,
   sessionId: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Which spans does a call have, and whose children are they? One as the server of its host, for each call to a server one as its
- * client below it, and one for the wait of a person (decision 51).
+ * The spans of a call: one as the server of its host, a child for each call to a server, and one for the wait for a
+ * person (decision 51).
  */
 import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
 import type { CallNotes, TraceContext } from "../core/call-record.js";
@@ -23,18 +23,18 @@ import { type Attributes, KIND, type SpanFacts, type SpanKindText, spanKindText 
 import { SpanTexts } from "./span-texts.js";
 import type { WallClock } from "./wall-clock.js";
 
-/** What spans of calls are made with. */
+/** Dependencies of the spans. */
 export interface CallSpansOptions {
-  /** Whether a call is traced: the trace it would belong to, and what its parent has decided. */
+  /** Samples a call, given its trace and the decision of its parent. */
   readonly isSampled: (traceId: string, parent: NamedSpan | undefined) => boolean;
   readonly ids: SpanIds;
   readonly clock: WallClock;
   readonly redact: Redact;
-  /** Receives each span when it has ended. */
+  /** Receives each finished span. */
   readonly ended: (span: SpanFacts) => void;
 }
 
-/** The span of a call that runs; `call.record.span`. */
+/** The span of a running call; `call.record.span`. */
 class OpenSpan {
   constructor(
     readonly span: NamedSpan,
@@ -48,7 +48,7 @@ class OpenSpan {
   ) {}
 }
 
-/** Makes the spans of calls. */
+/** Creates the spans of calls. */
 export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
   readonly #options: CallSpansOptions;
   readonly #texts: SpanTexts;
@@ -58,7 +58,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
     this.#texts = new SpanTexts(options.redact);
   }
 
-  /** Must be inside the observer of open questions, which says what a call answers. */
+  /** Must be inside the observer of open questions, which tells what a call answers. */
   readonly calls: Observer = {
     onStart: (call) => {
       if (call.record !== undefined) this.#begin(call, call.record);
@@ -99,7 +99,10 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
       this.#waited(call, notes, { parent, isParentRemote, until: startedAt });
   }
 
-  /** The time from the questions to this call, in which a person or a model answered: beside the spans of the two rounds. */
+  /**
+   * The time from the questions to this call, in which a person or a model answered: a sibling of the spans of the two
+   * rounds.
+   */
   #waited(call: Call, { answered, inputMs }: CallNotes, round: AnsweringRound): void {
     const { ids, ended } = this.#options;
     const { parent, isParentRemote, until } = round;
@@ -191,7 +194,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
   }
 }
 
-/** Where the span of a wait stands. */
+/** The position of a wait's span. */
 interface AnsweringRound {
   readonly parent: NamedSpan;
   readonly isParentRemote: boolean;
@@ -216,7 +219,7 @@ function finished(
   return { common, span, parent, isParentRemote, startedAt, duration, attributes, links, failure };
 }
 
-/** The spans that are not the parent; undefined where none is left. */
+/** Links to the spans other than the parent; undefined if there are none. */
 function othersThan(
   parent: NamedSpan | undefined,
   spans: readonly (NamedSpan | undefined)[],
@@ -231,8 +234,8 @@ const read = (context: TraceContext | undefined): NamedSpan | undefined =>
   context === undefined ? undefined : readContext(context.traceparent, context.tracestate);
 
 /**
- * What a server gets of a call that is not traced: that it is not, so that the parts of no trace are traced alone. Undefined where
- * the host has said so in `_meta`, which goes on unchanged.
+ * The `traceparent` to a server of an unsampled call: not sampled, so that no part of it is traced alone. Undefined if
+ * the host has sent one in `_meta`, which is forwarded unchanged.
  */
 function unsampledContext(
   sent: NamedSpan | undefined,

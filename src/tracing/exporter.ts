@@ -1,15 +1,15 @@
 /**
- * How do spans get to the collector? By the transport of `@opentelemetry/exporter-trace-otlp-http`, with its variables, TLS, compression
- * and retries, but without its conversion: spans are text already.
+ * Sends spans to the collector: the transport of `@opentelemetry/exporter-trace-otlp-http`, with its variables, TLS,
+ * compression and retries, without its conversion: spans are already text.
  */
 import { createRequire } from "node:module";
 import { parseJson } from "../wire/json-text.js";
 import type { SpanBatch } from "./span-batch.js";
 import type { SpanExporter } from "./span-queue.js";
 
-/** What of the exporter's packages is used. They are loaded as the exporter loads them. */
+/** The parts of the exporter's packages that are used, loaded like the exporter loads them. */
 interface Transport {
-  /** The settings of the exporter, completed by the variables of the process. */
+  /** The settings of the exporter, completed by environment variables. */
   convertLegacyHttpOptions(
     config: { readonly url?: string; readonly headers?: Readonly<Record<string, string>> },
     signal: "TRACES",
@@ -27,13 +27,13 @@ interface Transport {
   ): SpanExporter;
 }
 
-/** Where and with what spans are sent. */
+/** Endpoint and headers. */
 export interface ExporterOptions {
   readonly url: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** @throws Error with the code `MODULE_NOT_FOUND` where the packages are not installed */
+/** @throws Error with the code `MODULE_NOT_FOUND` if the packages are not installed */
 export function openExporter({ url, headers }: ExporterOptions): {
   readonly exporter: SpanExporter;
   /** Without credentials. */

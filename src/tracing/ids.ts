@@ -1,11 +1,11 @@
-/** How are the ids of traces and spans made? From random bytes that are drawn in bulk. */
+/** Generates trace and span ids from random bytes that are drawn in bulk. */
 import { randomFillSync } from "node:crypto";
 
 const POOL_BYTES = 4096;
 const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 
-/** Makes ids of hexadecimal digits, which are never all zero. */
+/** Hexadecimal ids that are never all zero. */
 export class SpanIds {
   readonly #pool = Buffer.alloc(POOL_BYTES);
   #at = POOL_BYTES;
@@ -20,7 +20,7 @@ export class SpanIds {
     return this.#take(SPAN_BYTES);
   }
 
-  /** Not sliced from a larger text, which would be kept with an id that is kept. */
+  /** Not sliced from a larger string, which a stored id would keep in memory. */
   #take(bytes: number): string {
     for (;;) {
       if (this.#at + bytes > POOL_BYTES) {

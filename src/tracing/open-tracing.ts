@@ -1,4 +1,4 @@
-/** How is tracing begun? The packages of OpenTelemetry are loaded only here, and only where calls are traced. */
+/** Sets up tracing. Loads the packages of OpenTelemetry only if calls are traced. */
 import { randomUUID } from "node:crypto";
 import type { OtlpConfig } from "../config/telemetry-config.js";
 import type { Logger } from "../core/logger.js";
@@ -16,14 +16,14 @@ import { WallClock } from "./wall-clock.js";
 interface TracingOptions {
   readonly env: Environment;
   readonly logger: Logger;
-  /** Takes secrets out of texts. */
+  /** Redacts secrets. */
   readonly redact: (text: string) => string;
   readonly version: string;
-  /** Which of several workers this is; each exports by itself. */
+  /** The number of the worker; each exports its own spans. */
   readonly worker?: number | undefined;
 }
 
-/** Undefined where calls are not traced. @throws RangeError for settings that cannot be used, and for missing packages */
+/** Undefined if calls are not traced. @throws RangeError for invalid settings and for missing packages */
 export async function openTracing(
   otlp: OtlpConfig | undefined,
   { env, logger, redact, version, worker }: TracingOptions,
@@ -39,7 +39,7 @@ export async function openTracing(
     ...(worker !== undefined && { "cardea.worker": worker }),
   });
   const { envDetector, detectResources } = resources;
-  // What the variables say replaces the defaults.
+  // Environment variables override the defaults.
   const resource = named.merge(detectResources({ detectors: [envDetector] }));
   const { exporter, destination } = exporterOf({ url, headers });
   const attributes = attributesText(resource.attributes as Attributes);
@@ -83,7 +83,7 @@ function exporterOf(options: ExporterOptions): ReturnType<typeof openExporter> {
   }
 }
 
-/** The error itself where it is another one. */
+/** Any other error is returned unchanged. */
 function asMissing(cause: unknown): unknown {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   if (!String(code).endsWith("MODULE_NOT_FOUND")) return cause;
@@ -101,14 +101,14 @@ function sampler({ ratio, followsParent }: SamplingRule, sdk: Sdk): IsSampled {
   return (traceId, parent) => parent?.isSampled ?? byId(traceId);
 }
 
-/** By the trace id, so that all services with this ratio sample the same traces. */
+/** By trace id, so that all services with this ratio sample the same traces. */
 function ratioSampler(
   ratio: number,
   { TraceIdRatioBasedSampler, SamplingDecision }: Sdk,
 ): (traceId: string) => boolean {
   if (ratio === 0 || ratio === 1) return () => ratio === 1;
   const ofRatio = new TraceIdRatioBasedSampler(ratio);
-  // This sampler looks at the id alone.
+  // This sampler uses the id only.
   const context = undefined as unknown as Parameters<typeof ofRatio.shouldSample>[0];
   return (traceId) => ofRatio.shouldSample(context, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED;
 }

@@ -1,28 +1,31 @@
-/** Are calls traced, where do their spans go, and which of them? By the config and the variables of OpenTelemetry. */
+/**
+ * Whether calls are traced, where spans are exported and which are sampled: from the config and the variables of
+ * OpenTelemetry.
+ */
 import type { OtlpConfig } from "../config/telemetry-config.js";
 
 /** The environment of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How calls are traced. */
+/** The settings of tracing. */
 export interface TraceSettings {
-  /** Undefined where the exporter finds it in variables, or has its default. */
+  /** Undefined if the exporter takes it from variables, or uses its default. */
   readonly url: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly sampling: SamplingRule;
-  /** How long (ms) a span waits for others. */
+  /** Batch delay (ms). */
   readonly delayMs: number;
 }
 
-/** Which calls are traced. */
+/** The sampler. */
 export interface SamplingRule {
   /** From 0 to 1. */
   readonly ratio: number;
-  /** Whether what the host has decided holds. */
+  /** Whether the host's sampling decision holds. */
   readonly followsParent: boolean;
 }
 
-/** By the values of `OTEL_TRACES_SAMPLER`. */
+/** Keyed by the values of `OTEL_TRACES_SAMPLER`. */
 const SAMPLERS: ReadonlyMap<string, (ratio: number) => SamplingRule> = new Map<
   string,
   (ratio: number) => SamplingRule
@@ -35,7 +38,10 @@ const SAMPLERS: ReadonlyMap<string, (ratio: number) => SamplingRule> = new Map<
   ["parentbased_traceidratio", (ratio) => ({ ratio, followsParent: true })],
 ]);
 
-/** What the file says goes before what variables say. Undefined where calls are not traced. @throws RangeError for a variable that cannot be used */
+/**
+ * The config file overrides environment variables. Undefined if calls are not traced. @throws RangeError for an invalid
+ * variable
+ */
 export function traceSettings(otlp: OtlpConfig | undefined, env: Environment): TraceSettings | undefined {
   const { value } = reader(env);
   if (value("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return undefined;
@@ -50,7 +56,7 @@ export function traceSettings(otlp: OtlpConfig | undefined, env: Environment): T
   };
 }
 
-/** An empty variable is one that is not set, by the specification of OpenTelemetry. */
+/** The OpenTelemetry specification treats an empty variable as unset. */
 const reader = (env: Environment) => ({
   value: (name: string): string | undefined => env[name]?.trim() || undefined,
 });
@@ -65,7 +71,7 @@ function isAskedFor(env: Environment): boolean {
   return takesOtlp && ENDPOINTS.some((name) => value(name) !== undefined);
 }
 
-/** @throws RangeError where the variables lead nowhere */
+/** @throws RangeError if the variables name no usable endpoint */
 function checkDestination(env: Environment): void {
   const { value } = reader(env);
   const set = (names: readonly string[]) => names.find((name) => value(name) !== undefined);
@@ -82,7 +88,7 @@ function checkDestination(env: Environment): void {
   throw new RangeError(`${endpoint} must be an http or https address, such as http://127.0.0.1:4318`);
 }
 
-/** Spans are seen soon; the exporter's own default of 5 s would need more memory. */
+/** Spans are exported soon; the exporter's own default of 5 s would need more memory. */
 const DELAY_MS = 1_000;
 
 /** @throws RangeError */

@@ -1,6 +1,6 @@
-/** How do spans wait for their export? As bytes outside of the heap: objects that wait are copied by each collection. */
+/** A batch of spans as bytes off the heap: pending objects would be copied by each garbage collection. */
 
-/** The body of one export. A text takes at most three bytes for each character. */
+/** The body of one export. UTF-8 needs at most three bytes per character. */
 const BYTES = 256 * 1024;
 const MAX_BYTES_PER_CHARACTER = 3;
 
@@ -12,7 +12,7 @@ export class SpanBatch {
   #length: number;
   #count = 0;
 
-  /** `head` and `tail` stand around the list of spans. */
+  /** `head` and `tail` enclose the list of spans. */
   constructor(head: string, tail: string) {
     this.#start = this.#bytes.write(head);
     this.#length = this.#start;
@@ -24,7 +24,7 @@ export class SpanBatch {
     return this.#count;
   }
 
-  /** False where there is no room for it. */
+  /** False if it does not fit. */
   add(span: string): boolean {
     const most = (span.length + this.#end.length + 1) * MAX_BYTES_PER_CHARACTER;
     if (this.#length + most > BYTES) return false;
@@ -40,7 +40,7 @@ export class SpanBatch {
     return this.#bytes.subarray(0, end);
   }
 
-  /** For other spans. */
+  /** Empties it for reuse. */
   clear(): void {
     this.#length = this.#start;
     this.#count = 0;

@@ -1,14 +1,17 @@
-/** Which spans wait for the collector? A bounded number; they leave in batches, and what it does not take is counted and dropped. */
+/**
+ * A bounded queue of spans for the collector; they are exported in batches, and spans that do not fit are counted and
+ * dropped.
+ */
 import type { Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { LossReason } from "../core/tracing.js";
 import { SpanBatch } from "./span-batch.js";
 
-/** Batches that wait or are under way, of 256 KiB each: at least 4,000 spans, mostly some 12,000. */
+/** Maximum batches, pending or in flight, of 256 KiB each: at least 4,000 spans, mostly some 12,000. */
 const MAX_BATCHES = 40;
-/** Exports under way. */
+/** Concurrent exports. */
 const MAX_EXPORTS = 4;
-/** Spans of a whole batch. */
+/** Spans per full batch. */
 const BATCH = 256;
 
 /** Sends spans. */
@@ -18,15 +21,15 @@ export interface SpanExporter {
   shutdown(): Promise<void>;
 }
 
-/** Where spans wait, and which log an outage is written to. */
+/** Dependencies of the queue. */
 export interface SpanQueueOptions {
   readonly exporter: SpanExporter;
   readonly logger: Logger;
-  /** The collector, as the log names it. */
+  /** The collector, as named in the log. */
   readonly destination: string;
-  /** How long (ms) a span waits for others. */
+  /** Batch delay (ms). */
   readonly delayMs: number;
-  /** What stands around the spans of an export. */
+  /** The text around the spans of an export. */
   readonly head: string;
   readonly tail: string;
 }
@@ -36,11 +39,11 @@ export class SpanQueue {
   readonly lost: Record<LossReason, number> = { queue_full: 0, export_failed: 0 };
   readonly #options: SpanQueueOptions;
   readonly #exports = new Set<Promise<void>>();
-  /** The batch that is filled; undefined before the first span, and after each export. */
+  /** The batch in progress; undefined before the first span, and after each export. */
   #open: SpanBatch | undefined;
-  /** Whole batches, oldest first. */
+  /** Full batches, oldest first. */
   #waiting: SpanBatch[] = [];
-  /** Empty ones. */
+  /** Empty batches for reuse. */
   readonly #free: SpanBatch[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isDown = false;
@@ -61,7 +64,7 @@ export class SpanQueue {
     else this.#timer ??= setTimeout(this.#onTimer, this.#options.delayMs).unref();
   }
 
-  /** Exports what waits; the wait ends after `withinMs` of this call. */
+  /** Exports all pending spans within `withinMs`. */
   async close(withinMs: number): Promise<void> {
     this.#closing ??= this.#drain();
     await withTimeout(withinMs, this.#closing);
@@ -85,7 +88,7 @@ export class SpanQueue {
     this.#seal();
   };
 
-  /** False where no more may wait. */
+  /** False if the queue is full. */
   #addToNext(span: string): boolean {
     this.#seal();
     const used = this.#waiting.length + this.#exports.size;
@@ -95,7 +98,7 @@ export class SpanQueue {
     return this.#open.add(span);
   }
 
-  /** The batch that is filled leaves, or waits for its turn. */
+  /** Exports the batch in progress, or queues it. */
   #seal(): void {
     if (this.#open !== undefined && this.#open.count > 0) this.#waiting.push(this.#open);
     this.#open = undefined;
@@ -140,7 +143,7 @@ export class SpanQueue {
     this.#options.logger.info({}, `traces reach ${this.#options.destination} again`);
   }
 
-  /** One warning for each outage, and one for a collector that is too slow; the metric counts the spans. */
+  /** One warning per outage, and one for a slow collector; the metric counts the spans. */
   #lose(reason: LossReason, count: number, why: string): void {
     this.lost[reason] += count;
     if (this.#isDown || (reason === "queue_full" && this.#wasFull)) return;

@@ -1,4 +1,4 @@
-/** What do the spans of the same operation have in common? Written once, and kept while there is room. */
+/** A cache of the text that spans of the same operation share. */
 import { type Operation, operationAttributes, type Redact, spanName } from "./attributes.js";
 import { type SpanKindText, spanKindText } from "./span.js";
 
@@ -7,15 +7,15 @@ interface KnownOperation {
   readonly text: SpanKindText;
 }
 
-/** Targets; with more of them all are written anew. */
+/** Maximum targets; beyond it all are rebuilt. */
 const MAX_TARGETS = 1_000;
-/** Operations of one target: servers, eras and ends. */
+/** Operations per target: servers, eras and outcomes. */
 const MAX_OPERATIONS = 16;
 /** The texts of operations. */
 export class SpanTexts {
   /**
-   * By the name of the target, whose hash V8 keeps; then compared in turn. A key of all members would be a new text for each
-   * span, which is flattened and hashed.
+   * Keyed by the target's name, whose hash V8 caches; then compared one by one. A key of all members would be a new
+   * string per span, to be flattened and hashed.
    */
   readonly #known = new Map<string, KnownOperation[]>();
   readonly #redact: Redact;
@@ -44,7 +44,7 @@ export class SpanTexts {
   }
 }
 
-/** URIs, and names that no server has, are chosen by hosts: they are many, and redacted by the secrets of the moment. */
+/** URIs and unknown names are chosen by hosts: there are many, and their redaction depends on current secrets. */
 const isFromServer = ({ isRouted, target }: Operation): boolean =>
   target === undefined ? isRouted : isRouted && (target.kind === "tools" || target.kind === "prompts");
 

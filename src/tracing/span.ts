@@ -1,6 +1,6 @@
 /**
- * How is a finished span written? As JSON of OTLP, once, when the span ends. What the spans of one kind of call have in common is text
- * already (`SpanKindText`). The packages write the same by way of 40 objects for each span, which wait for the export (decision 51).
+ * Writes a finished span as OTLP JSON, once, when it ends. The shared part is already text (`SpanKindText`). The
+ * packages would create 40 objects per span, which wait for the export (decision 51).
  */
 import type { NamedSpan } from "../core/trace-context.js";
 import { writeJson } from "../wire/json-text.js";
@@ -8,7 +8,7 @@ import { writeJson } from "../wire/json-text.js";
 /** Values of `SpanKind` in OTLP. */
 export const KIND = { internal: 1, server: 2, client: 3 } as const;
 const STATUS_ERROR = 2;
-/** Bits of `flags` beside those of W3C: whether the parent is known to be remote or not, and that it is. */
+/** Bits of `flags` beyond those of W3C: whether it is known if the parent is remote, and that it is. */
 const FLAGS = { sampled: 0x1, hasIsRemote: 0x100, isRemote: 0x200 } as const;
 
 /** The value of an attribute. */
@@ -16,7 +16,7 @@ type AttributeValue = string | number | readonly string[];
 /** Attributes by name. */
 export type Attributes = Record<string, AttributeValue>;
 
-/** What spans of the same operation, with the same end, have in common. */
+/** The shared text of spans of the same operation and outcome. */
 export interface SpanKindText {
   /** `"name":…,"kind":…`. */
   readonly head: string;
@@ -24,7 +24,7 @@ export interface SpanKindText {
   readonly attributes: string;
 }
 
-/** Writes what spans have in common. */
+/** Writes the shared text. */
 export const spanKindText = (
   name: string,
   kind: (typeof KIND)[keyof typeof KIND],
@@ -34,7 +34,7 @@ export const spanKindText = (
   attributes: pairsText(attributes),
 });
 
-/** A span as it ends. */
+/** A span at its end. */
 export interface SpanFacts {
   readonly common: SpanKindText;
   readonly span: NamedSpan;
@@ -45,10 +45,10 @@ export interface SpanFacts {
   readonly startedAt: number;
   /** In ms. */
   readonly duration: number;
-  /** Beside those in `common`. */
+  /** In addition to those in `common`. */
   readonly attributes?: Attributes | undefined;
   readonly links?: readonly NamedSpan[] | undefined;
-  /** What failed, for a reader; undefined where nothing did. */
+  /** The error message; undefined without an error. */
   readonly failure?: { readonly message: string | undefined } | undefined;
 }
 
@@ -92,7 +92,10 @@ const statusText = (message: string | undefined): string =>
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** Nanoseconds, to the microsecond. In two parts, as V8 writes numbers beyond 2^31 slowly; JSON numbers would be rounded. */
+/**
+ * Nanoseconds, with microsecond precision. In two parts, because V8 formats numbers beyond 2^31 slowly; JSON numbers
+ * would be rounded.
+ */
 function nanos(ms: number): string {
   const micros = Math.round(ms * 1000);
   const seconds = Math.floor(micros / MICROS_PER_SECOND);
@@ -102,5 +105,5 @@ function nanos(ms: number): string {
 
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Most texts need no escape, and to find that takes a tenth of writing it. */
+/** Most texts need no escaping, and checking that takes a tenth of the time of writing. */
 const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : writeJson(text));

@@ -1,9 +1,11 @@
-/** What time is it, to the microsecond? The monotonic clock, set right where it has left the time of day (a suspended machine, NTP). */
+/**
+ * Wall-clock time in microseconds: the monotonic clock, corrected when it deviates from the time of day (suspend, NTP).
+ */
 
-/** How far (ms) the two may be apart: the time of day has whole milliseconds. */
+/** Allowed deviation (ms) of the two: the time of day has whole milliseconds. */
 const TOLERANCE_MS = 2;
 
-/** Times of day as spans need them. */
+/** Wall-clock times for spans. */
 export class WallClock {
   #origin = Date.now() - performance.now();
 

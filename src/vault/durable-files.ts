@@ -1,21 +1,24 @@
-/** How is a file replaced so that a crash at any moment leaves the old or the new one? And which drafts does a crash leave? */
+/**
+ * Crash-safe file replacement: a reader finds the old or the new file. Removes temporary files that a crash left
+ * behind.
+ */
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../state/own-file.js";
 
-/** The suffix of what is being written. */
+/** The suffix of a temporary file. */
 export const DRAFT_SUFFIX = ".tmp";
-/** No write and no wait for a lock takes this long (ms); an older draft is what a killed process left. */
+/** No write and no wait for a lock takes this long (ms); an older temporary file was left by a killed process. */
 const MAX_DRAFT_AGE_MS = 600_000;
 
-/** Creates a file with mode 0600 and waits until the disk has it. @throws the error of the system */
+/** Creates a file with mode 0600 and syncs it to disk. @throws the system error */
 export type CreateFile = (file: string, bytes: Uint8Array) => Promise<void>;
 
 /**
- * Puts `bytes` in the place of `file`, durably: draft, fsync, rename, fsync of the folder.
+ * Replaces `file` with `bytes`, durably: temporary file, fsync, rename, fsync of the folder.
  *
- * @throws the error of the system; the file before it is still there then, and no draft is left
+ * @throws the system error; the previous file is then intact, and no temporary file remains
  */
 export async function replaceDurably(
   file: string,
@@ -33,7 +36,7 @@ export async function replaceDurably(
   await syncFolder(dirname(file));
 }
 
-/** Removes `file`, durably. Whether this call has removed it: another process may have. @throws the error of the system */
+/** Removes `file`, durably. Returns whether this call removed it: another process may have. @throws the system error */
 export async function removeDurably(file: string): Promise<boolean> {
   try {
     await unlink(file);
@@ -45,19 +48,19 @@ export async function removeDurably(file: string): Promise<boolean> {
   return true;
 }
 
-/** Removes from `folder` the drafts of processes that were killed. @throws the error of the system */
+/** Removes the temporary files of killed processes from `folder`. @throws the system error */
 export async function removeOldDrafts(folder: string): Promise<void> {
   const drafts = (await readdir(folder)).filter((name) => /\.[\da-f]{16}\.tmp$/.test(name));
   for (const name of drafts) {
     const path = join(folder, name);
-    // Another process may have removed it meanwhile.
+    // Another process may have removed it.
     const stats = await lstat(path).catch(() => undefined);
     if (stats === undefined || Date.now() - stats.mtimeMs <= MAX_DRAFT_AGE_MS) continue;
     await rm(path, { recursive: true, force: true });
   }
 }
 
-/** Creates `file`, and waits until the disk has it. @throws the error of the system */
+/** Creates `file` and syncs it to disk. @throws the system error */
 export const createDurably: CreateFile = async (file, bytes) => {
   const handle = await open(file, "wx", 0o600);
   try {
@@ -68,7 +71,7 @@ export const createDurably: CreateFile = async (file, bytes) => {
   }
 };
 
-/** Waits until the disk has the names in `folder`. Windows cannot, and keeps them with the files. */
+/** Syncs the directory entries of `folder`. Windows cannot, and writes them with the files. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");

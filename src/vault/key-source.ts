@@ -1,4 +1,4 @@
-/** Where do the keys of the vault come from? From the config, else from a key file that is made at first use. */
+/** The keys of the vault: from the config, otherwise from a key file that is created at first use. */
 import { randomBytes } from "node:crypto";
 import { link, mkdir, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -7,20 +7,20 @@ import { createDurably, DRAFT_SUFFIX, replaceDurably } from "./durable-files.js"
 import { type Keyring, type MasterKey, masterKey, parseKeys } from "./keyring.js";
 import { VaultError } from "./vault-error.js";
 
-/** `key`: the keys themselves, as the config writes them. `keyFile`: a file with them. `own`: a file that the vault makes. */
+/** `key`: the keys, as written in the config. `keyFile`: a file with them. `own`: a file that the vault creates. */
 export type KeySource =
   | { readonly kind: "key"; readonly text: string }
   | { readonly kind: "keyFile"; readonly file: string }
   | { readonly kind: "own"; readonly file: string };
 
 const MAX_BYTES = 64 * 1024;
-/** What others must not be allowed to do with a file that holds secrets. */
+/** Permission bits that a file with secrets must not have. */
 export const OTHERS_MAY_NOTHING = 0o077;
 
 /**
- * The keys, read anew each time: another process may have rotated them. `make`: an own key file is made where there is none.
+ * Reads the keys each time: another process may have rotated them. `make`: creates a missing own key file.
  *
- * @returns undefined where there is no own key file, and none is made
+ * @returns undefined if the own key file is missing and not created
  * @throws VaultError
  */
 export async function readKeys(source: KeySource, make: boolean): Promise<Keyring | undefined> {
@@ -36,18 +36,18 @@ export async function readKeys(source: KeySource, make: boolean): Promise<Keyrin
   }
   if (!make) return undefined;
   await makeKeyFile(file);
-  // Another process may have made one at the same time; the first one counts.
+  // Another process may have created one at the same time; the first one counts.
   return keysIn(file) ?? undefined;
 }
 
-/** Puts a new key in the first place of an own key file. @throws VaultError */
+/** Prepends a new key to the own key file. @throws VaultError */
 export async function addOwnKey(file: string, keyring: Keyring): Promise<Keyring> {
   const keys: Keyring = [masterKey(randomBytes(32)), ...keyring];
   await writeKeys(file, keys);
   return keys;
 }
 
-/** Leaves only `keys` in an own key file. @throws VaultError */
+/** Removes all keys except `keys` from the own key file. @throws VaultError */
 export async function writeKeys(file: string, keys: readonly MasterKey[]): Promise<void> {
   await replaceDurably(file, textOf(keys)).catch((error: unknown) => {
     throw new VaultError("disk", `the key file ${file} cannot be written (${codeOf(error)})`, {
@@ -90,7 +90,7 @@ async function makeKeyFile(file: string): Promise<void> {
   }
 }
 
-/** A link fails where the file exists, a rename would replace it. Some file systems have no links. */
+/** Unlike a rename, a link fails if the file exists. Some file systems have no links. */
 async function linkOrRename(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file);

@@ -1,14 +1,14 @@
-/** Which keys encrypt and decrypt the records of the vault? The first one encrypts, all of them decrypt. */
+/** The keys of the vault's records: the first one encrypts, all of them decrypt. */
 import { createHash, hkdfSync } from "node:crypto";
 
-/** A master key of 32 bytes, and the id under which records name it. */
+/** A master key of 32 bytes, and its id in records. */
 export interface MasterKey {
-  /** 8 hexadecimal digits, made from the key. */
+  /** 8 hexadecimal digits, derived from the key. */
   readonly kid: string;
   readonly bytes: Buffer;
 }
 
-/** At least one key, the one that encrypts in the first place. */
+/** At least one key; the first one encrypts. */
 export type Keyring = readonly [MasterKey, ...MasterKey[]];
 
 const KEY_BYTES = 32;
@@ -20,9 +20,9 @@ export function masterKey(bytes: Buffer): MasterKey {
 }
 
 /**
- * Reads keys of 32 bytes in base64 (or base64url), separated by commas or line breaks.
+ * Parses keys of 32 bytes in base64 (or base64url), separated by commas or line breaks.
  *
- * @returns the keys, or what is wrong with the text, as the end of a sentence about it
+ * @returns the keys, or what is wrong, as the end of a sentence
  */
 export function parseKeys(text: string): Keyring | string {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
@@ -39,7 +39,7 @@ export function parseKeys(text: string): Keyring | string {
   return first === undefined ? "it holds no key (openssl rand -base64 32 makes one)" : [first, ...rest];
 }
 
-/** The key of one record: HKDF-SHA-256 of the master key and the name of the file. */
+/** The key of one record: HKDF-SHA-256 of the master key and the file name. */
 export function recordKey(master: MasterKey, file: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", master.bytes, "", `cardea vault 1\0${file}`, KEY_BYTES));
 }

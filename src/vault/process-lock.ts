@@ -1,10 +1,10 @@
 /**
- * Which process may change a record now? The one whose token lies in the lock folder of the record.
+ * A lock per record between processes of one machine: the holder is the process whose token is in the lock folder.
  *
- * A process prepares a folder with one file, its token, and renames it to `NAME.lock`. That succeeds only where there
- * is no such folder or an empty one (POSIX rename), so there is never a second holder, and the lock is never seen half
- * made. The end of a lock, and the takeover from a dead process, is the removal of that one token: a slow process
- * that removes the token of a dead holder cannot remove the token of the next one.
+ * A process prepares a folder with one file, its token, and renames it to `NAME.lock`. The rename succeeds only if no
+ * such folder exists or it is empty (POSIX rename), so there is never a second holder, and no partial lock is visible.
+ * A release, and the takeover from a dead process, removes that one token: a slow process that removes the token of a
+ * dead holder cannot remove the token of the next one.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -16,32 +16,32 @@ import { codeOf } from "../state/own-file.js";
 import { DRAFT_SUFFIX } from "./durable-files.js";
 import { VaultError } from "./vault-error.js";
 
-/** Who holds a lock. */
+/** The holder of a lock. */
 interface Holder {
   readonly pid: number;
-  /** The start time of the process; absent where the system does not tell. */
+  /** The start time of the process; absent if the system does not provide it. */
   readonly began?: string;
-  /** The boot and pid namespace within which the pid is unique. */
+  /** The boot and pid namespace in which the pid is unique. */
   readonly place: string;
 }
 
 /** Times in ms; tests shorten them. */
 export interface LockTimes {
-  /** How often a holder renews its token. */
+  /** Renewal interval of a token. */
   readonly renewMs: number;
-  /** A holder elsewhere (another machine, container or replica) that has not renewed its token for this time is dead. */
+  /** A holder elsewhere (another machine, container or replica) is dead if its token was not renewed for this time. */
   readonly staleMs: number;
-  /** How long a lock is waited for. */
+  /** Timeout of acquiring a lock. */
   readonly waitMs: number;
 }
 
-/** The times where a caller gives none. */
+/** The default times. */
 export const LOCK_TIMES: LockTimes = { renewMs: 5_000, staleMs: 30_000, waitMs: 120_000 };
 const MAX_POLL_MS = 50;
-/** The process of a holder is looked up at each tenth poll. */
+/** Every tenth poll checks whether the holder's process exists. */
 const POLLS_PER_LOOK = 10;
 
-/** A lock that is held. `release` never rejects. */
+/** A held lock. `release` never rejects. */
 export interface HeldLock {
   release(): Promise<void>;
 }
@@ -52,13 +52,13 @@ export class ProcessLocks {
   readonly #times: LockTimes;
   #self: Promise<Holder> | undefined;
 
-  /** @param folder exists already */
+  /** @param folder must exist */
   constructor(folder: string, times: Partial<LockTimes> = {}) {
     this.#folder = folder;
     this.#times = { ...LOCK_TIMES, ...times };
   }
 
-  /** Resolves when this process holds the lock called `name`. @throws VaultError */
+  /** Resolves when this process holds the lock `name`. @throws VaultError */
   async acquire(name: string): Promise<HeldLock> {
     const lock = join(this.#folder, `${name}.lock`);
     const token = randomBytes(8).toString("hex");
@@ -102,7 +102,7 @@ export class ProcessLocks {
     const file = join(lock, token);
     const renew = setInterval(() => {
       const now = new Date();
-      // Where it is gone, another process has taken over; the generation of the record fences this one off.
+      // If the token is gone, another process has taken over; the generation of the record fences this one off.
       utimes(file, now, now).catch(() => clearInterval(renew));
     }, this.#times.renewMs);
     renew.unref();
@@ -110,18 +110,18 @@ export class ProcessLocks {
       release: async () => {
         clearInterval(renew);
         await rm(file, { force: true }).catch(() => {});
-        // Not empty: the next process has it already.
+        // Not empty: the next process already holds it.
         await rmdir(lock).catch(() => {});
       },
     };
   }
 }
 
-/** Watches the holder of a lock from one poll to the next. */
+/** Watches the holder of a lock between polls. */
 class HolderWatch {
   #token: string | undefined;
   #renewedAt = 0;
-  /** Since when (monotonic) the token was not renewed. */
+  /** Monotonic time since when the token was not renewed. */
   #since = 0;
 
   constructor(
@@ -129,7 +129,7 @@ class HolderWatch {
     private readonly staleMs: number,
   ) {}
 
-  /** Whether the holder is known to be dead. `look`: whether its process is looked up. */
+  /** Whether the holder is known to be dead. `look`: whether to check its process. */
   async isDead(look: boolean): Promise<boolean> {
     const [token] = await readdir(this.lock).catch(() => []);
     if (token === undefined) return false;
@@ -144,11 +144,11 @@ class HolderWatch {
     if (!(look || isNew)) return false;
     const holder = await this.#holder();
     const known = holder === undefined ? undefined : await isRunning(holder);
-    // Clocks of machines differ: only what this process has seen of the token counts.
+    // Clocks of machines differ: only changes of the token seen by this process count.
     return known === undefined ? performance.now() - this.#since > this.staleMs : !known;
   }
 
-  /** Removes the token that was seen last, and no other. */
+  /** Removes exactly the token that was seen last. */
   async removeToken(): Promise<void> {
     if (this.#token !== undefined) await rm(join(this.lock, this.#token), { force: true });
   }
@@ -170,7 +170,7 @@ class HolderWatch {
   }
 }
 
-/** Undefined where that cannot be known from here. */
+/** Undefined if unknown from here. */
 async function isRunning({ pid, began, place }: Holder): Promise<boolean | undefined> {
   if (place !== placeOfPids() || began === undefined) return undefined;
   return (await startTimesOf([pid])).get(pid) === began;
@@ -181,7 +181,7 @@ async function selfAsHolder(): Promise<Holder> {
   return { pid: process.pid, place: placeOfPids(), ...(began !== undefined && { began }) };
 }
 
-/** Whether `draft` is the lock now. */
+/** Whether `draft` has become the lock. */
 async function becomes(draft: string, lock: string): Promise<boolean> {
   try {
     await rename(draft, lock);
@@ -190,7 +190,7 @@ async function becomes(draft: string, lock: string): Promise<boolean> {
     const code = codeOf(error);
     if (code === "ENOTEMPTY" || code === "EEXIST") return false;
     if (code !== "EPERM" && code !== "EACCES") throw error;
-    // Windows renames to no existing folder, also to no empty one. This removes an empty one only.
+    // Windows does not rename to an existing folder, not even to an empty one. Removes an empty one only.
     await rmdir(lock).catch(() => {
       if (process.platform !== "win32") throw error;
     });

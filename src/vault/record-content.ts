@@ -1,10 +1,10 @@
-/** Is what a record holds what this version writes? The seal shows that the vault wrote it, not which version of it. */
+/** Validates the content of a record: the seal proves that the vault wrote it, not which version of the vault. */
 import type { ClientRegistration, Credential } from "../sign-in/types.js";
 import { isObject } from "../wire/json.js";
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
-/** Whether it is the record of a sign-in. */
+/** Whether it is a sign-in record. */
 export const isCredential = (value: unknown): value is Credential =>
   isObject(value) &&
   Number.isSafeInteger(value.generation) &&
@@ -15,6 +15,6 @@ export const isCredential = (value: unknown): value is Credential =>
   Array.isArray(value.askedScopes) &&
   (value.tokens === undefined || (isObject(value.tokens) && isText(value.tokens.accessToken)));
 
-/** Whether it is the record of a registration. */
+/** Whether it is a registration record. */
 export const isClient = (value: unknown): value is ClientRegistration =>
   isObject(value) && isText(value.clientId) && isText(value.tokenEndpointAuthMethod) && isText(value.source);

@@ -1,4 +1,4 @@
-/** The files of the records: one folder, one sealed file for each record, readable by this user only. */
+/** Records as files: one folder, one sealed file per record, readable by this user only. */
 import { lstatSync, type Stats, watch } from "node:fs";
 import { lstat, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export class RecordFiles implements Records {
     this.#locks = new ProcessLocks(options.folder, options.lockTimes);
   }
 
-  /** Makes the folder, checks whose it is, and removes what killed processes left. @throws VaultError */
+  /** Creates the folder, checks its owner, and removes what killed processes left behind. @throws VaultError */
   async open(): Promise<void> {
     const { folder } = this.#options;
     try {
@@ -77,7 +77,7 @@ export class RecordFiles implements Records {
     const found: FoundRecord[] = [];
     for (const file of files) {
       if (!isRecordFile(file)) continue;
-      // Another process may have removed it meanwhile.
+      // Another process may have removed it.
       const stats = await lstat(join(folder, file)).catch(() => undefined);
       if (stats !== undefined) found.push({ ...nameOfFile(file), writtenAt: stats.mtimeMs });
     }
@@ -102,7 +102,7 @@ export class RecordFiles implements Records {
     }
   }
 
-  /** The folder may have been deleted while the gateway runs. */
+  /** The folder may have been deleted at runtime. */
   async #makeFolder(): Promise<void> {
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
@@ -111,7 +111,7 @@ export class RecordFiles implements Records {
     this.#checkFolder();
   }
 
-  /** @throws VaultError where others may look into the folder */
+  /** @throws VaultError if others may read the folder */
   #checkFolder(): void {
     const { folder } = this.#options;
     let stats: Stats;

@@ -1,4 +1,4 @@
-/** What is a record of the vault called? By a digest: neither a file nor a key of the store shows whose it is. */
+/** Record names are digests: neither a file nor a key of the store reveals the principal. */
 import { createHash } from "node:crypto";
 
 const CLIENT_PREFIX = "client-";
@@ -6,13 +6,13 @@ const HOST_PREFIX = "host-";
 const DIGEST_LENGTH = 43;
 const NAME = /^(?:client-|host-)?[\w-]{43}$/;
 
-/** What a record is about. */
+/** The subject of a record. */
 export interface RecordName {
   /** The name of its file. */
   readonly file: string;
-  /** For sentences, such as `the sign-in of "ann" at linear`. */
+  /** For messages, e.g. `the sign-in of "ann" at linear`. */
   readonly what: string;
-  /** What to do where it cannot be used, as a sentence's end. */
+  /** What to do if it cannot be used: the end of a sentence. */
   readonly remedy: string;
 }
 
@@ -46,13 +46,13 @@ export function hostRecordName(id: string): RecordName {
   return { file, what: "a sign-in of a host", remedy: `remove ${file}, and hosts sign in again` };
 }
 
-/** Whether a file of the folder holds the sign-in of a principal at a server. */
+/** Whether a file name belongs to a sign-in record. */
 export const isCredentialFile = (file: string): boolean => file.length === DIGEST_LENGTH;
 
-/** Whether this is the name of a record's file. */
+/** Whether this is the file name of a record. */
 export const isRecordFile = (file: string): boolean => NAME.test(file);
 
-/** The record in a file of which only the name is known. */
+/** A record of which only the file name is known. */
 export function nameOfFile(file: string): RecordName {
   const what = `the ${isCredentialFile(file) ? "sign-in" : "registration or host's sign-in"} in ${file}`;
   return { file, what, remedy: `remove ${file} and sign in again` };

@@ -1,24 +1,24 @@
-/** How does every record get under the first key? Each is read with any key and written with the first, under its lock. */
+/** Re-encrypts all records with the first key: each is read with any key and written with the first, under its lock. */
 import { addOwnKey, type KeySource, readKeys, writeKeys } from "./key-source.js";
 import type { RecordName } from "./record-names.js";
 import type { Records } from "./records.js";
 import { VaultError } from "./vault-error.js";
 
-/** What became of a rotation. */
+/** The result of a rotation. */
 export interface Rotation {
-  /** The id of the key under which every record is now. */
+  /** The id of the key of all records. */
   readonly kid: string;
-  /** Records that were encrypted anew. */
+  /** Re-encrypted records. */
   readonly rotated: number;
-  /** Records that were under that key before. */
+  /** Records that already used that key. */
   readonly unchanged: number;
-  /** Records that cannot be read, each as a sentence. They stay as they were. */
+  /** Unreadable records, each as a sentence. They stay unchanged. */
   readonly failed: readonly string[];
-  /** The ids of keys that no record needs. Those of an own key file are removed from it, but for the one before. */
+  /** The ids of unused keys. Those of an own key file are removed from it, except the previous one. */
   readonly unused: readonly string[];
 }
 
-/** What a rotation works on. */
+/** Input of a rotation. */
 interface Rotated {
   readonly records: Records;
   readonly keys: KeySource;
@@ -27,10 +27,10 @@ interface Rotated {
 }
 
 /**
- * Encrypts all records under the first key; an own key file gets a new first key before. A gateway that runs reads the
- * key file at each use, and so goes on.
+ * Re-encrypts all records with the first key; an own key file gets a new first key before that. A running gateway reads
+ * the key file at each use, so it continues.
  *
- * @throws VaultError where there is no key, or the disk or the store fails
+ * @throws VaultError if there is no key, or the disk or the store fails
  */
 export async function rotateRecords({ records, keys: source, locked }: Rotated): Promise<Rotation> {
   const before = await readKeys(source, true);
@@ -43,7 +43,7 @@ export async function rotateRecords({ records, keys: source, locked }: Rotated):
   for (const name of await records.list()) {
     await locked(name, async () => {
       const record = await records.read(name);
-      // Signed out meanwhile.
+      // Signed out since.
       if (record === undefined) return;
       if (record.kid === kid) unchanged += 1;
       else {
@@ -55,7 +55,7 @@ export async function rotateRecords({ records, keys: source, locked }: Rotated):
       failed.push(error.message);
     });
   }
-  // A record that cannot be read may need any of them; a writer may have read the keys just before.
+  // An unreadable record may need any of them; a writer may have just read the keys.
   const kept = failed.length > 0 ? keys : keys.slice(0, 2);
   if (source.kind === "own") await writeKeys(source.file, kept);
   const unused = failed.length > 0 ? [] : keys.slice(1).map((key) => key.kid);

@@ -1,13 +1,13 @@
-/** What does a sealed record hold, read with the keys that are here, and why can it not be read? */
+/** Opens and seals records with the current keys, and explains why a record cannot be opened. */
 import { type KeySource, readKeys } from "./key-source.js";
 import type { RecordName } from "./record-names.js";
 import { seal, unseal } from "./sealed-record.js";
 import { VaultError } from "./vault-error.js";
 
-/** Large ID tokens have some 10 KiB. */
+/** Large ID tokens have about 10 KiB. */
 export const MAX_RECORD_BYTES = 1024 * 1024;
 
-/** @param place where the bytes come from, for sentences. @throws VaultError */
+/** @param place the origin of the bytes, for messages. @throws VaultError */
 export async function unsealed(
   bytes: Buffer,
   name: RecordName,
@@ -28,7 +28,7 @@ export async function unsealed(
   );
 }
 
-/** Encrypts under the first key; an own key file is made where there is none. @throws VaultError */
+/** Encrypts with the first key; creates a missing own key file. @throws VaultError */
 export async function sealed(value: unknown, name: RecordName, source: KeySource): Promise<Buffer> {
   const keys = await readKeys(source, true);
   if (keys === undefined) throw new VaultError("key", `${whereKeys(source)} was removed while it was made`);
@@ -43,5 +43,5 @@ export async function sealed(value: unknown, name: RecordName, source: KeySource
 const whereKeys = (source: KeySource): string =>
   source.kind === "key" ? "credentials.key of the config" : `the key file ${source.file}`;
 
-/** For a record without any key: no id of a key has this form. */
+/** The key id if there is no key at all: no key has such an id. */
 const NO_KEYS = [{ kid: "", bytes: Buffer.alloc(0) }] as const;

@@ -1,4 +1,4 @@
-/** How does a record look on disk? One line `{"v":1,"kid","n"}`, then AES-256-GCM of its JSON, bound to the name of its file. */
+/** The format of a record: one line `{"v":1,"kid","n"}`, then AES-256-GCM of its JSON, bound to the file name. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { type Keyring, type MasterKey, recordKey } from "./keyring.js";
 
@@ -10,10 +10,10 @@ const NEW_LINE = 0x0a;
 /** The header line is about 60 bytes long. */
 const MAX_HEADER_BYTES = 200;
 
-/** What a file held, or why it cannot be used. */
+/** The content of a file, or why it is unusable. */
 export type Unsealed =
   | { readonly ok: true; readonly value: unknown; readonly kid: string }
-  /** `kid` is that of a key that is not in the keyring. */
+  /** No key in the keyring has the id `kid`. */
   | { readonly ok: false; readonly fault: "key"; readonly kid: string }
   /** `reason` is the end of a sentence about the file. */
   | { readonly ok: false; readonly fault: "damaged"; readonly reason: string };
@@ -28,7 +28,7 @@ export function seal(value: unknown, file: string, key: MasterKey): Buffer {
   return Buffer.concat([Buffer.from(`${header}\n`), ...sealed]);
 }
 
-/** What `bytes`, read from the file called `file`, hold. Never throws. */
+/** The content of `bytes` from the file called `file`. Never throws. */
 export function unseal(bytes: Buffer, file: string, keyring: Keyring): Unsealed {
   const header = readHeader(bytes);
   if (typeof header === "string") return { ok: false, fault: "damaged", reason: header };
@@ -42,7 +42,7 @@ export function unseal(bytes: Buffer, file: string, keyring: Keyring): Unsealed 
     const text = Buffer.concat([decipher.update(body.subarray(0, -TAG_BYTES)), decipher.final()]);
     return { ok: true, value: JSON.parse(text.toString("utf8")) as unknown, kid };
   } catch {
-    // The exception says no more than that the authentication tag is wrong.
+    // The exception only means that the authentication tag is wrong.
     return {
       ok: false,
       fault: "damaged",

@@ -1,4 +1,6 @@
-/** Which replica may change a record now? The one whose random token is in the key of its lock, which ends by itself. */
+/**
+ * A lock per record between replicas: the holder is the replica whose random token is in the lock's key, which expires.
+ */
 import { randomBytes } from "node:crypto";
 import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { type HeldLock, LOCK_TIMES, type LockTimes } from "./process-lock.js";
@@ -10,7 +12,7 @@ const FIRST_POLL_MS = 10;
 const MAX_POLL_MS = 250;
 const MAX_LEFT = 1_000;
 
-/** A use whose answer came too late has perhaps taken the lock already. */
+/** A command whose response was too late may have taken the lock. */
 const ACQUIRE: StoreScript = {
   name: "lock.acquire",
   text: `local holder = redis.call('GET', KEYS[1])
@@ -32,12 +34,12 @@ return redis.call('DEL', KEYS[1])`,
 };
 
 /**
- * The locks of the records in the store. A holder that stands still for longer than `staleMs` loses its lock unnoticed: the
- * generation of the record fences its write off.
+ * The locks of the records in the store. A holder that is suspended for longer than `staleMs` loses its lock unnoticed:
+ * the generation of the record fences its write off.
  */
 export class StoreLocks {
   readonly #times: LockTimes;
-  /** Locks that the store may have although this process does not hold them, by their tokens: it did not answer. */
+  /** Tokens of locks that the store may hold although this process does not: the store did not respond. */
   readonly #left = new Map<string, string>();
   #unwatch: (() => void) | undefined;
 
@@ -50,7 +52,10 @@ export class StoreLocks {
     this.#times = { ...LOCK_TIMES, ...times };
   }
 
-  /** Resolves when this process holds the lock. @throws VaultError `locked`, or StoreUnavailable, which is not "held" */
+  /**
+   * Resolves when this process holds the lock. @throws VaultError `locked`, or StoreUnavailable, which does not mean
+   * "held"
+   */
   async acquire({ file, what }: RecordName): Promise<HeldLock> {
     const { staleMs, waitMs, renewMs } = this.#times;
     const key = this.keyOf(file);
@@ -65,7 +70,7 @@ export class StoreLocks {
       await pause(pollMs * (0.5 + Math.random() / 2));
       pollMs = Math.min(pollMs * 1.5, MAX_POLL_MS);
     }
-    // In an outage the next renewal may come in time, and the end of the lock releases it.
+    // In an outage the next renewal may be in time; otherwise the lock expires.
     const renew = setInterval(() => {
       this.store.run(RENEW, [key], [token, String(staleMs)]).catch(() => {});
     }, renewMs);
@@ -99,7 +104,7 @@ export class StoreLocks {
     }
   }
 
-  /** The lock is released when the store is back, at the latest when it lapses. */
+  /** The lock is released once the store is back, or expires. */
   #leave(key: string, token: string): void {
     if (this.#left.size >= MAX_LEFT) return;
     this.#left.set(token, key);

@@ -1,4 +1,4 @@
-/** The records in the store of a cluster: sealed as on disk, with locks and notices between its replicas. */
+/** Records in the store of a cluster: sealed as on disk, with locks and change notifications between its replicas. */
 import { basename } from "node:path";
 import { LRUCache } from "lru-cache";
 import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
@@ -10,7 +10,7 @@ import { StoreLocks } from "./store-lock.js";
 import { OUTAGE_MS, throughOutage } from "./through-outage.js";
 import { VaultError } from "./vault-error.js";
 
-/** Of how many records this process notices changes that it has missed. */
+/** The number of records for which missed changes are detected. */
 const MAX_SEEN = 10_000;
 const PLACE = "the cluster's store";
 
@@ -20,9 +20,9 @@ const READ: StoreScript = {
 };
 
 /**
- * Writes ARGV[2], unless the record has the generation ARGV[1] or a later one. ARGV[3]: the name in the list KEYS[2], with the time
- * ARGV[4]. Without a generation that of the record stays. Returns the generation that was in the way: not where the record is this very
- * one, whose answer did not come before.
+ * Writes ARGV[2], unless the record has the generation ARGV[1] or a later one. ARGV[3]: the name in the list KEYS[2],
+ * with the time ARGV[4]. Without a generation that of the record stays. Returns the conflicting generation; none if the
+ * record equals this one, whose response was lost.
  */
 const WRITE: StoreScript = {
   name: "record.write",
@@ -53,13 +53,13 @@ interface StoredRecordsOptions extends Omit<RecordsOptions, "shared"> {
   readonly store: SharedStore;
 }
 
-/** What is done under a lock waits 10 times as long for the store: tokens that have replaced others would be lost. */
+/** A use under a lock retries 10 times as long: tokens that have replaced others would be lost. */
 const UNDER_LOCK = 10;
 
-/** Records in the store. Nothing is kept in this process: without the store no record is read or written. */
+/** Records in the store. Nothing is cached: without the store no record is read or written. */
 export class StoredRecords implements Records {
   readonly #locks: StoreLocks;
-  /** What this process has read or written: after an outage it may have changed unnoticed. */
+  /** Records that this process has read or written: they may have changed unnoticed during an outage. */
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
 
   /** Records whose lock this process holds. */
@@ -140,7 +140,7 @@ export class StoredRecords implements Records {
     return `${this.#space}:changed`;
   }
 
-  /** The names of all records, by the time of their last write. */
+  /** The names of all records, by last write. */
   get #index(): string {
     return this.#key("index");
   }

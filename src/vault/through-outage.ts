@@ -1,14 +1,14 @@
-/** How long does a record wait for a store that does not answer? A moment: the machine may be busy, or the store fail over. */
+/** Retries a use of the store for a moment: the machine may be busy, or the store failing over. */
 import { type SharedStore, StoreUnavailable, untilUp } from "../core/cluster.js";
 
-/** How long (ms) a use of a record waits for a store that is away. */
+/** How long (ms) an unavailable store is retried. */
 export const OUTAGE_MS = 2_000;
 
 /**
- * Repeats `use` where the store does not answer, until `ms` are over. `use` may have been done although its answer did not come: it is one
- * that may be done twice.
+ * Retries `use` while the store does not respond, for up to `ms`. `use` may have run although its response was lost, so
+ * it must be idempotent.
  *
- * @throws StoreUnavailable where the store is away for longer
+ * @throws StoreUnavailable if the outage is longer
  */
 export async function throughOutage<T>(
   store: Pick<SharedStore, "isUp" | "onChange">,

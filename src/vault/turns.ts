@@ -1,10 +1,10 @@
-/** In which order do tasks about the same record run in this process? One after another, as they came. */
+/** Runs the tasks of one record one after another, in order of arrival, within this process. */
 
-/** The queues of one kind of task, by name. A name without tasks keeps nothing. */
+/** Task queues by name. A name without tasks uses no memory. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Runs `task` when all earlier ones of `name` have settled, and settles as it does. */
+  /** Runs `task` after all earlier ones of `name` have settled, and settles as it does. */
   run<T>(name: string, task: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve();
     const mine = before.then(task, task);

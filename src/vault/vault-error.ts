@@ -1,20 +1,20 @@
-/** Why can a kept credential not be used or written? In one sentence that says what to do. */
+/** Why a stored credential cannot be used or written, in one sentence that says what to do. */
 
-/** What is wrong: the words by which callers and tests tell the errors apart. */
+/** The kind of an error, for callers and tests. */
 export type VaultFault =
-  /** Others may read the file or the folder, or own it. */
+  /** Other users may read the file or the folder, or own it. */
   | "permissions"
-  /** It was encrypted with a key that is not here. */
+  /** It was encrypted with a key that is missing. */
   | "key"
-  /** It was cut, edited, or copied from the file of another principal or server. */
+  /** It was truncated, edited, or copied from the file of another principal or server. */
   | "damaged"
-  /** A system error, such as a full disk. What was there before is still there. */
+  /** A system error, such as a full disk. Existing data is intact. */
   | "disk"
-  /** The store of the cluster cannot be reached. What it holds is as it was, unless its answer was lost. */
+  /** The store of the cluster is unavailable. Its data is intact, unless a response was lost. */
   | "store"
   /** Another process has held the lock for longer than any refresh takes. */
   | "locked"
-  /** A newer generation of the record is kept. */
+  /** A newer generation of the record is stored. */
   | "superseded";
 
 /** An error of the vault. The message contains paths, ids of principals and servers, and no secret. */

@@ -1,4 +1,7 @@
-/** Where are the credentials of all principals kept? Encrypted in files of this user or in the store of a cluster, with locks between processes. */
+/**
+ * The credentials of all principals, encrypted in files of this user or in the store of a cluster, with locks between
+ * processes.
+ */
 import { dirname, join } from "node:path";
 import { inBackground } from "../core/logger.js";
 import type { ClientRegistration, Credential, Vault } from "../sign-in/types.js";
@@ -10,15 +13,15 @@ import { type Rotation, rotateRecords } from "./rotate.js";
 import { Turns } from "./turns.js";
 import { VaultError } from "./vault-error.js";
 
-/** The keys as the config gives them (`credentials`); without them the vault makes a key file of its own. */
+/** The keys from the config (`credentials`); without them the vault creates a key file. */
 export interface CredentialKeys {
-  /** 32 bytes in base64; several are separated by commas or line breaks. */
+  /** 32 bytes in base64; several keys are separated by commas or line breaks. */
   readonly key?: string;
-  /** A file with the same. */
+  /** A file with the same content. */
   readonly keyFile?: string;
 }
 
-/** Where a vault is. */
+/** The location of a vault. */
 export interface VaultOptions extends Omit<RecordsOptions, "keys"> {
   /** `credentials` in the state folder. The own key file is `credentials.key` beside it. */
   readonly folder: string;
@@ -30,19 +33,19 @@ export interface OpenVault extends Vault {
   /** @throws VaultError */
   rotate(): Promise<Rotation>;
   /**
-   * Calls `listener` after a record was written or removed, also by another process; `credential` is undefined where it
-   * was removed or cannot be read. `file` is the same for the same server and principal. The returned function ends that.
+   * Calls `listener` after any process has written or removed a record; `credential` is undefined if it was removed or
+   * is unreadable. `file` identifies server and principal. The returned function unsubscribes.
    */
   watch(listener: (change: RecordChange) => void): () => void;
 }
 
-/** A record that was written or removed. */
+/** A written or removed record. */
 export interface RecordChange {
   readonly file: string;
   readonly credential: Credential | undefined;
 }
 
-/** Opens the vault; the folder is made where it is missing. @throws VaultError */
+/** Opens the vault; creates a missing folder. @throws VaultError */
 export async function openVault(options: VaultOptions): Promise<OpenVault> {
   const keys = keySource(options);
   const records = recordsAt({ ...options, keys });
@@ -50,12 +53,12 @@ export async function openVault(options: VaultOptions): Promise<OpenVault> {
   return new RecordVault(options, keys, records);
 }
 
-/** The name under which `RecordChange.file` names this record. */
+/** `RecordChange.file` of this record. */
 export const recordFileOf = (server: string, principal: string): string =>
   credentialName(server, principal).file;
 
 class RecordVault implements OpenVault {
-  /** Tasks of this process wait here for each other, and at the lock only for other processes. */
+  /** Tasks of this process queue here; only the first one waits at the lock for other processes. */
   readonly #lockTurns = new Turns();
   readonly #writeTurns = new Turns();
 
@@ -141,7 +144,7 @@ class RecordVault implements OpenVault {
     return this.records.watch((file) => {
       if (!isCredentialFile(file)) return;
       const notified = notify(file).catch((error: unknown) => {
-        // What cannot be read now is read when the store is back.
+        // Records that are unreadable now are read when the store is back.
         if (!isOutage(error)) throw error;
       });
       inBackground(notified, this.options.logger, "reading a changed sign-in");
@@ -169,7 +172,7 @@ class RecordVault implements OpenVault {
     return record.value;
   }
 
-  /** What cannot be read is logged, and left out. @throws VaultError `store` */
+  /** Unreadable records are logged and omitted. @throws VaultError `store` */
   async #orWarn<T>(reading: Promise<T | undefined>): Promise<T | undefined> {
     try {
       return await reading;
@@ -183,7 +186,7 @@ class RecordVault implements OpenVault {
 
 const isOutage = (error: unknown): boolean => error instanceof VaultError && error.fault === "store";
 
-/** Where the keys of the vault in `folder` are. */
+/** The location of the keys of the vault in `folder`. */
 export function keySource({ folder, keys = {} }: Pick<VaultOptions, "folder" | "keys">): KeySource {
   if (keys.key !== undefined) return { kind: "key", text: keys.key };
   if (keys.keyFile !== undefined) return { kind: "keyFile", file: keys.keyFile };

@@ -1,17 +1,17 @@
-/** How does an action of an operator reach the workers? */
+/** Runs an operator's action on the workers. */
 import { request } from "node:http";
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import { ACTION_PATHS } from "../admin/actions.js";
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
-/** What a worker answers within this time (ms) counts; a server may need as long to come back. */
+/** Timeout (ms) of a worker's response; a server may need as long to restart. */
 const TIMEOUT_MS = 60_000;
 
-/** What one worker can have and another cannot; what is not there is no failure where another worker has it. */
+/** Targets that only some workers have; a missing one is not a failure if another worker has it. */
 const IS_OF_ONE: ReadonlySet<ActionName> = new Set(["end_session", "cancel_call", "revoke_approval"]);
 
-/** Asks every ready worker, or the one that is named. */
+/** Sends the action to every ready worker, or to the named one. */
 export function workerActions(
   identity: Omit<WorkerIdentity, "number">,
   workers: () => readonly WorkerStatus[],
@@ -39,7 +39,7 @@ export function workerActions(
   };
 }
 
-/** @throws Error when the worker does not answer in time */
+/** @throws Error if the worker does not respond in time */
 function actAt(
   socketPath: string,
   token: string,

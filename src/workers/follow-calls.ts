@@ -1,4 +1,4 @@
-/** How are the calls of all workers followed as one stream? */
+/** Merges the call streams of all workers into one. */
 import { request } from "node:http";
 import { readCallQuery } from "../admin/call-rows.js";
 import type { CallFeed } from "../admin/call-stream.js";
@@ -7,9 +7,9 @@ import { isObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
-/** How often workers that have started since are added, in ms. */
+/** Interval of looking for newly started workers, in ms. */
 const LOOK_AGAIN_MS = 1000;
-/** Limit (characters) of an event that is not complete yet. */
+/** Limit (characters) of an incomplete event. */
 const MAX_EVENT_LENGTH = 1024 * 1024;
 
 /** Reads the stream of each running worker, and of those that start later, while there is a follower. */

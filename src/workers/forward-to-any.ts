@@ -1,4 +1,4 @@
-/** Passes a request of the console from the primary process, which has no servers, to the admin socket of a worker. */
+/** Forwards a console request from the primary process, which has no servers, to the admin socket of a worker. */
 import {
   type IncomingHttpHeaders,
   type IncomingMessage,
@@ -8,16 +8,16 @@ import {
 import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
-/** Of the connection and the browser; the primary has checked them. */
+/** Headers of the connection and the browser, which the primary has checked. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["host", "connection", "keep-alive", "authorization", "origin", "cookie"],
   ...["sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"],
 ]);
 
-/** Resolves when the response is over; answers 503 where no worker takes the request. */
+/** Resolves when the response is over; responds 503 if no worker is ready. */
 export type ForwardToWorker = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Always the first worker that is ready, so that a question and its answer meet in one process. */
+/** Always the first ready worker, so that a question and its answer reach the same process. */
 export function forwardToAnyWorker(
   identity: Pick<WorkerIdentity, "folder" | "secret">,
   workers: () => readonly Pick<WorkerStatus, "worker" | "ready">[],

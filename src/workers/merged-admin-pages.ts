@@ -1,4 +1,4 @@
-/** What does the admin listener show of several workers: their pages, readiness and metrics, merged? */
+/** The admin pages of all workers, merged: status, readiness and metrics. */
 import { request } from "node:http";
 import { BadQuery, type Pages } from "../admin/pages.js";
 import { GatewayError } from "../core/errors.js";
@@ -12,7 +12,7 @@ import { MonotonicMetrics } from "./merged-metrics.js";
 import { mergeTokenReports } from "./merged-token-reports.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
-/** The workers, and the primary process that shows them. */
+/** The workers, and the primary process that serves the pages. */
 interface MergedAdminPagesOptions {
   readonly identity: Omit<WorkerIdentity, "number">;
   readonly workers: () => readonly WorkerStatus[];
@@ -54,12 +54,12 @@ const PAGE_NAMES = [
   "tokens",
   "logins",
 ] as const;
-/** Pages that wait for servers in their first start. */
+/** Pages that wait for starting servers. */
 const WAITING_PAGES: ReadonlySet<string> = new Set(["lists", "tokens"]);
-/** The most rows of a page, the newest first. */
+/** Maximum rows of a page, the newest first. */
 const MAX_ROWS = 1000;
 
-/** What the admin listener of the primary process serves. */
+/** Serves the admin listener of the primary process. */
 export interface MergedAdminPages {
   readonly pages: Pages;
   readiness(): Promise<Readiness>;
@@ -72,7 +72,7 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
 
   const metrics = new MonotonicMetrics();
 
-  /** The response of each running worker; undefined where the worker ends meanwhile or does not answer. */
+  /** The response of each running worker; undefined if it exits or does not respond. */
   const requestEach = (path: string, limit: PageLimit = { ms: TIMEOUT_MS }) =>
     Promise.all(
       workers()
@@ -211,7 +211,7 @@ function worseOf(a: JsonObject, b: JsonObject): JsonObject {
   };
 }
 
-/** The error where no worker has shown a page; what a worker says of a server that it lacks is passed on. */
+/** The error if no worker has served the page; a worker's 404 for an unknown server is passed on. */
 function unavailable(name: string, answers: readonly AdminPage[]): GatewayError {
   const refused = answers.find(({ status }) => status === 503);
   const message = refused === undefined ? undefined : (JSON.parse(refused.text) as { error?: string }).error;
@@ -220,16 +220,16 @@ function unavailable(name: string, answers: readonly AdminPage[]): GatewayError 
 
 /** Time limit for one page, in ms. */
 const TIMEOUT_MS = 5_000;
-/** The same for a page that waits for servers; a worker ends that wait itself, by the timeouts of its config. */
+/** The same for a page that waits for servers; a worker limits that wait itself, by the timeouts of its config. */
 const WAITING_TIMEOUT_MS = 600_000;
 
-/** What ends the request of a page: the time (ms) without a response, or the client of the primary process. */
+/** Ends a page request: the time (ms) without a response, or the client of the primary process. */
 interface PageLimit {
   readonly ms: number;
   readonly signal?: StopSignal;
 }
 
-/** Requests an admin page of a worker. @throws Error when the worker does not run or does not answer in time. */
+/** Requests an admin page of a worker. @throws Error if the worker does not run or does not respond in time. */
 function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLimit): Promise<AdminPage> {
   return new Promise((resolve, reject) => {
     const headers = { host: "localhost", accept: `${ACCEPT_OPEN_METRICS}, */*;q=0.5` };

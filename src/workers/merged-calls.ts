@@ -1,8 +1,8 @@
-/** How do the calls and the history of several workers become those of one gateway? */
+/** Merges the calls and the history of several workers. */
 import { readCallQuery } from "../admin/call-rows.js";
 import type { JsonObject } from "../wire/json.js";
 
-/** The rows of all workers with the worker of each, the newest first. */
+/** The rows of all workers, each with its worker, the newest first. */
 export function mergeCalls(
   answers: readonly { readonly worker: number; readonly rows: readonly JsonObject[] }[],
   query: URLSearchParams,
@@ -12,10 +12,10 @@ export function mergeCalls(
 }
 
 const SUMS = ["calls", "errors", "waits"];
-/** Of percentiles the worst is shown: those of two sets cannot be added. */
+/** The maximum of percentiles is shown: percentiles cannot be added. */
 const MAXIMA = ["p50", "p95"];
 
-/** The sums of all workers for each step that all of them show. */
+/** The sums over all workers for each time step that all of them have. */
 export function mergeHistories(pages: readonly JsonObject[]): JsonObject {
   const last = Math.min(...pages.map(({ at }) => numbersOf(at).at(-1) ?? 0));
   const [first] = pages;

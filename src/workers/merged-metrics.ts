@@ -1,4 +1,4 @@
-/** How do the metrics of several processes become one text? By series: sums, but for some gauges. */
+/** Merges the metrics of several processes, by series: sums, except for some gauges. */
 import { splitExemplar } from "../telemetry/open-metrics.js";
 
 /** How these gauges merge; everything else is summed. */
@@ -8,7 +8,7 @@ const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>
   cardea_build_info: Math.max,
   cardea_config_last_reload_successful: Math.min,
   cardea_overload_level: Math.max,
-  // Each worker is a replica, and knows all.
+  // Each worker is a replica that counts all replicas.
   cardea_cluster_replicas: Math.max,
   cardea_cluster_store_up: Math.min,
   // Each process counts the same list.
@@ -16,14 +16,14 @@ const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>
   nodejs_version_info: Math.max,
   process_start_time_seconds: Math.min,
 };
-/** Families of which the maximum counts: the lag of the slowest event loop, and the limit of open files. */
+/** Families merged by maximum: the slowest event loop, and the limit of open files. */
 const MAXIMA = /^nodejs_eventloop_lag|^process_max_fds$/;
 
 interface Family {
   readonly comments: readonly string[];
-  /** By name and labels. */
+  /** Keyed by name and labels. */
   readonly samples: Map<string, number>;
-  /** By the same; of several workers that of the first. */
+  /** Keyed likewise; the first worker's value counts. */
   readonly exemplars: Map<string, string>;
 }
 
@@ -34,7 +34,7 @@ export function mergeMetrics(texts: readonly string[]): string {
   return textOf([...families.values()]);
 }
 
-/** The counters and histograms of a text; their counts outlive the process that counted them. */
+/** The counters and histograms of a text; they must survive their process. */
 function monotonicSeriesOf(text: string): string {
   const counts = [...read(text)].filter(([, { comments }]) =>
     comments.some((comment) => /^# TYPE \S+ (counter|histogram)$/.test(comment)),
@@ -93,7 +93,7 @@ function* read(text: string): Generator<readonly [string, Family]> {
   if (name !== "") yield [name, { comments, samples, exemplars }];
 }
 
-/** The metrics of a running worker; no text where it did not answer. */
+/** The metrics of a running worker; no text if it did not respond. */
 interface WorkerMetrics {
   readonly worker: number;
   /** A restarted worker has the same number, another pid, and counts from 0. */
@@ -101,16 +101,16 @@ interface WorkerMetrics {
   readonly text: string | undefined;
 }
 
-/** The metrics of all workers as one text. Counts never decrease: a scraper would take that for a restart. */
+/** The metrics of all workers as one text. Counters never decrease: a scraper would treat that as a restart. */
 export class MonotonicMetrics {
-  /** By worker number, the last text. */
+  /** The last text, keyed by worker number. */
   readonly #last = new Map<number, { readonly pid: number | undefined; readonly text: string }>();
-  /** The counts of workers that have ended, as of their last text. */
+  /** The counters of exited workers, from their last text. */
   #endedCounts = "";
 
   /**
    * @param running the metrics of every running worker; one without a text counts with its last one
-   * @param others further texts to be merged
+   * @param others further texts to merge
    */
   merged(running: readonly WorkerMetrics[], others: readonly string[]): string {
     for (const [worker, { pid, text }] of this.#last) {

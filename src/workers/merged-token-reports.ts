@@ -1,7 +1,7 @@
-/** How are the token reports of several workers merged? Definitions are the same in each, and calls are added. */
+/** Merges the token reports of several workers. Definitions are the same in each, and calls are added. */
 import { isObject, type JsonObject } from "../wire/json.js";
 
-/** The report of the first worker, with the calls of all; a tool of which one does not know the calls has none. */
+/** The report of the first worker, with the calls of all; a tool without known calls in one worker has none. */
 export function mergeTokenReports(reports: readonly JsonObject[]): JsonObject {
   const [first = {}] = reports;
   const calls = new Map<unknown, number>();
@@ -14,7 +14,7 @@ export function mergeTokenReports(reports: readonly JsonObject[]): JsonObject {
     const count = calls.get(tool.name) ?? Number.NaN;
     return Number.isNaN(count) ? rest : { ...rest, calls: count };
   });
-  // A worker that was started again has forgotten earlier calls.
+  // A restarted worker has lost earlier calls.
   const counted = reports.map((report) => report.counted).filter(isObject);
   const latest = counted.toSorted((a, b) => Number(a.seconds) - Number(b.seconds))[0];
   return { ...first, tools, ...(latest !== undefined && { counted: latest }) };

@@ -1,4 +1,4 @@
-/** How the configured number of workers is kept running: crashed ones are restarted, and all stop together. */
+/** Runs the configured number of workers: restarts crashed ones, and stops all together. */
 import { rm } from "node:fs/promises";
 import type { ListenConfig } from "../config/config.js";
 import { inBackground, type Logger } from "../core/logger.js";
@@ -15,10 +15,10 @@ export interface WorkerProcess {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** How workers are started, and what is reported of them. */
+/** How workers are started and monitored. */
 export interface WorkerPoolOptions {
   readonly identity: Omit<WorkerIdentity, "number">;
-  /** Where all workers listen while the primary runs. */
+  /** The common address of all workers while the primary runs. */
   readonly listen: ListenConfig;
   readonly logger: Logger;
   readonly fork: () => WorkerProcess;
@@ -137,7 +137,7 @@ export class WorkerPool {
     });
     worker.on("exit", (code, signal) => this.#ended(number, slot, signal ?? `code ${code}`, code));
     worker.on("error", (error) => {
-      // A running process has failed at something else, such as receiving a message; `exit` follows when it ends.
+      // A running process failed in another way, e.g. receiving a message; `exit` follows when it ends.
       if (worker.process.pid === undefined) this.#ended(number, slot, error.message, null);
       else logger.warn({ worker: number, error }, `worker ${number} could not be reached`);
     });
@@ -186,7 +186,7 @@ export class WorkerPool {
       this.#notifyEnded();
       return;
     }
-    // A restarted worker does not end the gateway: the other workers were connected to the server, and it may return.
+    // A restarted worker does not stop the gateway: the other workers were connected to the server, and it may return.
     if (code === EXIT_UNAVAILABLE && slot.restarts === 0) {
       this.#options.onRequiredServerMissing(number);
       return;

@@ -1,15 +1,15 @@
-/** How does a worker get its identity from the primary process, report that it is ready, and stop? */
+/** The worker side: receives its identity from the primary process, reports readiness, and stops. */
 import type { ListenConfig } from "../config/config.js";
 import type { WorkerIdentity } from "../core/worker-identity.js";
 
-/** What a worker process gets from the primary. */
+/** The identity of a worker, from the primary. */
 export interface WorkerContext {
   readonly identity: WorkerIdentity;
-  /** Where all workers listen, whatever the config file now says. */
+  /** The address of all workers, whatever the config file now says. */
   readonly listen: ListenConfig;
   /** Reports that the worker serves hosts at `url`. */
   announce(url: string): void;
-  /** Messages of the primary in the form of signals: SIGTERM for stop, SIGHUP for reload. */
+  /** Messages of the primary as signals: SIGTERM for stop, SIGHUP for reload. */
   readonly signals: {
     next(): Promise<NodeJS.Signals>;
     onHangup(reload: () => void): () => void;
@@ -19,13 +19,15 @@ export interface WorkerContext {
 /** A process that may be a worker. */
 export interface OwnProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Absent where the process has no parent with an IPC channel. */
+  /** Absent if the process has no parent with an IPC channel. */
   send?(message: FromWorker, sent: () => void): unknown;
   on(event: "message", listener: (message: ToWorker) => void): unknown;
   on(event: "SIGTERM" | "SIGINT" | "SIGHUP", listener: () => void): unknown;
 }
 
-/** The context of this process, or `self`, as a worker, once the primary has sent it; undefined in any other process. */
+/**
+ * The context of this process, or `self`, as a worker, once the primary has sent it; undefined in any other process.
+ */
 export async function joinWorkers(self: OwnProcess = process): Promise<WorkerContext | undefined> {
   if (self.env[WORKER_ENV] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
@@ -55,9 +57,9 @@ export async function joinWorkers(self: OwnProcess = process): Promise<WorkerCon
 }
 
 /**
- * A terminal and some supervisors signal every process of a group; the primary then sends its workers a stop message
- * as well, which must not count as the second signal. So a signal to the worker itself only drains it, and only
- * the primary can stop it at once.
+ * A terminal and some supervisors signal every process of a group; the primary then also sends a stop message, which
+ * must not count as the second signal. So a signal to the worker itself only drains it, and only the primary can stop
+ * it immediately.
  */
 function stopSignals(self: OwnProcess): {
   requested(immediate: boolean): void;
@@ -90,14 +92,14 @@ function deferredSignal(): { come(): void; readonly came: Promise<NodeJS.Signals
 export type ToWorker =
   /** `listen` is the config with which the primary was started; the file may have changed since. */
   | { readonly kind: "identity"; readonly identity: WorkerIdentity; readonly listen: ListenConfig }
-  /** Drain; the second time, stop at once. */
+  /** Drain; the second time, stop immediately. */
   | { readonly kind: "stop"; readonly immediate: boolean }
   /** Read the config file again. */
   | { readonly kind: "reload" };
 
 /** From a worker to the primary process. */
 export type FromWorker =
-  /** The worker listens for messages; earlier ones would be lost. */
+  /** The worker receives messages; earlier ones would be lost. */
   | { readonly kind: "connected" }
   /** Its listeners are bound. */
   | { readonly kind: "ready"; readonly url: string };

@@ -1,4 +1,4 @@
-/** The frame of every view: header, navigation, dialogs, and the door where a token is needed. */
+/** The frame of every view: header, navigation, dialogs, and the token prompt. */
 import type { ComponentType } from "preact";
 import { access } from "./state/api.js";
 import { gateway } from "./state/gateway.js";
@@ -23,7 +23,7 @@ interface View {
   readonly name: string;
   readonly label: string;
   readonly icon: IconName;
-  /** The page that it needs. */
+  /** The API page that it needs. */
   readonly page: string;
   readonly Component: ComponentType<{ readonly item: string | undefined }>;
 }

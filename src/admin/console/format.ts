@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. */
+/** Formats numbers and times for people. */
 
 /** `12,345` */
 export const grouped = (value: number): string => value.toLocaleString("en-US");
@@ -26,18 +26,18 @@ export const countOf = (count: number, word: string): string =>
 export const timeOf = (at: number | string): string =>
   new Date(at).toLocaleTimeString("en-GB", { hour12: false });
 
-/** Text cut to `length` characters. */
+/** Truncates text to `length` characters. */
 export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 
 /** `needs_sign_in` as `needs sign in`. */
 export const words = (name: string): string => name.replaceAll("_", " ");
 
-/** Whatever a server sent in the place of a text, as text. */
+/** Anything that a server sent instead of text, as text. */
 export const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
 
-/** What was typed into the field `name`. */
+/** The value of the input field `name`. */
 export function typed(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name);
   return typeof value === "string" ? value : "";

@@ -1,4 +1,4 @@
-/** Keys: `/` goes to the search of the view, 1 to 9 to a view. */
+/** Keyboard shortcuts: `/` focuses the search of the view, 1 to 9 switch views. */
 
 /** Listens for the life of the page. */
 export function startKeyboard(): void {

@@ -1,4 +1,4 @@
-/** How is the search index of a tool list built without blocking other calls? In steps, each of which takes 1 to 5 ms. */
+/** Builds the search index of a tool list without blocking other calls: in steps of 1 to 5 ms. */
 import { runSteps, type Steps } from "../../runtime/cooperative-yield.js";
 import { PostingsBuilder } from "./postings.js";
 import { stemSynonyms } from "./synonyms.js";
@@ -6,21 +6,21 @@ import type { Stems } from "./terms.js";
 import { ToolIndex } from "./tool-index.js";
 import { FIELDS, fieldTerms, type SearchableTool } from "./tool-text.js";
 
-/** How an index is built. */
+/** Options of a build. */
 export interface BuildOptions {
-  /** Ends the build: the list that it is for is no longer current. */
+  /** Cancels the build: its list is outdated. */
   readonly signal?: AbortSignal;
 }
 
-/** How fast a term stops counting more where it is repeated. */
+/** Term frequency saturation. */
 const K1 = 1.2;
-/** The work of one step: terms that are indexed, or postings that are sorted. */
+/** The work per step: indexed terms, or sorted postings. */
 const TERMS_IN_STEP = 2_000;
 const POSTINGS_IN_STEP = 65_536;
 
 /**
- * Builds the index of a list. The same list gives the same index in every process; `entry` in its results is the index
- * in `tools`. Rejects with the reason of `signal` when that is aborted.
+ * Builds the index of a list. The same list yields the same index in every process; `entry` in its results is the index
+ * in `tools`. Rejects with the reason of `signal` if that is aborted.
  */
 export function buildToolIndex(
   tools: readonly SearchableTool[],
@@ -66,7 +66,7 @@ function* abortable<Value>(steps: Steps<Value>, signal: AbortSignal | undefined)
   return step.value;
 }
 
-/** How often each term occurs, by the weights of the fields and the lengths of the texts (BM25F). */
+/** Term frequencies, weighted by field and normalised by length (BM25F). */
 function weightedFrequencies(fields: readonly (readonly string[])[]): ReadonlyMap<string, number> {
   const frequencies = new Map<string, number>();
   for (const [at, terms] of fields.entries()) {

@@ -1,4 +1,4 @@
-/** Which entries have a term, and how much does it count in each? Kept in two typed arrays for all terms together. */
+/** The postings: the entries of each term, with weights. Stored in two typed arrays for all terms together. */
 import type { Steps } from "../../runtime/cooperative-yield.js";
 import { resized } from "./resized.js";
 
@@ -9,7 +9,7 @@ export class Postings {
 
   /**
    * @param terms the number of each term
-   * @param starts where the postings of the term of each number begin, and where the last ones end
+   * @param starts the offset of each term's postings by term number, and the end of the last ones
    */
   constructor(
     terms: ReadonlyMap<string, number>,
@@ -21,7 +21,7 @@ export class Postings {
     this.#starts = starts;
   }
 
-  /** The range in `entries` and `weights`; empty for a term that no entry has. */
+  /** The range in `entries` and `weights`; empty for an unknown term. */
   rangeOf(term: string): readonly [start: number, end: number] {
     const number = this.#terms.get(term);
     if (number === undefined) return [0, 0];
@@ -29,7 +29,7 @@ export class Postings {
   }
 }
 
-/** Takes postings entry by entry. */
+/** Collects postings, entry by entry. */
 export class PostingsBuilder {
   readonly #terms = new Map<string, number>();
   #count = 0;
@@ -37,7 +37,7 @@ export class PostingsBuilder {
   #entries = new Uint32Array(1_024);
   #weights = new Float32Array(1_024);
 
-  /** Adds a term of an entry, once for each of its terms; entries come in ascending order. */
+  /** Adds a term of an entry, once per entry and term; entries come in ascending order. */
   add(term: string, entry: number, weight: number): void {
     let number = this.#terms.get(term);
     if (number === undefined) {
@@ -51,7 +51,7 @@ export class PostingsBuilder {
     this.#count += 1;
   }
 
-  /** Sorts what was added by term. */
+  /** Sorts the postings by term. */
   *sorted(inStep: number): Steps<Postings> {
     const starts = new Uint32Array(this.#terms.size + 1);
     for (let at = 0; at < this.#count; at++) {

@@ -1,29 +1,29 @@
-/** What does a query ask for: which concepts, and which of them together? */
+/** Parses a query into concepts, grouped by request. */
 import { type QueryTerm, REQUEST_WORDS, type Synonyms } from "./synonyms.js";
 import { MAX_TEXT_LENGTH, termsOf } from "./terms.js";
 
-/** What one word of a query asks for: the one of these terms counts that counts most. The word itself is first. */
+/** A word of a query with its synonyms: the term with the highest weight counts. The word itself is first. */
 export type Concept = readonly [QueryTerm, ...QueryTerm[]];
 
-/** A query that was read. */
+/** A parsed query. */
 export interface Query {
   readonly concepts: readonly Concept[];
-  /** The concepts of each thing that is asked for, as indexes; empty where it is one thing. */
+  /** The concepts of each request in the query, as indexes; empty for a single request. */
   readonly parts: readonly (readonly number[])[];
 }
 
-/** Distinct concepts of a query that are searched. */
+/** Maximum distinct concepts of a query. */
 const MAX_CONCEPTS = 256;
-/** A part with fewer concepts is none of its own. */
+/** Minimum concepts of a part. */
 const MIN_CONCEPTS = 2;
-/** The terms of the longest phrase. */
+/** Terms of the longest phrase. */
 const MAX_PHRASE = 3;
 
 const SENTENCE_END = /[.?!;\n]+(?=\s|$)/;
 const CONJUNCTION = /\b(?:and|then)\b|[&,]/i;
 const FIRST_WORD = /^\s*(?:(?:and|then|also|please|finally|lastly|next|afterwards|to)\s+)*([a-z]+)/i;
 
-/** Reads a query. Nothing of it depends on the tools. */
+/** Parses a query, independently of the tools. */
 export function readQuery(text: string, synonyms: Synonyms): Query {
   const found = new Map<string, { number: number; concept: Concept }>();
   const parts: (readonly number[])[] = [];
@@ -46,7 +46,7 @@ export function readQuery(text: string, synonyms: Synonyms): Query {
   };
 }
 
-/** Sentences, and what follows a conjunction where that begins another request. */
+/** Sentences, and the text after a conjunction if it starts another request. */
 function partsOf(text: string): readonly string[] {
   return text.split(SENTENCE_END).flatMap((sentence) => {
     const parts: string[] = [];
@@ -59,7 +59,7 @@ function partsOf(text: string): readonly string[] {
   });
 }
 
-/** The concepts of terms that follow each other, by a key that is the same for the same concept. */
+/** The concepts of consecutive terms, keyed by identity. */
 function conceptsOf(terms: readonly string[], synonyms: Synonyms): ReadonlyMap<string, Concept> {
   const concepts = new Map<string, Concept>();
   for (const term of terms) {
@@ -69,7 +69,7 @@ function conceptsOf(terms: readonly string[], synonyms: Synonyms): ReadonlyMap<s
     }
   }
   for (let at = 1; at < terms.length; at++) {
-    // `pull request` asks for `pr` too, and `file system` for `filesystem`.
+    // `pull request` also searches for `pr`, and `file system` for `filesystem`.
     for (let length = 2; length <= Math.min(MAX_PHRASE, at + 1); length++) {
       if (!synonyms.beginsPhrase(terms[at + 1 - length] ?? "")) continue;
       const phrase = terms.slice(at + 1 - length, at + 1).join(" ");

@@ -1,6 +1,6 @@
-/** How does a typed array become larger? */
+/** Grows a typed array. */
 
-/** `larger`, which begins with what is in `array`. */
+/** `larger`, starting with the content of `array`. */
 export function resized<Numbers extends Uint32Array | Float32Array | Float64Array>(
   array: Numbers,
   larger: Numbers,

@@ -1,51 +1,51 @@
-/** How well does each visible entry fit a query? BM25F for the whole query, and for each thing that it asks for. */
+/** Scores each visible entry: BM25F for the whole query, and for each request in it. */
 import type { Postings } from "./postings.js";
 import type { Concept, Query } from "./query.js";
 import { resized } from "./resized.js";
 
-/** Of the score, what the share of the best score in a part counts; the rest is the score for the whole query. */
+/** The weight of the relative score within a part; the rest is the score for the whole query. */
 const PART_SHARE = 0.5;
-/** What that share counts for an entry that is not the best one in the part. */
+/** The value of that relative score for an entry that is not the best one in the part. */
 const NOT_BEST = 0.8;
 
-/** A tool with less than this share of the best score has a common word with the query and no more: it is not found. */
+/** A tool below this share of the best score only shares a common word with the query: it is not a hit. */
 const MIN_SHARE = 0.2;
 
-/** What stands for a word is left out where more tools than this share have it, and more than this number. */
+/** Synonyms are ignored if more tools than this share, and than this number, have them. */
 const TOO_MANY = 0.05;
 const MIN_TOO_MANY = 100;
 
-/** A word that more tools than this share have, and more than this number, is left out where the query has others. */
+/** A word is ignored if more tools than this share, and than this number, have it and the query has others. */
 const EVERYWHERE = 0.3;
 const MIN_EVERYWHERE = 1_000;
 
-/** How much a term tells (BM25): much where few of the tools have it, and always more than nothing. */
+/** Inverse document frequency (BM25): high for rare terms, always positive. */
 const rarity = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
 
-/** The entries that a client sees. */
+/** The entries visible to a client. */
 export interface Visible {
-  /** 1 for each visible entry; undefined where all are. */
+  /** 1 for each visible entry; undefined if all are. */
   readonly bits: Uint8Array | undefined;
   readonly size: number;
 }
 
-/** What is searched. */
+/** The searched index. */
 interface Searched {
   readonly visible: Visible;
-  /** Whether a visible entry may be found. */
+  /** Whether a visible entry matches the filter. */
   readonly passes: (entry: number) => boolean;
 }
 
 type Take = (entry: number, score: number) => void;
 
-/** Computes scores with memory of its own, which all searches in one list share: a search is synchronous. */
+/** Computes scores in buffers that all searches of one list share: a search is synchronous. */
 export class Scorer {
   readonly #postings: Postings;
-  /** By entry; all 0 between two searches. */
+  /** Indexed by entry; all 0 between two searches. */
   readonly #scores: Float64Array;
   readonly #partScores: Float64Array;
   readonly #shares: Float64Array;
-  /** The entries that have a score, and those that have one in a part. */
+  /** The entries with a score, and those with one in a part. */
   readonly #scored: Uint32Array;
   readonly #scoredInPart: Uint32Array;
   readonly #found = new FoundEntries();
@@ -59,7 +59,7 @@ export class Scorer {
     this.#scoredInPart = new Uint32Array(size);
   }
 
-  /** Calls `take` with each visible entry that passes and has at least MIN_SHARE of the best score of these. */
+  /** Calls `take` with each matching visible entry whose score is at least MIN_SHARE of the best. */
   score({ concepts, parts }: Query, { visible, passes }: Searched, take: Take): void {
     this.#find(concepts, visible, Math.max(MIN_EVERYWHERE, EVERYWHERE * visible.size));
     if (this.#found.isEmpty) this.#find(concepts, visible, Number.POSITIVE_INFINITY);
@@ -85,7 +85,7 @@ export class Scorer {
     }
   }
 
-  /** Makes the share of the best score in a part a part of the score. */
+  /** Mixes the relative score within parts into the score. */
   #addShares(parts: Query["parts"], count: number): void {
     const scores = this.#scores;
     const scored = this.#scored;
@@ -99,7 +99,7 @@ export class Scorer {
     }
   }
 
-  /** Notes for each entry its share of the best score in a part, where that is more than its share in another one. */
+  /** Keeps for each entry its highest relative score in any part. */
   #share(part: readonly number[]): void {
     const scores = this.#partScores;
     const scored = this.#scoredInPart;
@@ -117,7 +117,7 @@ export class Scorer {
     }
   }
 
-  /** Adds what a concept counts to `sums`, and the entries that had none to `scored`; returns the number of these. */
+  /** Adds the values of a concept to `sums`, and newly scored entries to `scored`; returns the number of these. */
   #add(concept: number, sums: Float64Array, scored: Uint32Array, count: number): number {
     const { entries, values } = this.#found;
     const end = this.#found.endOf(concept);
@@ -134,13 +134,13 @@ export class Scorer {
     return all;
   }
 
-  /** Finds the entries of all concepts but for those whose word more than `most` visible entries have. */
+  /** Finds the entries of all concepts, except those whose word more than `most` visible entries have. */
   #find(concepts: readonly Concept[], visible: Visible, most: number): void {
     this.#found.clear();
     for (const concept of concepts) this.#findOne(concept, visible, most);
   }
 
-  /** Finds the visible entries that have one of the terms, and what the term counts there that counts most. */
+  /** Finds the visible entries that have one of the terms, with the highest value of these. */
   #findOne(concept: Concept, visible: Visible, most: number): void {
     const tooMany = Math.max(MIN_TOO_MANY, TOO_MANY * visible.size);
     let limit = Number.POSITIVE_INFINITY;
@@ -149,7 +149,7 @@ export class Scorer {
       const having = this.#count(start, end, visible);
       if (at === 0 && having > most) break;
       if (having === 0 || (at > 0 && having > tooMany)) continue;
-      // What stands for a word tells no more than the word itself.
+      // A synonym never counts more than the word itself.
       const tells = Math.min(limit, rarity(having, visible.size));
       if (at === 0) limit = tells;
       this.#take(start, end, weight * tells, visible);
@@ -188,7 +188,7 @@ function topOf(scores: Float64Array, scored: Uint32Array, count: number): number
   return top;
 }
 
-/** The entries that each concept of a query was found in, and what it counts in each. */
+/** The entries of each concept of a query, and its value in each. */
 class FoundEntries {
   entries = new Uint32Array(1_024);
   values = new Float64Array(1_024);
@@ -213,7 +213,7 @@ class FoundEntries {
     this.#length += 1;
   }
 
-  /** Takes the values of the concept's entries out of `values`, where 0 is left. */
+  /** Moves the values of the concept's entries out of `values`, leaving 0. */
   endConcept(values: Float64Array): void {
     for (let at = this.#ends.at(-1) ?? 0; at < this.#length; at++) {
       const entry = this.entries[at] ?? 0;

@@ -1,4 +1,4 @@
-/** Which English words say nothing about a tool, neither in its description nor in a request for one? */
+/** English stop words: they say nothing about a tool, neither in its description nor in a request. */
 
 const WORDS = `
 a about above after again all also am an and any are aren as at be because been before being below between both but by
@@ -11,5 +11,5 @@ without won would you your yours yourself
 d m hi hello hey like want wants wanted need needs needed know tell help helps helping able maybe kindly
 `;
 
-/** In lower case, as `wordsOf` gives them. */
+/** In lower case, as `wordsOf` returns them. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(WORDS.split(/\s+/).filter((word) => word !== ""));

@@ -1,10 +1,10 @@
 /**
- * Which words mean nearly the same, and which belong to one subject? Requests are made in other words than descriptions
- * are: `remove` for `delete_row`, `apartment` for a tool about real estate. Words of everyday English and of software;
- * groups end with a semicolon, and words that are joined by a hyphen are a phrase.
+ * Words of similar meaning, and words of one subject. Requests use other words than descriptions: `remove` for
+ * `delete_row`, `apartment` for a tool about real estate. Words of everyday English and of software; groups end with a
+ * semicolon, and words joined by a hyphen are a phrase.
  */
 
-/** What tools do. A request for several things at once names the next one with such a word. */
+/** Actions of tools. In a query for several things, the next one starts with such a word. */
 export const ACTIONS = `
 get fetch retrieve read load obtain pull acquire; show display view see present render; list enumerate browse all;
 find search query locate discover lookup seek look; create add new make insert open; generate produce compose craft build;
@@ -35,7 +35,7 @@ hire recruit recruitment recruiting; invest investment investing investor; fly f
 drive driving route directions navigation; ride taxi cab; eat dining dine; visualize visualise chart plot; turn switch toggle;
 `;
 
-/** What tools are about. */
+/** Objects of tools. */
 export const THINGS = `
 travel trip journey vacation holiday tour tourism itinerary getaway; file document doc; folder directory dir; path location;
 picture image photo photograph pic photography; video clip film footage; movie film cinema; show series television tv;

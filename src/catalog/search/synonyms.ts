@@ -1,32 +1,32 @@
-/** Which terms count for another one, and how much? Stems of the words in `synonym-words.ts`. */
+/** Synonyms of a term with their weights, from the stems of the words in `synonym-words.ts`. */
 import type { Steps } from "../../runtime/cooperative-yield.js";
 import { ACTIONS, SUBJECTS, THINGS } from "./synonym-words.js";
 import { type Stems, stemOf } from "./terms.js";
 
-/** A term that is searched for, and how much it counts. */
+/** A search term and its weight. */
 export interface QueryTerm {
   readonly term: string;
   readonly weight: number;
 }
 
-/** What a term of the same meaning, and one of the same subject, count. */
+/** The weights of a synonym, and of a term of the same subject. */
 const SAME_WEIGHT = 0.5;
 const SUBJECT_WEIGHT = 0.25;
-/** Groups of words that are stemmed in one step: about 1 ms. */
+/** Groups stemmed per step: about 1 ms. */
 const GROUPS_IN_STEP = 50;
-/** Words up to this length stand for their phrase too: `pr` for `pull request`. */
+/** Words up to this length are also abbreviations: `pr` for `pull request`. */
 const MAX_ABBREVIATION = 4;
 
 interface Group {
   readonly weight: number;
-  /** Terms; those of a phrase with a space between them. */
+  /** Terms; those of a phrase are separated by a space. */
   readonly terms: readonly string[];
 }
 
 /** The groups of each term and phrase. */
 export class Synonyms {
   readonly #groups: ReadonlyMap<string, readonly Group[]>;
-  /** What `of` has given for the keys of `#groups`. */
+  /** The cached results of `of`. */
   readonly #given = new Map<string, readonly QueryTerm[]>();
   readonly #firstOfPhrases = new Set<string>();
 
@@ -38,12 +38,12 @@ export class Synonyms {
     }
   }
 
-  /** Whether a phrase that means the same as something begins with this term. */
+  /** Whether a known phrase begins with this term. */
   beginsPhrase(term: string): boolean {
     return this.#firstOfPhrases.has(term);
   }
 
-  /** The single terms that count for a term or for a phrase, each once, without that term itself. */
+  /** The single terms that count for a term or phrase, without duplicates and without the term itself. */
   of(key: string): readonly QueryTerm[] {
     const groups = this.#groups.get(key);
     if (groups === undefined) return NONE;
@@ -55,7 +55,7 @@ export class Synonyms {
     return given;
   }
 
-  /** The terms of the phrases that an abbreviation stands for. */
+  /** The terms of the phrases behind an abbreviation. */
   spelledOut(key: string): readonly QueryTerm[] {
     if (key.length > MAX_ABBREVIATION) return [];
     return (this.#groups.get(key) ?? []).flatMap(({ weight, terms }) =>
@@ -78,7 +78,7 @@ function withoutKey(key: string, groups: readonly Group[]): readonly QueryTerm[]
   return [...weights].map(([term, weight]) => ({ term, weight }));
 }
 
-/** Stems all groups, a few in each step. */
+/** Stems all groups, a few per step. */
 export function* stemSynonyms(stems: Stems): Steps<Synonyms> {
   const groups = new Map<string, Group[]>();
   let count = 0;
@@ -107,7 +107,7 @@ export function* stemSynonyms(stems: Stems): Steps<Synonyms> {
   return new Synonyms(groups);
 }
 
-/** The words with which a request for the next thing begins: actions, and words of questions. */
+/** The words that start another request: actions and question words. */
 export const REQUEST_WORDS: ReadonlySet<string> = new Set([
   ...wordGroups(ACTIONS).flat(),
   ..."what how who when where which is are can could tell give need want i".split(" "),

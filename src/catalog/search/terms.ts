@@ -1,31 +1,31 @@
 /**
- * Which terms does a text have? The same for tools and for queries: words split at separators and at changes of case,
- * folded, without stop words, stemmed. Every step is linear in the length of the text, and none throws.
+ * Splits text into terms, the same way for tools and queries: words split at separators and case changes, folded,
+ * without stop words, stemmed. Every step is linear in the length of the text, and none throws.
  */
 import { stemmer } from "stemmer";
 import { STOP_WORDS } from "./stop-words.js";
 
-/** Characters of one text that are read; the rest has no terms. */
+/** Maximum characters per text; the rest is ignored. */
 export const MAX_TEXT_LENGTH = 2_048;
-/** Characters of a word that are read; longer ones are identifiers and encoded data. */
+/** Maximum characters per word; longer ones are identifiers and encoded data. */
 const MAX_WORD_LENGTH = 40;
 
 const NOT_ASCII = /[^\p{ASCII}]/u;
 const DIACRITICS = /[\u0300-\u036f]+/g;
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
-/** Scripts that are written without spaces: each two neighbouring characters are a word. */
+/** Scripts without spaces: each pair of adjacent characters is a word. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]+/gu;
 const LATIN_WORD = /^[a-z]{3,}$/;
-/** Words that the stemmer takes for a form of another one: `news` for `new`. */
+/** Words that the stemmer would mistake for a form of another one: `news` for `new`. */
 const UNSTEMMED: ReadonlySet<string> = new Set(["news", "species", "series", "axis"]);
 
-/** Stems of words that were met, for a caller with many texts; it belongs to that caller. */
+/** A cache of stems for a caller with many texts; owned by that caller. */
 export type Stems = Map<string, string>;
 
 /**
- * The words of a text in order, in lower case, without diacritics, stop words included. A word in camel case gives its
- * parts and the whole: `GitHub` is `git`, `hub`, `github`.
+ * The words of a text in order, in lower case, without diacritics, including stop words. A word in camel case yields
+ * its parts and the whole: `GitHub` is `git`, `hub`, `github`.
  */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
@@ -33,14 +33,14 @@ export function wordsOf(text: string): readonly string[] {
   return words;
 }
 
-/** The terms of a text in order: stems of its words without the stop words. */
+/** The terms of a text in order: stems of its words without stop words. */
 export function termsOf(text: string, stems?: Stems): readonly string[] {
   const terms: string[] = [];
   for (const word of wordsOf(text)) if (!STOP_WORDS.has(word)) terms.push(stemOf(word, stems));
   return terms;
 }
 
-/** The term of a word in lower case. */
+/** The term of a lower-case word. */
 export function stemOf(word: string, stems?: Stems): string {
   const known = stems?.get(word);
   if (known !== undefined) return known;
@@ -49,7 +49,7 @@ export function stemOf(word: string, stems?: Stems): string {
   return stem;
 }
 
-/** Compatible characters become one, and diacritics go: `Ａ`, `é` and `ﬁ` are found as `a`, `e` and `fi`. */
+/** Normalises compatible characters and removes diacritics: `Ａ`, `é` and `ﬁ` match `a`, `e` and `fi`. */
 function fold(text: string): string {
   const read = text.slice(0, MAX_TEXT_LENGTH);
   if (!NOT_ASCII.test(read)) return read;

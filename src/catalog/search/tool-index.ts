@@ -1,21 +1,21 @@
-/** Which tools of a list fit a query best? One index for a list, and a view of it for each set of visible tools. */
+/** The search index of a tool list, and views of it for each set of visible tools. */
 import type { Postings } from "./postings.js";
 import { readQuery } from "./query.js";
 import { Scorer, type Visible } from "./scores.js";
 import type { Synonyms } from "./synonyms.js";
 import type { SearchableTool } from "./tool-text.js";
 
-/** What is searched for. */
+/** A search. */
 export interface SearchOptions {
   /** Only tools of the server of this name. */
   readonly server?: string;
-  /** The number of hits, at most. */
+  /** Maximum hits. */
   readonly limit: number;
 }
 
-/** A tool that was found. */
+/** A hit. */
 interface Hit {
-  /** The index of the tool in the list that was indexed. */
+  /** The index of the tool in the indexed list. */
   readonly entry: number;
   /** Comparable within one result only. Not for clients. */
   readonly score: number;
@@ -23,22 +23,22 @@ interface Hit {
   readonly isNamed: boolean;
 }
 
-/** What was found. */
+/** The result of a search. */
 export interface SearchResult {
-  /** The best ones first; equally good ones in the order of the list. */
+  /** Best first; ties in list order. */
   readonly hits: readonly Hit[];
-  /** The number of visible tools that fit the query, also beyond the limit. */
+  /** The number of visible matching tools, also beyond the limit. */
   readonly total: number;
 }
 
-/** The index of a list, in which each client sees its own part. */
+/** The index of a list, through which each client sees its own part. */
 export class ToolIndex {
   /** The view of a client that sees the whole list. */
   readonly all: ToolView;
   readonly scorer: Scorer;
   readonly #byName: ReadonlyMap<string, readonly number[]>;
 
-  /** @param byName the entries of each name in lower case */
+  /** @param byName the entries, keyed by lower-case name */
   constructor(
     readonly tools: readonly SearchableTool[],
     postings: Postings,
@@ -50,12 +50,12 @@ export class ToolIndex {
     this.all = new ToolView(this, undefined);
   }
 
-  /** The part of the list that `isVisible` lets through; make it once for each set of visible tools. */
+  /** The part of the list for which `isVisible` returns true; create it once per set of visible tools. */
   viewOf(isVisible: (entry: number) => boolean): ToolView {
     return new ToolView(this, isVisible);
   }
 
-  /** The entries of this name in any case, those of exactly this name first. */
+  /** The entries of this name, case-insensitive, exact matches first. */
   named(name: string): readonly number[] {
     const entries = this.#byName.get(name.toLowerCase()) ?? [];
     const isExact = (entry: number): boolean => this.tools[entry]?.name === name;
@@ -64,8 +64,8 @@ export class ToolIndex {
 }
 
 /**
- * The part of an index that a client sees. Everything that decides about its results is counted over that part alone:
- * a result is what an index of the visible tools only would give, so it says nothing about other tools.
+ * The part of an index that a client sees. All statistics are computed over that part only: the result equals that of
+ * an index of the visible tools, so it reveals nothing about other tools.
  */
 export class ToolView {
   readonly #index: ToolIndex;
@@ -82,7 +82,7 @@ export class ToolView {
     return this.#visible.size;
   }
 
-  /** Finds the tools that fit `query`; a query of which no tool has a word finds nothing. */
+  /** Finds the tools that match `query`; a query without any known word finds nothing. */
   search(query: string, { server, limit }: SearchOptions): SearchResult {
     const { tools, scorer, synonyms } = this.#index;
     const ofServer = (entry: number): boolean => server === undefined || tools[entry]?.server.name === server;
@@ -109,7 +109,7 @@ export class ToolView {
   }
 }
 
-/** Puts a hit where it belongs among the best ones. */
+/** Inserts a hit in order among the best ones. */
 function insert(best: Hit[], hit: Hit, limit: number): void {
   if (limit === 0) return;
   let at = Math.min(best.length, limit - 1);
@@ -121,6 +121,6 @@ function insert(best: Hit[], hit: Hit, limit: number): void {
   best[at] = hit;
 }
 
-/** Of equally good ones the first in the list is better. */
+/** Ties are resolved in list order. */
 const isBetter = (entry: number, score: number, other: Hit): boolean =>
   score > other.score || (score === other.score && entry < other.entry);

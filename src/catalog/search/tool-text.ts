@@ -1,4 +1,4 @@
-/** Which texts of a tool are searched, and how much does each count? */
+/** The searched texts of a tool, and their weights. */
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { MAX_TEXT_LENGTH, type Stems, stemOf, termsOf, wordsOf } from "./terms.js";
 
@@ -19,17 +19,17 @@ export interface SearchableTool {
   readonly tool: JsonObject;
 }
 
-/** A kind of text of a tool. */
+/** A text field of a tool. */
 interface Field {
-  /** How much a term in it counts. */
+  /** The weight of a term in it. */
   readonly weight: number;
-  /** The number of terms from which on each counts less. A constant: ranks do not depend on the texts of other tools. */
+  /** The length in terms above which each counts less. A constant: ranks do not depend on the texts of other tools. */
   readonly length: number;
-  /** From 0, where the length of a text makes no difference, to 1. */
+  /** Length normalisation, from 0 (none) to 1. */
   readonly b: number;
 }
 
-/** The fields in the order in which `fieldTerms` gives them. */
+/** The fields in the order of `fieldTerms`. */
 export const FIELDS = [
   /* name */ { weight: 3, length: 4, b: 0.4 },
   /* server */ { weight: 1.5, length: 3, b: 0.4 },
@@ -39,13 +39,13 @@ export const FIELDS = [
   /* parameter descriptions */ { weight: 0.3, length: 40, b: 0.4 },
 ] as const satisfies readonly Field[];
 
-/** Characters of a server's instructions that are searched: they begin with what the server is about. */
+/** Searched characters of a server's instructions: they begin with its subject. */
 const MAX_INSTRUCTIONS = 500;
-/** Schemas within a schema that are looked at, and how deep. */
+/** Maximum number and depth of nested schemas. */
 const MAX_SCHEMAS = 200;
 const MAX_DEPTH = 6;
 
-/** The terms of each of FIELDS, repeated where the text repeats them. */
+/** The terms of each of FIELDS, including repetitions. */
 export function fieldTerms(
   { name, server, tool }: SearchableTool,
   stems: Stems,
@@ -63,7 +63,7 @@ export function fieldTerms(
   ];
 }
 
-/** The words of a name but for those of its server at the front. */
+/** The words of a name without those of its server's prefix. */
 function nameTerms(name: string, server: string, stems: Stems): readonly string[] {
   const words = wordsOf(name);
   const prefix = wordsOf(server);
@@ -71,7 +71,7 @@ function nameTerms(name: string, server: string, stems: Stems): readonly string[
   return (isPrefixed ? words.slice(prefix.length) : words).map((word) => stemOf(word, stems));
 }
 
-/** The names and descriptions of all parameters, nested ones too, within the limits. */
+/** The names and descriptions of all parameters, including nested ones, within the limits. */
 class ParameterTexts {
   names = "";
   descriptions = "";

@@ -1,4 +1,4 @@
-/** The URL that a person's browser opens, and what must be kept until the browser comes back (RFC 6749, 4.1.1; RFC 7636). */
+/** The authorization URL that a browser opens, and the state to keep until the callback (RFC 6749, 4.1.1; RFC 7636). */
 import {
   calculatePKCECodeChallenge,
   generateRandomCodeVerifier,
@@ -9,39 +9,43 @@ import { isLoopback } from "../../http/loopback.js";
 import type { ClientRegistration, Discovered, Quirks } from "../types.js";
 import { OAuthError, quotedText } from "./oauth-error.js";
 
-/** What an authorization request is made of. */
+/** Input of an authorization request. */
 export interface AuthorizationRequestOptions {
   readonly discovered: Discovered;
   readonly client: ClientRegistration;
   /** https, or http on loopback. */
   readonly redirectUri: string;
-  /** All that are wanted; for a step-up those that were asked for before, with those of the challenge. */
+  /** All requested scopes; for a step-up those requested earlier plus those of the challenge. */
   readonly scopes: readonly string[];
   readonly quirks?: Quirks | undefined;
   /** Whether an ID token is needed, for `sub` or for ID-JAG: adds the scope `openid` and a nonce. */
   readonly wantsIdToken?: boolean;
-  /** Whether the tokens are looked at once and not kept, so that none for later (`offline_access`) is asked for. */
+  /** Whether the tokens are used once and not stored, so that no refresh token (`offline_access`) is requested. */
   readonly isForOnce?: boolean;
 }
 
-/** Kept on the side of the gateway for one request, by its `state`. Plain data; `codeVerifier` is a secret. */
+/** Stored by the gateway per request, keyed by `state`. Plain data; `codeVerifier` is a secret. */
 export interface PendingAuthorization {
   readonly state: string;
   readonly codeVerifier: string;
-  /** Of the validated metadata; recorded before the browser leaves (2026-07-28: "Authorization Response Validation"). */
+  /**
+   * The issuer of the validated metadata; recorded before the redirect (2026-07-28: "Authorization Response
+   * Validation").
+   */
   readonly issuer: string;
   /** Whether the metadata advertises `iss` in authorization responses (RFC 9207, 3). */
   readonly advertisesIss: boolean;
   readonly redirectUri: string;
-  /** As they were asked for. */
+  /** As requested. */
   readonly scopes: readonly string[];
   readonly nonce?: string;
 }
 
 /**
- * Makes an authorization request.
+ * Builds an authorization request.
  *
- * @throws OAuthError where the metadata does not name PKCE with S256, or the authorization endpoint must not be opened
+ * @throws OAuthError if the metadata does not advertise PKCE with S256, or the authorization endpoint is not an allowed
+ * URL
  */
 export async function authorizationRequest(
   options: AuthorizationRequestOptions,
@@ -92,7 +96,7 @@ function checkPkce(issuer: string, methods: unknown, { assumeS256 = false }: Qui
   );
 }
 
-/** Only https:, and http: on loopback: `file:`, `javascript:` and the like are never given to a browser. */
+/** Only https:, and http: on loopback: `file:`, `javascript:` and other schemes are never passed to a browser. */
 function authorizationUrl(issuer: string, endpoint: unknown): URL {
   if (typeof endpoint !== "string" || !URL.canParse(endpoint)) {
     throw new OAuthError(
@@ -117,7 +121,7 @@ function checkRedirectUri(redirectUri: string): void {
   );
 }
 
-/** `offline_access` where the authorization server lists it (SEP-2207), `openid` where an ID token is wanted. */
+/** `offline_access` if the authorization server lists it (SEP-2207), `openid` if an ID token is wanted. */
 function scopesToAsk(
   scopes: readonly string[],
   supported: unknown,

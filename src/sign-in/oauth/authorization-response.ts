@@ -1,18 +1,18 @@
-/** May the code of an authorization response be used (RFC 9207; RFC 6749, 4.1.2)? */
+/** Validates an authorization response before its code is used (RFC 9207; RFC 6749, 4.1.2). */
 import type { PendingAuthorization } from "./authorization-request.js";
 import { quotedText } from "./oauth-error.js";
 
-/** What the browser brought back. */
+/** The result of the check. */
 export type AuthorizationResponse =
   | { readonly kind: "code"; readonly code: string }
-  /** The authorization server, or the person, said no. */
+  /** The authorization server, or the person, refused. */
   | { readonly kind: "denied"; readonly error: string; readonly description?: string }
-  /** The response is not from where the browser was sent; nothing of it is shown or used. */
+  /** The response is not from the expected issuer; nothing of it is shown or used. */
   | { readonly kind: "rejected"; readonly reason: string };
 
 /**
- * Checks a response before its code is sent anywhere: the issuer first, by simple string comparison of the decoded value, then
- * `state`. Nothing of a response that fails is repeated, its `error` included.
+ * Checks a response before its code is sent: first the issuer, by simple string comparison of the decoded value, then
+ * `state`. Nothing of an invalid response is repeated, including its `error`.
  *
  * @param parameters the query of the callback URL
  */

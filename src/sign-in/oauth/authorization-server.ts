@@ -1,4 +1,4 @@
-/** Has an issuer metadata that may be used (RFC 8414; OpenID Connect Discovery 1.0)? */
+/** Finds and validates the metadata of an authorization server (RFC 8414; OpenID Connect Discovery 1.0). */
 import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isLoopback } from "../../http/loopback.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
@@ -12,23 +12,23 @@ interface Options {
   readonly quirks: Quirks;
   readonly fetch: GuardedFetch;
   readonly signal?: AbortSignal | undefined;
-  /** Is added to. */
+  /** Steps are appended. */
   readonly steps: Step[];
-  /** Whether `/authorize`, `/token` and `/register` are used where there is no metadata (2025-03-26). */
+  /** Whether `/authorize`, `/token` and `/register` are assumed without metadata (2025-03-26). */
   readonly hasDefaultEndpoints: boolean;
 }
 
 /**
- * The first of `issuers` with valid metadata. Each is asked at its well-known URLs in the order of the specification.
+ * The first of `issuers` with valid metadata. Their well-known URLs are requested in the order of the specification.
  *
- * @throws OAuthError where none has any
+ * @throws OAuthError if none has any
  */
 export async function findAuthorizationServer(
   issuers: readonly string[],
   options: Options,
 ): Promise<AuthorizationServer> {
   const { serverUrl, steps, hasDefaultEndpoints } = options;
-  /** The first step after which the same may succeed later, or with a quirk. */
+  /** The first failed step that may succeed later, or with a quirk. */
   let temporary: Step | undefined;
   let mendable: Step | undefined;
   for (const issuer of issuers) {
@@ -71,7 +71,7 @@ function whyNoIssuer(issuer: string, serverUrl: string): string | undefined {
   return isSecure(issuer, serverUrl) ? undefined : "It is not https: (RFC 8414, 2).";
 }
 
-/** The step that failed; undefined where the document may be used. */
+/** The failed step; undefined if the document is valid. */
 function checks(document: JsonObject, issuer: string, options: Options): Step | undefined {
   const { quirks, steps, serverUrl } = options;
   const mismatch = issuerMismatch(document, issuer, quirks);
@@ -96,7 +96,10 @@ function checks(document: JsonObject, issuer: string, options: Options): Step | 
   return undefined;
 }
 
-/** Only the scheme: addresses are checked where an endpoint is fetched, and a browser opens the authorization endpoint. */
+/**
+ * Checks the scheme only: addresses are checked when an endpoint is fetched, and a browser opens the authorization
+ * endpoint.
+ */
 function whyNoEndpoint(endpoint: string, serverUrl: string): string | undefined {
   if (!URL.canParse(endpoint)) return "is no URL";
   return isSecure(endpoint, serverUrl) ? undefined : "is not https:";
@@ -110,8 +113,8 @@ function isSecure(url: string, serverUrl: string): boolean {
 }
 
 /**
- * RFC 8414, 3.3: an issuer that is not identical to the one whose URL was asked must not be used. Compared as strings; a
- * quirk of the config may excuse a trailing slash, or name the issuer to expect.
+ * RFC 8414, 3.3: the issuer in the metadata must be identical to the requested one. Compared as strings; a quirk of the
+ * config may allow a trailing slash, or name the expected issuer.
  */
 function issuerMismatch(document: JsonObject, issuer: string, quirks: Quirks): Step | undefined {
   const what = "check the issuer of the metadata";

@@ -1,16 +1,16 @@
-/** What does a `WWW-Authenticate` header ask for (RFC 9110, 11.6.1; RFC 6750, 3; RFC 9728, 5.1)? */
+/** Parses `WWW-Authenticate` headers (RFC 9110, 11.6.1; RFC 6750, 3; RFC 9728, 5.1). */
 
 /** One challenge of the header. */
 export interface Challenge {
   /** In lower case. */
   readonly scheme: string;
-  /** What follows the scheme in place of parameters. */
+  /** The token68 after the scheme, instead of parameters. */
   readonly token68?: string;
-  /** By names in lower case. Of a name that occurs twice the first value counts. */
+  /** Keyed by lower-case name. The first value of a repeated name counts. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** The parameters of a challenge of the scheme Bearer. */
+/** The parameters of a Bearer challenge. */
 export interface BearerChallenge {
   readonly resourceMetadata?: string;
   readonly scope?: string;
@@ -19,10 +19,10 @@ export interface BearerChallenge {
 }
 
 /**
- * The Bearer challenge of a header: the first with `resource_metadata`, else the first.
- * Undefined where the header has none.
+ * The Bearer challenge of a header: the first with `resource_metadata`, otherwise the first. Undefined if the header
+ * has none.
  *
- * @param header the values of `WWW-Authenticate`, joined with commas where it came several times
+ * @param header the values of `WWW-Authenticate`, joined with commas if repeated
  */
 export function bearerChallenge(header: string | undefined): BearerChallenge | undefined {
   if (header === undefined) return undefined;
@@ -47,15 +47,15 @@ const TOKEN68 = /[A-Za-z0-9\-._~+/]+=*(?=[ \t]*(?:,|$))/y;
 const SPACES = /[ \t]*/y;
 const SEPARATORS = /[ \t,]*/y;
 const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"/y;
-/** An unquoted value; more lenient than a token, because servers leave out the quotes of URLs. */
+/** An unquoted value; more lenient than a token, because servers omit the quotes of URLs. */
 const BARE_VALUE = /[^\s,"]+/y;
 
-/** All challenges of a header, in order, in linear time. What comes after a malformed part is left out. */
+/** All challenges of a header, in order, in linear time. Everything after a malformed part is ignored. */
 export function parseChallenges(header: string): readonly Challenge[] {
   const challenges: Challenge[] = [];
   let at = 0;
 
-  /** The match of `pattern` at the position, which moves behind it. */
+  /** The match of `pattern` at the position, which then moves past it. */
   const take = (pattern: RegExp): RegExpExecArray | undefined => {
     pattern.lastIndex = at;
     const found = pattern.exec(header) ?? undefined;
@@ -85,7 +85,7 @@ export function parseChallenges(header: string): readonly Challenge[] {
     const parameters = new Map<string, string>();
     const hasSpace = (take(SPACES)?.[0] ?? "") !== "";
     const token68 = hasSpace ? take(TOKEN68)?.[0] : undefined;
-    // `Bearer, Basic realm=x`: a lone word behind a scheme is a token68 only where no comma separates them.
+    // `Bearer, Basic realm=x`: a lone word after a scheme is a token68 only if no comma separates them.
     for (;;) {
       const before = at;
       take(SEPARATORS);

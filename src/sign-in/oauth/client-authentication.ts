@@ -1,4 +1,4 @@
-/** How does a client prove at a token endpoint who it is (RFC 6749, 2.3; RFC 7523, 2.2)? */
+/** Client authentication at token endpoints (RFC 6749, 2.3; RFC 7523, 2.2). */
 import { importJWK, importPKCS8, type JWTHeaderParameters, SignJWT } from "jose";
 import type { ClientAuth } from "oauth4webapi";
 import { isObject, stringAt } from "../../wire/json.js";
@@ -16,9 +16,9 @@ export interface SigningKey {
 /**
  * Reads a private key: PEM (PKCS #8) or a JWK.
  *
- * @param text as the config has it
- * @param alg JWS algorithm; default: that of the JWK, else `RS256` or `ES256` as the key allows
- * @throws OAuthError where it is neither
+ * @param text as written in the config
+ * @param alg JWS algorithm; default: that of the JWK, otherwise `RS256` or `ES256` by key type
+ * @throws OAuthError if it is neither
  */
 export async function importSigningKey(text: string, alg?: string, kid?: string): Promise<SigningKey> {
   const named = kid === undefined ? {} : { kid };
@@ -46,7 +46,7 @@ export async function importSigningKey(text: string, alg?: string, kid?: string)
 /**
  * The authentication of a client, for `oauth4webapi`.
  *
- * @throws OAuthError where the method needs a secret or key that is missing
+ * @throws OAuthError if the method needs a secret or key that is missing
  */
 export function clientAuthentication(
   client: ClientRegistration,
@@ -57,7 +57,8 @@ export function clientAuthentication(
   if (method === "none") return (_as, _client, body) => body.set("client_id", clientId);
   if (method === "private_key_jwt") {
     if (signingKey === undefined) throw missing(clientId, "private key");
-    // No client_id in the body: the assertion names it (RFC 7521, 4.2; io.modelcontextprotocol/oauth-client-credentials).
+    // No client_id in the body: the assertion contains it (RFC 7521, 4.2;
+    // io.modelcontextprotocol/oauth-client-credentials).
     return async ({ issuer }, _client, body) => {
       body.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
       body.set("client_assertion", await clientAssertion(clientId, issuer, signingKey));
@@ -82,7 +83,7 @@ const missing = (clientId: string, what: string): OAuthError =>
 
 /**
  * application/x-www-form-urlencoded (RFC 6749, 2.3.1), with unreserved characters unchanged: many servers do not decode
- * the secret, and a secret of unreserved characters is right for both kinds.
+ * the secret, and a secret of unreserved characters suits both.
  */
 function formEncoded(text: string): string {
   return encodeURIComponent(text)
@@ -90,7 +91,7 @@ function formEncoded(text: string): string {
     .replaceAll("%20", "+");
 }
 
-/** In seconds; a client assertion is used at once. */
+/** In seconds; a client assertion is used immediately. */
 const ASSERTION_S = 60;
 
 async function clientAssertion(

@@ -1,22 +1,22 @@
-/** What the gateway says about itself as a client (SEP-991, SEP-837). */
+/** The client ID metadata document of the gateway (SEP-991, SEP-837). */
 import { isLoopback } from "../../http/loopback.js";
 import { OAuthError } from "./oauth-error.js";
 
-/** What the client ID metadata document says beside the names. */
+/** Members of the document besides the names. */
 export interface ClientMetadataDocumentOptions {
-  /** The https URL, with a path, at which the document is served; it is the client's id. */
+  /** The https URL, with a path, of the document; it is the client id. */
   readonly url: string;
   readonly redirectUris: readonly string[];
   /** Default: `Cardea`. */
   readonly clientName?: string;
-  /** Page about this gateway. */
+  /** A page about this gateway. */
   readonly clientUri?: string;
 }
 
 /**
  * The document that the gateway serves about itself (draft-ietf-oauth-client-id-metadata-document; SEP-991).
  *
- * @throws OAuthError where the URL is not https: or has no path
+ * @throws OAuthError if the URL is not https: or has no path
  */
 export function clientMetadataDocument(
   options: ClientMetadataDocumentOptions,
@@ -38,10 +38,10 @@ export function clientMetadataDocument(
   };
 }
 
-/** The name of the gateway at authorization servers. */
+/** The client name of the gateway at authorization servers. */
 export const CLIENT_NAME = "Cardea";
 
-/** SEP-837: `native` where the browser comes back to loopback, `web` for a public host. */
+/** SEP-837: `native` if the redirect goes to loopback, `web` for a public host. */
 export function applicationType(redirectUri: string): "native" | "web" {
   return isLoopback(new URL(redirectUri).hostname) ? "native" : "web";
 }

@@ -1,9 +1,10 @@
 /**
- * The OAuth client of the gateway, as functions: no state, no files, no timers but the limits of requests.
+ * The OAuth client of the gateway, as functions: no state, no files, no timers except request timeouts.
  *
  * The order of a sign-in: `discover` → `register` → `authorizationRequest` → the browser → `authorizationResponse` →
- * `redeemCode`; later `refreshTokens`, at the end `revokeToken`. Every function takes the `fetch` that `guardedFetch` makes for
- * the server's URL. What an authorization server does is a value (`TokenOutcome`); what prevents a sign-in is an `OAuthError`.
+ * `redeemCode`; later `refreshTokens`, at the end `revokeToken`. Every function takes the `fetch` that `guardedFetch`
+ * makes for the server's URL. Responses of an authorization server are values (`TokenOutcome`); what prevents a sign-in
+ * is thrown as an `OAuthError`.
  */
 export {
   authorizationRequest,

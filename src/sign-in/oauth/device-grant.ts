@@ -1,4 +1,4 @@
-/** Signing in on another device (RFC 8628): a code for the person, then polling. */
+/** Device authorization grant (RFC 8628): a code for the person, then polling. */
 import { deviceAuthorizationRequest } from "oauth4webapi";
 import { isLoopback } from "../../http/loopback.js";
 import { isObject, numberOf, stringAt } from "../../wire/json.js";
@@ -17,18 +17,18 @@ import {
   tokenRequest,
 } from "./token-request.js";
 
-/** A device authorization that waits for the person. `deviceCode` is a secret. */
+/** A pending device authorization. `deviceCode` is a secret. */
 export interface DeviceAuthorization {
   readonly kind: "started";
   readonly deviceCode: string;
   /** The person types it at `verificationUri`. */
   readonly userCode: string;
   readonly verificationUri: string;
-  /** With the code in it. */
+  /** The URL that contains the code. */
   readonly verificationUriComplete?: string;
   /** ms since 1970. */
   readonly expiresAt: number;
-  /** Between two polls; 5 s more after each `slow_down`. */
+  /** Polling interval; 5 s longer after each `slow_down`. */
   readonly intervalMs: number;
 }
 
@@ -36,7 +36,7 @@ export interface DeviceAuthorization {
 const DEFAULT_INTERVAL_S = 5;
 const DEFAULT_EXPIRY_S = 600;
 
-/** Begins (RFC 8628, 3.1). */
+/** Starts a device authorization (RFC 8628, 3.1). */
 export async function startDeviceAuthorization(
   context: TokenRequestContext,
   deviceAuthorizationEndpoint: string,
@@ -99,20 +99,20 @@ async function readStarted(response: Response, askedAt: number): Promise<DeviceA
   };
 }
 
-/** What a browser may open: https:, or http: on loopback. */
+/** A URL that a browser may open: https:, or http: on loopback. */
 function isPage(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
-/** The person has not decided yet; after `slowDown` the interval grows by 5 s. */
+/** The person has not decided yet; after `slow_down` the interval grows by 5 s. */
 export interface DevicePending {
   readonly kind: "pending";
   readonly slowDown: boolean;
 }
 
-/** Asks once whether the person has decided (RFC 8628, 3.4). `refused` with `access_denied` or `expired_token` is final. */
+/** Polls once (RFC 8628, 3.4). `refused` with `access_denied` or `expired_token` is final. */
 export async function pollDeviceToken(
   context: TokenRequestContext,
   deviceCode: string,

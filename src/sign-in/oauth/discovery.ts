@@ -1,4 +1,6 @@
-/** Which authorization server issues the tokens for an MCP server (2026-07-28: basic/authorization/authorization-server-discovery)? */
+/**
+ * Discovers the authorization server of an MCP server (2026-07-28: basic/authorization/authorization-server-discovery).
+ */
 import type { GuardedFetch } from "../../http/guarded-fetch.js";
 import { named } from "../../http/guarded-fetch.js";
 import type { AuthorizationServer, Discovered, Quirks, Step } from "../types.js";
@@ -8,13 +10,13 @@ import { knownDeviations } from "./known-deviations.js";
 import { OAuthError } from "./oauth-error.js";
 import { findProtectedResource, type ProtectedResource } from "./protected-resource.js";
 
-/** What discovery starts from. */
+/** Input of discovery. */
 export interface DiscoveryOptions {
-  /** The URL of the MCP server, as the config writes it. */
+  /** The URL of the MCP server, as written in the config. */
   readonly serverUrl: string;
-  /** `WWW-Authenticate` of the server's 401; undefined where there was none. */
+  /** `WWW-Authenticate` of the server's 401; undefined if it sent none. */
   readonly challenge: string | undefined;
-  /** `auth.issuer`: the authorization server to use, in place of those that the server names. */
+  /** `auth.issuer`: the authorization server to use, instead of those that the server names. */
   readonly issuer?: string | undefined;
   readonly quirks?: Quirks | undefined;
   /** Made with the same `serverUrl`. */
@@ -22,17 +24,21 @@ export interface DiscoveryOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was found, and every step. A step may have failed although something was found: `doctor` shows the rule and the quirk. */
+/**
+ * The discovered server and every step. A step may have failed although discovery succeeded: `doctor` shows the rule
+ * and the quirk.
+ */
 export interface Discovery {
   readonly discovered: Discovered;
   readonly steps: readonly Step[];
 }
 
 /**
- * Finds the protected resource's metadata (challenge, path, root), then that of the first of its authorization servers that
- * has valid metadata. Servers of 2025-03-26 have no resource metadata: their authorization server is the origin of the URL.
+ * Finds the protected resource metadata (challenge, path, root), then that of the first of its authorization servers
+ * with valid metadata. Servers of 2025-03-26 have no resource metadata: their authorization server is the origin of the
+ * URL.
  *
- * @throws OAuthError with the steps, the rule that is broken and what to do; `isTemporary` after 5xx or no connection
+ * @throws OAuthError with the steps, the violated rule and what to do; `isTemporary` after 5xx or no connection
  */
 export async function discover(options: DiscoveryOptions): Promise<Discovery> {
   const { serverUrl, quirks = {} } = options;
@@ -44,7 +50,7 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
     ...options,
     quirks,
     steps,
-    // Only of a server without resource metadata: any other has named its authorization server.
+    // Only for a server without resource metadata: any other has named its authorization server.
     hasDefaultEndpoints: resource === undefined && options.issuer === undefined,
   });
   steps.push(pkceStep(authorizationServer, quirks), ...knownDeviations(authorizationServer, quirks));
@@ -60,7 +66,7 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
 }
 
 /**
- * Finds the metadata of an issuer that the config names, such as the company's identity provider.
+ * Finds the metadata of an issuer from the config, such as the company's identity provider.
  *
  * @param fetch made with the issuer as `serverUrl`
  * @throws OAuthError with the steps
@@ -109,7 +115,7 @@ function issuersOf(
   return [origin];
 }
 
-/** The canonical URI of the server (RFC 8707, 2): without a fragment, and without a slash that is the whole path. */
+/** The canonical URI of the server (RFC 8707, 2): no fragment, and no slash if that is the whole path. */
 export function canonicalUri(serverUrl: string): string {
   const url = new URL(serverUrl);
   url.hash = "";

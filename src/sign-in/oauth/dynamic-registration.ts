@@ -1,4 +1,4 @@
-/** Registers the gateway at an authorization server (RFC 7591), and reads answers more leniently than the RFC. */
+/** Dynamic client registration (RFC 7591), with lenient parsing of responses. */
 import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
@@ -6,7 +6,7 @@ import type { AuthorizationServer, ClientRegistration, Quirks } from "../types.j
 import { applicationType, CLIENT_NAME } from "./client-metadata-document.js";
 import { OAuthError, quotedText, reasonOf } from "./oauth-error.js";
 
-/** What a dynamic registration needs. */
+/** Input of a dynamic registration. */
 export interface DynamicRegistrationOptions {
   readonly authorizationServer: AuthorizationServer;
   readonly redirectUri: string;
@@ -58,7 +58,7 @@ export async function registerDynamically(options: DynamicRegistrationOptions): 
   return readRegistration(answer ?? {}, clientId, now());
 }
 
-/** Undefined where the text is no JSON object. */
+/** Undefined if the text is not a JSON object. */
 function objectIn(text: string): JsonObject | undefined {
   try {
     const value = parseJson(text);
@@ -70,13 +70,13 @@ function objectIn(text: string): JsonObject | undefined {
 
 const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 
-/** `refresh_token` always (SEP-2207); the device grant where it is offered. */
+/** Always `refresh_token` (SEP-2207); the device grant if it is offered. */
 function grantTypes(metadata: AuthorizationServer["metadata"]): readonly string[] {
   const hasDevices = typeof metadata.device_authorization_endpoint === "string";
   return ["authorization_code", "refresh_token", ...(hasDevices ? [DEVICE_CODE] : [])];
 }
 
-/** A client on a laptop keeps no secret; one behind a public host asks for a secret where that is possible. */
+/** A client on a laptop keeps no secret; a client with a public URL requests a secret if possible. */
 function authMethod(metadata: AuthorizationServer["metadata"], isNative: boolean): AuthMethod {
   const supported = metadata.token_endpoint_auth_methods_supported;
   const preferred: readonly AuthMethod[] = isNative
@@ -102,7 +102,7 @@ function readRegistration(answer: JsonObject, clientId: string, registeredAt: nu
   };
 }
 
-/** The method of the answer; where it is missing or cannot be meant, that which fits the secret. */
+/** The method in the response; if missing or implausible, the one that fits the secret. */
 function methodOf(method: string | undefined, hasSecret: boolean): AuthMethod {
   if (!hasSecret) return "none";
   return method === "client_secret_post" || method === "none" ? method : "client_secret_basic";

@@ -1,6 +1,6 @@
 /**
- * Enterprise-managed authorization (extension io.modelcontextprotocol/enterprise-managed-authorization): one login at the
- * company's issuer yields tokens for each capable server, by way of an ID-JAG.
+ * Enterprise-managed authorization (extension io.modelcontextprotocol/enterprise-managed-authorization): one login at
+ * the company's issuer yields tokens for each capable server, through an ID-JAG.
  */
 import type { AuthorizationServer, TokenOutcome } from "../types.js";
 import { exchangeToken, redeemAssertion } from "./grants.js";
@@ -16,7 +16,7 @@ export const TOKEN_TYPES = {
 
 const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-/** Whether an authorization server takes ID-JAGs by its metadata; undefined where it says nothing. */
+/** Whether an authorization server accepts ID-JAGs by its metadata; undefined if it does not say. */
 export function takesIdJag({ metadata }: AuthorizationServer): boolean | undefined {
   const profiles = metadata.authorization_grant_profiles_supported;
   return Array.isArray(profiles) ? profiles.includes(ID_JAG_PROFILE) : undefined;
@@ -24,23 +24,24 @@ export function takesIdJag({ metadata }: AuthorizationServer): boolean | undefin
 
 /** Both sides of the exchange. */
 export interface EnterpriseRequest {
-  /** At the company's issuer; its `resource` is sent there too where it is set. */
+  /** At the company's issuer; its `resource` is sent too if set. */
   readonly identityProvider: TokenRequestContext;
-  /** What the person's login at that issuer gave. */
+  /** The result of the person's login at that issuer. */
   readonly subjectToken: string;
-  /** One of `TOKEN_TYPES`: an issuer takes ID tokens, and may take refresh tokens. */
+  /** One of `TOKEN_TYPES`: an issuer accepts ID tokens, and possibly refresh tokens. */
   readonly subjectTokenType: string;
   /** At the authorization server of the MCP server. */
   readonly resourceServer: TokenRequestContext;
   readonly scopes: readonly string[];
 }
 
-/** Who ended it: the company's issuer (the person's login there may be over) or the server's own authorization server. */
+/**
+ * The side that refused: the company's issuer (the person's login there may have expired) or the server's authorization
+ * server.
+ */
 export type EnterpriseOutcome = TokenOutcome & { readonly at: "identity_provider" | "authorization_server" };
 
-/**
- * Exchanges the person's login for an ID-JAG, and that for an access token. The ID-JAG is used once and kept nowhere.
- */
+/** Exchanges the person's login for an ID-JAG, and that for an access token. The ID-JAG is used once and not stored. */
 export async function enterpriseTokens(request: EnterpriseRequest): Promise<EnterpriseOutcome> {
   const { identityProvider, resourceServer, scopes } = request;
   const assertion = await exchangeToken(

@@ -1,16 +1,16 @@
-/** Is there a metadata document at a URL? */
+/** Fetches a metadata document. */
 import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
 import type { Step } from "../types.js";
 import { reasonOf } from "./oauth-error.js";
 
-/** What was found at a URL, and how `doctor` shows it. */
+/** The document at a URL, and how `doctor` shows the request. */
 export interface FetchedMetadata {
   readonly step: Step;
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly document?: JsonObject;
-  /** 5xx, 429, or no answer: whether there is a document is not known. */
+  /** 5xx, 429 or no response: whether a document exists is unknown. */
   readonly isUnknown: boolean;
 }
 
@@ -41,7 +41,7 @@ export async function fetchMetadata(
     const document = parseJson(text);
     if (isObject(document)) return { step: { what, outcome: "ok" }, document, isUnknown: false };
   } catch {
-    // Answered below: the text is no JSON.
+    // Handled below: the text is not JSON.
   }
   const type = response.headers.get("content-type")?.split(";")[0] ?? "no content type";
   return failed(`It answered 200 with something that is no JSON object (${type}): this is no metadata.`);

@@ -1,17 +1,17 @@
-/** The token requests of each grant. None throws for what an authorization server does. */
+/** The token requests of each grant. None throws for a response of the authorization server. */
 import type { TokenOutcome } from "../types.js";
 import type { PendingAuthorization } from "./authorization-request.js";
 import { idTokenClaims } from "./id-token.js";
 import { type TokenRequestContext, tokenRequest } from "./token-request.js";
 
-/** Texts of scopes as a parameter; undefined for none. */
+/** Scopes as the `scope` parameter; undefined for none. */
 export const scopeParameter = (scopes: readonly string[]): string | undefined =>
   scopes.length > 0 ? scopes.join(" ") : undefined;
 
 /**
- * Redeems an authorization code (RFC 6749, 4.1.3; RFC 7636, 4.5). The code is spent by it, whatever comes back.
+ * Redeems an authorization code (RFC 6749, 4.1.3; RFC 7636, 4.5). The code is spent, whatever the response.
  *
- * An ID token in the answer is checked with the nonce of the request; where that fails the outcome is `refused`.
+ * An ID token in the response is checked with the nonce of the request; if that fails the outcome is `refused`.
  */
 export async function redeemCode(
   context: TokenRequestContext,
@@ -30,8 +30,8 @@ export async function redeemCode(
 }
 
 /**
- * Refreshes (RFC 6749, 6). The tokens of the outcome have a refresh token always: that of the answer, else the one that was
- * sent. `scopes` must not be wider than those that were granted; left out, they stay.
+ * Refreshes (RFC 6749, 6). The tokens of the outcome always have a refresh token: the one in the response, otherwise
+ * the one that was sent. `scopes` must not exceed the granted ones; omitted, they stay.
  */
 export async function refreshTokens(
   context: TokenRequestContext,
@@ -63,10 +63,10 @@ export const redeemAssertion = (
     ["assertion"],
   );
 
-/** What is exchanged, for what (RFC 8693, 2.1). */
+/** The subject token and the requested token type (RFC 8693, 2.1). */
 export interface TokenExchange {
   readonly subjectToken: string;
-  /** Such as `urn:ietf:params:oauth:token-type:access_token`. */
+  /** For example `urn:ietf:params:oauth:token-type:access_token`. */
   readonly subjectTokenType: string;
   readonly actorToken?: string;
   readonly actorTokenType?: string;

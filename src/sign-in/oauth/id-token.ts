@@ -1,25 +1,25 @@
-/** Whom does an ID token name (OpenID Connect Core, 3.1.3.7)? */
+/** Validates the claims of an ID token (OpenID Connect Core, 3.1.3.7). */
 import { decodeJwt, type JWTPayload } from "jose";
 
-/** What an ID token must agree with. */
+/** The expected values. */
 export interface ExpectedIdToken {
   readonly issuer: string;
   readonly clientId: string;
-  /** Of the authorization request; undefined where there was none. */
+  /** Of the authorization request; undefined if it had none. */
   readonly nonce?: string | undefined;
 }
 
-/** The claims, or why they must not be used. */
+/** The claims, or why they are invalid. */
 export type IdTokenClaims =
   | { readonly kind: "claims"; readonly subject: string; readonly claims: JWTPayload }
   | { readonly kind: "invalid"; readonly reason: string };
 
-/** In seconds, for clocks that differ. */
+/** Allowed clock skew in seconds. */
 const CLOCK_TOLERANCE_S = 120;
 
 /**
- * Checks the claims of an ID token that came from the token endpoint itself: over TLS, so that its signature need not be
- * checked (3.1.3.7, 6). Never use it for one that came through a browser.
+ * Checks the claims of an ID token that came directly from the token endpoint over TLS, so that its signature need not
+ * be verified (3.1.3.7, 6). Not for tokens that passed through a browser.
  *
  * @param now ms since 1970
  */

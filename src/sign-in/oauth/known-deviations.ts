@@ -1,11 +1,11 @@
-/** Which authorization servers are known to need a quirk that their metadata does not show? */
+/** Authorization servers that need a quirk which their metadata does not show. */
 import type { AuthorizationServer, ClientRegistration, Quirks, Step } from "../types.js";
 
 interface Deviation {
   readonly hosts: RegExp;
   readonly isSet: (quirks: Quirks) => boolean;
   readonly quirk: string;
-  /** `failed` where nothing goes without the quirk. */
+  /** `failed` if sign-in is impossible without the quirk. */
   readonly outcome: "failed" | "skipped";
   readonly reason: string;
 }
@@ -36,7 +36,7 @@ const DEVIATIONS: readonly Deviation[] = [
   },
 ];
 
-/** The steps that say what is known of this authorization server and its quirk; none where the quirk is set. */
+/** The steps about this authorization server and its quirk; none if the quirk is set. */
 export function knownDeviations({ issuer }: AuthorizationServer, quirks: Quirks): readonly Step[] {
   const { hostname } = new URL(issuer);
   return DEVIATIONS.filter(({ hosts, isSet }) => hosts.test(hostname) && !isSet(quirks)).map(
@@ -49,7 +49,7 @@ export function knownDeviations({ issuer }: AuthorizationServer, quirks: Quirks)
   );
 }
 
-/** Errors, by code or description, and the quirk that mends what is behind them. */
+/** Errors, by code or description, and the quirk that avoids them. */
 const SYMPTOMS: readonly (readonly [symptom: RegExp, quirk: string])[] = [
   [/^invalid_target\b|AADSTS9010010|resource (?:parameter|indicator)/i, "no-resource"],
   [/redirect[_ ]ur[il]/i, "redirect-host: localhost"],
@@ -57,7 +57,7 @@ const SYMPTOMS: readonly (readonly [symptom: RegExp, quirk: string])[] = [
 ];
 
 /**
- * The quirk that an error of an authorization or token request suggests, as it is written in the config; undefined for none.
+ * The quirk that an error of an authorization or token request suggests, as written in the config; undefined for none.
  *
  * @param authMethod of the client: `basic-raw` is suggested only for `client_secret_basic`
  */

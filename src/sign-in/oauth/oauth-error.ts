@@ -1,17 +1,17 @@
-/** What is thrown where signing in to a server cannot begin or go on. */
+/** The error of a sign-in that cannot start or continue. */
 import type { Step } from "../types.js";
 
-/** Facts about the failure, beside its sentence. */
+/** Facts about the failure, besides its message. */
 interface OAuthErrorDetails extends ErrorOptions {
   /** The steps up to the failure. */
   readonly steps?: readonly Step[];
-  /** True where the same may succeed later: 5xx, no connection. Never a reason to open a browser. */
+  /** True if a retry may succeed: 5xx, no connection. Never a reason to open a browser. */
   readonly isTemporary?: boolean;
-  /** The quirk that would mend it, as it is written in the config. */
+  /** The quirk that would avoid it, as written in the config. */
   readonly quirk?: string | undefined;
 }
 
-/** The message names the server or URL, the rule that is broken, and what to do. It holds no secrets. */
+/** The message names the server or URL, the violated rule and what to do. It contains no secrets. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   readonly steps: readonly Step[];
@@ -29,13 +29,15 @@ export class OAuthError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of any thrown value. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** How many characters of a text of a peer an error repeats. */
+/** Maximum length (characters) of a peer's text in an error. */
 const MAX_TEXT = 200;
 
-/** A text of a peer for a sentence or log line: on one line, without control characters and `secrets`, at most 200 characters. */
+/**
+ * A peer's text for a message or log line: one line, without control characters and `secrets`, at most 200 characters.
+ */
 export function quotedText(text: string, secrets: readonly string[] = []): string {
   let safe = text;
   for (const secret of secrets) if (secret !== "") safe = safe.replaceAll(secret, "…");

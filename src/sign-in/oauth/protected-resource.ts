@@ -1,4 +1,4 @@
-/** What does an MCP server say about itself as a protected resource (RFC 9728)? */
+/** Protected resource metadata of an MCP server (RFC 9728). */
 import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import type { Step } from "../types.js";
@@ -7,9 +7,9 @@ import { type FetchedMetadata, fetchMetadata } from "./fetch-metadata.js";
 import { OAuthError, quotedText } from "./oauth-error.js";
 import { resourceMetadataUrls } from "./well-known-urls.js";
 
-/** The members of the metadata that are used. */
+/** The members that are used. */
 export interface ProtectedResource {
-  /** As the metadata writes it. */
+  /** As written in the metadata. */
   readonly resource: string;
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
@@ -20,16 +20,16 @@ interface Options {
   readonly challenge: BearerChallenge | undefined;
   readonly fetch: GuardedFetch;
   readonly signal?: AbortSignal | undefined;
-  /** Is added to. */
+  /** Steps are appended. */
   readonly steps: Step[];
 }
 
 /**
- * Asks the URL that the challenge names; where there is none, that for the path of the server; where that is missing too,
- * that of the root. The root is not asked where the challenge named a URL: it may be about another resource.
+ * Requests the URL of the challenge; without one, the well-known URL for the server's path; if that is missing, the
+ * root. The root is not requested if the challenge names a URL: it may describe another resource.
  *
- * @returns undefined where the server has no such metadata
- * @throws OAuthError where the metadata is about another resource, or where it is not known whether there is any
+ * @returns undefined if the server has no such metadata
+ * @throws OAuthError if the metadata describes another resource, or its existence is unknown
  */
 export async function findProtectedResource(options: Options): Promise<ProtectedResource | undefined> {
   const { serverUrl, challenge, fetch, signal, steps } = options;
@@ -80,8 +80,8 @@ const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) && !isObject(value) ? value.filter((one) => typeof one === "string") : [];
 
 /**
- * Whether metadata about `resource` may be used for `serverUrl`: it is the same URL but for a trailing slash, or a parent of
- * it at the same origin, as servers write it that protect everything below.
+ * Whether metadata about `resource` applies to `serverUrl`: the same URL except for a trailing slash, or a parent of it
+ * at the same origin, as published by servers that protect everything below.
  */
 function isResourceOf(resource: string, serverUrl: string): boolean {
   if (!URL.canParse(resource)) return false;

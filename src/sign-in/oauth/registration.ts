@@ -1,31 +1,33 @@
-/** As which client does the gateway appear at an authorization server (2026-07-28: basic/authorization/client-registration)? */
+/**
+ * The client identity of the gateway at an authorization server (2026-07-28: basic/authorization/client-registration).
+ */
 import type { AuthorizationServer, ClientRegistration } from "../types.js";
 import { type DynamicRegistrationOptions, registerDynamically } from "./dynamic-registration.js";
 import { OAuthError } from "./oauth-error.js";
 
-/** A client that the config names (`auth.clientId` …). */
+/** A client from the config (`auth.clientId` …). */
 export interface ConfiguredClient {
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** Whether it authenticates with a key of its own (`private_key_jwt`). */
+  /** Whether it authenticates with a private key (`private_key_jwt`). */
   readonly hasKey?: boolean;
 }
 
-/** What a registration starts from. */
+/** Input of a registration. */
 export interface RegistrationOptions extends DynamicRegistrationOptions {
   readonly configured?: ConfiguredClient | undefined;
-  /** https URL of the gateway's client ID metadata document; undefined where it has none. */
+  /** https URL of the gateway's client ID metadata document; undefined if it has none. */
   readonly clientMetadataUrl?: string | undefined;
-  /** The dynamic registration that is kept for this issuer and redirect URI; used in place of a new one. */
+  /** The stored dynamic registration for this issuer and redirect URI; used instead of a new one. */
   readonly kept?: ClientRegistration | undefined;
 }
 
 /**
- * Chooses in the order of the specification: the client of the config, the metadata document where the server takes one, the
- * dynamic registration that is kept, a new one. A result whose `source` is `dynamic` is to be kept for its issuer and
+ * Chooses in the order of the specification: the client of the config, the metadata document if the server accepts one,
+ * the stored dynamic registration, a new one. A result whose `source` is `dynamic` must be stored for its issuer and
  * redirect URI, and used for no other.
  *
- * @throws OAuthError where none is possible; the sentence names `auth.clientId`
+ * @throws OAuthError if none is possible; the message names `auth.clientId`
  */
 export async function register(options: RegistrationOptions): Promise<ClientRegistration> {
   const { authorizationServer, configured, clientMetadataUrl, kept, now } = options;
@@ -45,7 +47,7 @@ export async function register(options: RegistrationOptions): Promise<ClientRegi
   );
 }
 
-/** The registration of a client that the config names, with the authentication that the server takes. */
+/** The registration of a client from the config, with an authentication method that the server supports. */
 function preRegistered(
   { clientId, clientSecret, hasKey = false }: ConfiguredClient,
   { metadata }: AuthorizationServer,
@@ -53,7 +55,7 @@ function preRegistered(
   if (hasKey) return { clientId, tokenEndpointAuthMethod: "private_key_jwt", source: "config" };
   if (clientSecret === undefined) return { clientId, tokenEndpointAuthMethod: "none", source: "config" };
   const methods = metadata.token_endpoint_auth_methods_supported;
-  // RFC 8414, 2: without the member it is client_secret_basic.
+  // RFC 8414, 2: the default is client_secret_basic.
   const takesOnlyPost =
     Array.isArray(methods) &&
     !methods.includes("client_secret_basic") &&

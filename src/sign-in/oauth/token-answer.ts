@@ -1,22 +1,22 @@
-/** What did a token endpoint answer (RFC 6749, 5)? Reads leniently: a token that was issued is never lost to a detail. */
+/** Parses a token response (RFC 6749, 5). Lenient: no issued token is lost because of a detail. */
 import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
 import type { TokenOutcome, TokenSet } from "../types.js";
 import { quotedText } from "./oauth-error.js";
 
-/** The facts that the answer does not have. */
+/** Context that the response does not contain. */
 export interface TokenAnswerContext {
-  /** When the request was made (ms since 1970): life times count from here, so a clock that is off does not matter. */
+  /** When the request was sent (ms since 1970): lifetimes start here, so clock skew does not matter. */
   readonly askedAt: number;
-  /** Texts of the request that no error may repeat. */
+  /** Values of the request that no error may repeat. */
   readonly secrets?: readonly string[];
 }
 
 /**
- * Reads an answer. Takes 200 and 201, `refresh_token: null`, a missing `token_type`, `expires_in` as text, scopes as a list,
- * a form in place of JSON, and an error with status 200.
+ * Parses a response. Accepts 200 and 201, `refresh_token: null`, a missing `token_type`, `expires_in` as text, scopes
+ * as a list, a form instead of JSON, and an error with status 200.
  *
- * @returns never throws; `ambiguous` where a success cannot be read
+ * @returns never throws; `ambiguous` if a success cannot be parsed
  */
 export async function tokenAnswer(response: Response, context: TokenAnswerContext): Promise<TokenOutcome> {
   const { status } = response;
@@ -42,7 +42,7 @@ export async function tokenAnswer(response: Response, context: TokenAnswerContex
   return tokensIn(answer, context);
 }
 
-/** JSON, or the form that GitHub answers; undefined for everything else. */
+/** JSON, or the form that GitHub returns; undefined for everything else. */
 function objectIn(text: string, contentType: string): JsonObject | undefined {
   if (contentType.startsWith("application/x-www-form-urlencoded")) {
     return Object.fromEntries(new URLSearchParams(text));
@@ -62,7 +62,7 @@ function retryAfter(header: string | null, now: number): number | undefined {
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
-/** Names of authorization servers that do not use those of RFC 6749: GitHub, Slack. */
+/** Error codes of authorization servers that do not use those of RFC 6749: GitHub, Slack. */
 const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["bad_refresh_token", "invalid_grant"],
   ["bad_verification_code", "invalid_grant"],
@@ -71,7 +71,7 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["bad_client_secret", "invalid_client"],
   ["invalid_client_id", "invalid_client"],
 ]);
-/** The server could not answer; the same request may succeed later. */
+/** The server is unavailable; the same request may succeed later. */
 const TEMPORARY: ReadonlySet<string> = new Set(["temporarily_unavailable", "server_error"]);
 
 function errorOutcome(
@@ -87,11 +87,11 @@ function errorOutcome(
   return { kind: "refused", error: quotedText(code, secrets), ...description };
 }
 
-/** Token types of which the token cannot be sent as `Bearer`. Others count as Bearer, whatever they are called. */
+/** Token types that cannot be sent as `Bearer`. Every other type is sent as Bearer. */
 const OTHER_TYPES: ReadonlySet<string> = new Set(["dpop", "mac", "pop"]);
-/** Visible ASCII: everything else could end the header that the token is sent in. */
+/** Visible ASCII: other characters could end the header. */
 const SENDABLE = /^[\x21-\x7e]+$/;
-/** In seconds, ten years. A larger `expires_in` is as good. */
+/** In seconds, ten years. A larger `expires_in` is cut to this. */
 const MAX_LIFE_S = 315_360_000;
 
 function tokensIn(answer: JsonObject, { askedAt }: TokenAnswerContext): TokenOutcome {

@@ -1,4 +1,4 @@
-/** One request to a token endpoint, whatever its grant. */
+/** A request to a token endpoint, for any grant. */
 import {
   allowInsecureRequests,
   customFetch,
@@ -12,15 +12,15 @@ import { clientAuthentication, type SigningKey } from "./client-authentication.j
 import { quotedText, reasonOf } from "./oauth-error.js";
 import { tokenAnswer } from "./token-answer.js";
 
-/** What every token request needs; a `Credential` of the vault has the first five. */
+/** Input of every token request; a `Credential` of the vault has the first five members. */
 export interface TokenRequestContext {
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly client: ClientRegistration;
-  /** The identifier of the protected resource (RFC 8707). Left out by the quirk `no-resource`. */
+  /** The identifier of the protected resource (RFC 8707). Omitted with the quirk `no-resource`. */
   readonly resource?: string | undefined;
   readonly quirks?: Quirks | undefined;
-  /** Of a client with `private_key_jwt`. */
+  /** For `private_key_jwt`. */
   readonly signingKey?: SigningKey | undefined;
   readonly fetch: GuardedFetch;
   /** ms since 1970. */
@@ -28,14 +28,15 @@ export interface TokenRequestContext {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Members that are undefined are left out. */
+/** Undefined members are omitted. */
 export type TokenParameters = Readonly<Record<string, string | undefined>>;
 
 /**
  * Sends a token request, with `resource` and the client's authentication. Follows no redirect.
  *
  * @param secrets the members of `parameters` that no error may repeat
- * @returns what it ended in, also where there was no answer; rejects only for a client without the secret or key of its method
+ * @returns the outcome, also if there was no response; rejects only for a client without the secret or key of its
+ * method
  */
 export async function tokenRequest(
   context: TokenRequestContext,
@@ -62,13 +63,13 @@ export async function tokenRequest(
   }
 }
 
-/** What `oauth4webapi` needs to know of an authorization server. */
+/** The server metadata for `oauth4webapi`. */
 export const metadataOf = (
   { issuer, tokenEndpoint }: Pick<TokenRequestContext, "issuer" | "tokenEndpoint">,
   more: Partial<Metadata> = {},
 ): Metadata => ({ issuer, token_endpoint: tokenEndpoint, ...more });
 
-/** The fetch of the context for `oauth4webapi`; the scheme of URLs is checked by that fetch. */
+/** The fetch of the context for `oauth4webapi`; that fetch checks the scheme of URLs. */
 export const requestOptions = ({ fetch, signal }: Pick<TokenRequestContext, "fetch" | "signal">) => ({
   [customFetch]: fetch,
   [allowInsecureRequests]: true,
@@ -81,14 +82,14 @@ export const given = (parameters: TokenParameters): Record<string, string> =>
     Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 
-/** Undefined where the quirk `no-resource` is set. */
+/** Undefined with the quirk `no-resource`. */
 export const resourceOf = ({ resource, quirks }: TokenRequestContext): string | undefined =>
   quirks?.noResource === true ? undefined : resource;
 
-/** No answer came: `unavailable` where the request was not sent, `ambiguous` where it may have been processed. */
+/** No response: `unavailable` if the request was not sent, `ambiguous` if it may have been processed. */
 export function failure(error: unknown, secrets: readonly string[] = []): TokenOutcome {
   const reason = quotedText(reasonOf(error), secrets);
-  // Thrown by oauth4webapi before it sends, such as for an endpoint that is no HTTP URL.
+  // Thrown by oauth4webapi before it sends, for example for an endpoint that is not an HTTP URL.
   if (error instanceof OperationProcessingError) {
     return { kind: "refused", error: "blocked", description: reason };
   }

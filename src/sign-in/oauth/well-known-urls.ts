@@ -1,8 +1,8 @@
-/** Where are the metadata documents of a protected resource (RFC 9728, 3.1) and of an issuer (RFC 8414, 3.1; OpenID Connect)? */
+/** The well-known URLs of a protected resource (RFC 9728, 3.1) and of an issuer (RFC 8414, 3.1; OpenID Connect). */
 
 /**
- * The URLs for a server, in the order in which they are asked: that with its path, for a path with a slash at its end also
- * that without (many servers publish only this one), then that of the root.
+ * The URLs for a server, in request order: the one with its path; if the path ends in a slash, also the one without
+ * (many servers publish only that); then the root.
  */
 export function resourceMetadataUrls(serverUrl: string): {
   readonly ofPath: readonly string[];
@@ -15,10 +15,7 @@ export function resourceMetadataUrls(serverUrl: string): {
   return { ofPath: paths.map((path) => `${root}${path}${search}`), root };
 }
 
-/**
- * The URLs for an issuer, in the order in which they are asked
- * (2026-07-28: basic/authorization/authorization-server-discovery).
- */
+/** The URLs for an issuer, in request order (2026-07-28: basic/authorization/authorization-server-discovery). */
 export function issuerMetadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, "");

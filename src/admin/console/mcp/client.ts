@@ -1,4 +1,4 @@
-/** The MCP client of the page: revision 2026-07-28, one request after another until the questions are answered. */
+/** The console's MCP client: revision 2026-07-28, repeating a request until all questions are answered. */
 import { argumentAt, mirroredName, paramHeaders } from "../../../wire/mirrored-headers.js";
 import { META, MODERN_REVISION } from "../../../wire/names.js";
 import { Refused, send } from "../state/api.js";
@@ -6,33 +6,33 @@ import { readEvents } from "../state/event-stream.js";
 import { headerValue } from "./header-value.js";
 import type { Json } from "./json.js";
 
-/** What a server asks within a call. */
+/** A server's question within a call. */
 export interface InputRequest {
   readonly method: string;
   readonly params?: Json;
 }
 
-/** A call of one tool. */
+/** A tool call. */
 export interface ToolCall {
   readonly name: string;
   readonly args: Json;
-  /** Some arguments are repeated in headers, as this schema says. */
+  /** The tool's schema, which may require that arguments are repeated in headers. */
   readonly inputSchema: unknown;
   readonly signal: AbortSignal;
-  /** Answers a question; undefined gives up the call. */
+  /** Answers a question; undefined cancels the call. */
   readonly answer: (request: InputRequest) => Promise<Json | undefined>;
-  /** Called with each notification of progress and each log message. */
+  /** Called with each progress notification and log message. */
   readonly onNotice: (text: string) => void;
 }
 
-/** What a call came to. */
+/** The outcome of a call. */
 export type Outcome =
   | { readonly kind: "result"; readonly result: Json }
   | { readonly kind: "error"; readonly code: number; readonly message: string }
   | { readonly kind: "given_up" };
 
 const MAX_ROUNDS = 50;
-/** Before a state without questions is brought back. */
+/** Rounds that only return a state, without questions. */
 const RETRY_MS = 500;
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {} };
 

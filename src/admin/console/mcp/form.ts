@@ -1,4 +1,4 @@
-/** Which fields does a JSON schema ask for, and which value do the filled fields make? */
+/** Turns a JSON schema into form fields, and the filled form into a value. */
 import type { Json } from "./json.js";
 
 /** One field of a form. */
@@ -7,28 +7,28 @@ export interface Field {
   readonly label: string;
   readonly description: string;
   readonly isRequired: boolean;
-  /** `lines`: a list of texts, one on each line. `json`: whatever no simpler field can hold. */
+  /** `lines`: a list of strings, one per line. `json`: whatever no simpler field can hold. */
   readonly kind: "text" | "number" | "choice" | "choices" | "lines" | "group" | "json";
-  /** Of `choice` and `choices`. */
+  /** For `choice` and `choices`. */
   readonly options: readonly { readonly value: unknown; readonly label: string }[];
-  /** Of `group`. */
+  /** For `group`. */
   readonly fields: readonly Field[];
   readonly schema: Json;
   readonly initial: Draft[string];
 }
 
-/** What was typed, by the name of the field; choices are indices of options. */
+/** The input, keyed by field name; choices are indices of options. */
 export interface Draft {
   readonly [name: string]: string | readonly string[] | Draft;
 }
 
-/** What was typed as a value, with the faults by the path of the field. */
+/** The input as a value, with errors keyed by field path. */
 export interface Filled {
   readonly value: Json;
   readonly faults: Readonly<Record<string, string>>;
 }
 
-/** Deeper groups are JSON. */
+/** Deeper groups are edited as JSON. */
 const MAX_DEPTH = 3;
 
 /** The fields of an object schema; empty for anything else. */
@@ -107,11 +107,11 @@ function initialOf({ kind, options, fields }: Field, value: unknown): Draft[stri
   return typeof value === "string" && kind === "text" ? value : JSON.stringify(value);
 }
 
-/** The form before anything is typed: defaults of the schema. */
+/** The initial form: defaults of the schema. */
 export const emptyDraft = (fields: readonly Field[]): Draft =>
   Object.fromEntries(fields.map(({ name, initial }) => [name, initial]));
 
-/** Reads what was typed. Fields that are empty and not required are left out. */
+/** Reads the input. Empty optional fields are omitted. */
 export function fill(fields: readonly Field[], draft: Draft, path = ""): Filled {
   const value: Record<string, unknown> = Object.create(null);
   const faults: Record<string, string> = {};
@@ -126,7 +126,7 @@ export function fill(fields: readonly Field[], draft: Draft, path = ""): Filled 
     }
     const isEmpty = typed === "" || (Array.isArray(typed) && typed.length === 0);
     if (isEmpty && !field.isRequired) continue;
-    // A required text may be empty, unless the schema says how long it is.
+    // A required text may be empty, unless the schema has a minimum length.
     if (
       isEmpty &&
       !(field.kind === "text" && field.schema.minLength === undefined) &&

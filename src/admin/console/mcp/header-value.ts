@@ -1,6 +1,6 @@
-/** How a browser writes any text into a header, as MCP says. */
+/** Encodes text as a header value, as specified by MCP. */
 
-/** Any string as a header value: plain where it is safe, else in Base64. */
+/** Any string as a header value: unchanged if safe, otherwise in Base64. */
 export function headerValue(value: string): string {
   const isPlain = /^[!-~]+(?:[ \t]+[!-~]+)*$/.test(value) || value === "";
   if (isPlain && !(value.startsWith("=?base64?") && value.endsWith("?="))) return value;

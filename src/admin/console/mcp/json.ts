@@ -1,4 +1,4 @@
-/** JSON with members of any kind, as messages and schemas have them. */
+/** JSON objects with members of any type. */
 
 /** An object. */
 export type Json = Readonly<Record<string, unknown>>;

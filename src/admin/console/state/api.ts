@@ -1,7 +1,7 @@
 /** Requests to the admin listener, with the token of this tab. */
 import { Store } from "./store.js";
 
-/** The admin listener wants a token, or another one. */
+/** The admin listener requires a token, or rejected it. */
 export class TokenNeeded extends Error {
   override readonly name = "TokenNeeded";
 }
@@ -11,10 +11,10 @@ export class Refused extends Error {
   override readonly name = "Refused";
 }
 
-/** Kept as long as the tab, and sent by this script alone. */
+/** Stored per tab, and sent by this script only. */
 const TOKEN = "cardea-admin-token";
 
-/** Whether there is a token, whether the pages are locked, and whether the last token was wrong. */
+/** Whether there is a token, whether the pages are locked, and whether the last token was rejected. */
 export const access = new Store({
   hasToken: sessionStorage.getItem(TOKEN) !== null,
   isLocked: false,
@@ -27,7 +27,7 @@ export function enterToken(text: string): void {
   access.set({ hasToken: true, isLocked: false, isWrong: false });
 }
 
-/** Forgets a token that the listener refused. */
+/** Deletes a token that the listener rejected. */
 export function dropToken(): void {
   const isWrong = sessionStorage.getItem(TOKEN) !== null;
   sessionStorage.removeItem(TOKEN);
@@ -37,7 +37,7 @@ export function dropToken(): void {
 /**
  * Requests `path` with the token.
  *
- * @throws TokenNeeded at 401, and for a token that no header can carry; TypeError where the gateway cannot be reached
+ * @throws TokenNeeded at 401, and for a token that no header can carry; TypeError if the gateway cannot be reached
  */
 export async function send(path: string, options: RequestInit = {}): Promise<Response> {
   const token = sessionStorage.getItem(TOKEN);
@@ -58,7 +58,7 @@ export async function getPage<Page>(name: string, signal?: AbortSignal): Promise
   return (await jsonOf(response, name)) as Page;
 }
 
-/** Does something: a POST with a JSON body. @throws TokenNeeded, Refused, TypeError */
+/** Sends an action: a POST with a JSON body. @throws TokenNeeded, Refused, TypeError */
 export async function postAction<Answer>(name: string, body: object): Promise<Answer> {
   const headers = { "content-type": "application/json" };
   const response = await send(`/api/v1/${name}`, { method: "POST", headers, body: JSON.stringify(body) });

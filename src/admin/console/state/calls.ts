@@ -1,4 +1,4 @@
-/** The last calls, live. */
+/** The live list of the last calls. */
 import { access, getPage, send } from "./api.js";
 import { readEvents } from "./event-stream.js";
 import { gateway } from "./gateway.js";
@@ -6,10 +6,10 @@ import { hasPage } from "./gateway-state.js";
 import type { CallRow } from "./rows.js";
 import { Store } from "./store.js";
 
-/** How many calls the page keeps. */
+/** The number of calls that the page keeps. */
 const KEPT = 500;
 const RETRY_MS = 3_000;
-/** Calls of one frame are drawn together. */
+/** Calls of one animation frame are drawn together. */
 const FRAME_MS = 200;
 
 /** Newest first. `isLive` while the stream is open. */
@@ -18,11 +18,11 @@ export const calls = new Store<{ readonly rows: readonly CallRow[]; readonly isL
   isLive: false,
 });
 
-/** One key for each call of all workers. */
+/** A key that is unique over all workers. */
 export const keyOf = ({ id, worker }: Pick<CallRow, "id" | "worker">): string =>
   worker === undefined ? String(id) : `${worker}-${id}`;
 
-/** Follows the calls from the moment that the gateway is known to show them, for the life of the page. */
+/** Follows the calls once the gateway is known to provide them, for the life of the page. */
 export function startCalls(): void {
   let isFollowing = false;
   const begin = (): void => {

@@ -1,4 +1,4 @@
-/** The dialogs that are open, the newest last. */
+/** The stack of open dialogs. */
 import type { ComponentChild } from "preact";
 import { Store } from "./store.js";
 
@@ -6,7 +6,7 @@ import { Store } from "./store.js";
 export interface OpenDialog {
   readonly key: number;
   readonly draw: () => ComponentChild;
-  /** Called where the dialog is left by Escape. */
+  /** Called when the dialog is closed with Escape. */
   readonly dismiss: () => void;
 }
 
@@ -21,7 +21,7 @@ export const dialogs = new Store<{ readonly open: readonly OpenDialog[]; readonl
  *
  * @param draw its content, which closes it with a result
  * @param signal closes it without one
- * @returns the result; undefined where it was left
+ * @returns the result; undefined if it was dismissed
  */
 export function openDialog<Result>(
   draw: (close: (result?: Result) => void) => ComponentChild,

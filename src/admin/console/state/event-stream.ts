@@ -2,7 +2,7 @@
 
 /** One event. */
 export interface ServerEvent {
-  /** `message` where the stream names none. */
+  /** `message` if the stream names none. */
   readonly name: string;
   readonly data: string;
 }
@@ -25,12 +25,12 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       if (done) return;
     }
   } finally {
-    // A reader that stops early must not leave the connection open.
+    // A reader that stops early must close the connection.
     await reader.cancel().catch(() => {});
   }
 }
 
-/** The event of a block of lines; undefined for comments alone. */
+/** The event of a block of lines; undefined if it only has comments. */
 function eventOf(block: string): ServerEvent | undefined {
   let name = "message";
   const data: string[] = [];

@@ -1,4 +1,4 @@
-/** What the console knows of the gateway. */
+/** The state of the gateway in the console. */
 import type {
   Catalog,
   DecisionRow,
@@ -10,14 +10,14 @@ import type {
   Status,
 } from "./rows.js";
 
-/** What the gateway serves, by path: a view without its page is not shown. */
+/** The available pages, by path: a view without its page is hidden. */
 export interface Served {
   readonly pages: ReadonlySet<string>;
   /** Actions, with `*` for each part that is a name. */
   readonly actions: ReadonlySet<string>;
 }
 
-/** The latest answers. */
+/** The latest responses. */
 export interface GatewayState {
   readonly served: Served | undefined;
   readonly status: Status | undefined;
@@ -28,15 +28,15 @@ export interface GatewayState {
   readonly decisions: readonly DecisionRow[];
   readonly logins: readonly LoginRow[];
   readonly running: readonly RunningCall[];
-  /** Why the last look failed. */
+  /** Why the last refresh failed. */
   readonly trouble: string | undefined;
-  /** When the pages were read last, in ms since 1970. */
+  /** Time of the last refresh, in ms since 1970. */
   readonly at: number;
 }
 
-/** Whether the gateway serves `/api/v1/NAME`. */
+/** Whether the gateway provides `/api/v1/NAME`. */
 export const hasPage = ({ served }: GatewayState, name: string): boolean => served?.pages.has(name) === true;
 
-/** Whether the gateway takes the action, such as `servers/NAME/restart` as `servers/∗/restart`. */
+/** Whether the gateway provides the action; `servers/NAME/restart` is listed as `servers/∗/restart`. */
 export const hasAction = ({ served }: GatewayState, name: string): boolean =>
   served?.actions.has(name) === true;

@@ -1,4 +1,4 @@
-/** The state of the gateway as its pages show it, read again every 3 s while the tab is visible. */
+/** Polls the gateway's pages every 3 s while the tab is visible. */
 import { access, dropToken, getPage, TokenNeeded } from "./api.js";
 import type { GatewayState, Served } from "./gateway-state.js";
 import { Store } from "./store.js";
@@ -8,7 +8,7 @@ const REFRESH_MS = 3_000;
 const NAMES = /\{[^}]+\}|:\w+/g;
 const PAGES = ["status", "servers", "catalog", "sessions", "questions", "decisions", "logins"] as const;
 
-/** The gateway of this page. */
+/** The polled gateway. */
 export const gateway = new Store<GatewayState>({
   served: undefined,
   status: undefined,
@@ -23,7 +23,7 @@ export const gateway = new Store<GatewayState>({
   at: 0,
 });
 
-/** Reads all pages now. Never rejects: what goes wrong is in the state. */
+/** Reads all pages now. Never rejects: errors are part of the state. */
 export async function refresh(): Promise<void> {
   try {
     const served = gateway.state.served ?? (await readServed());
@@ -38,13 +38,13 @@ export async function refresh(): Promise<void> {
       access.set({ isLocked: true });
     } else {
       const message = error instanceof Error ? error.message : String(error);
-      // The gateway that comes back may be another version.
+      // The gateway that comes back may have another version.
       gateway.set({ trouble: message, served: gateway.state.served });
     }
   }
 }
 
-/** Reads the pages again and again; a hidden tab asks nothing. */
+/** Polls the pages; a hidden tab sends nothing. */
 export function startPolling(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const look = (): void => {
@@ -72,7 +72,7 @@ async function readServed(): Promise<Served> {
   const { pages = [], actions = [] } = await getPage<{ pages?: string[]; actions?: string[] }>("");
   const short = (path: string): string => path.replace("/api/v1/", "");
   const names = new Set(pages.map(short));
-  // A description of the API names the actions; an older gateway has none.
+  // The OpenAPI document lists the actions; an older gateway has none.
   const described = names.has("openapi.json") ? await getPage<Described>("openapi.json") : {};
   const posts = Object.entries(described.paths ?? {}).flatMap(([path, item]) =>
     "post" in item ? [path] : [],

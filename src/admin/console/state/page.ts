@@ -1,20 +1,20 @@
-/** A page that one view reads for itself. */
+/** Loads an API page for one view. */
 import { useEffect, useState } from "preact/hooks";
 import { getPage } from "./api.js";
 
-/** The page as far as it was read. */
+/** The page as loaded so far. */
 export interface PageState<Page> {
   readonly page: Page | undefined;
   readonly trouble: string | undefined;
 }
 
 /**
- * Reads `/api/v1/NAME` when the component appears, and again when `name` or `version` changes.
- * The page before stays until the next is there, so that nothing jumps.
+ * Reads `/api/v1/NAME` when the component is mounted, and again when `name` or `version` changes. The previous page
+ * stays until the next one is loaded, to avoid layout shifts.
  */
 export function usePage<Page>(name: string, version: string | number = ""): PageState<Page> {
   const [state, setState] = useState<PageState<Page>>({ page: undefined, trouble: undefined });
-  // A new version is another page of the same name.
+  // A new version of the same page.
   useEffect(() => {
     const gone = new AbortController();
     getPage<Page>(name, gone.signal).then(

@@ -1,8 +1,8 @@
-/** What is wrong, worst first: the first thing that the overview shows. */
+/** The problems of the gateway, worst first, for the overview. */
 import type { GatewayState } from "./gateway-state.js";
 import type { ServerRow } from "./rows.js";
 
-/** One problem, and where to look. */
+/** A problem, and a link to its view. */
 export interface Problem {
   readonly level: "bad" | "warn";
   readonly title: string;
@@ -11,7 +11,7 @@ export interface Problem {
   readonly item?: string;
 }
 
-/** A question that waits longer than this is a problem. */
+/** A question pending for longer than this is a problem. */
 const LONG_WAIT_MS = 60_000;
 
 /** The problems of the gateway in this state. `now` in ms since 1970. */
@@ -26,7 +26,7 @@ export function problemsOf(state: GatewayState, now: number): readonly Problem[]
   found.push(...named);
   const names = named.flatMap(({ item }) => item ?? []);
   for (const reason of status?.reasons ?? []) {
-    // A server that is listed already need not be named twice.
+    // A server that is already listed is not repeated.
     if (names.some((name) => reason.includes(name))) continue;
     const level = status?.ready === true ? "warn" : "bad";
     found.push({ level, title: level === "bad" ? "Not ready" : "Degraded", detail: reason, view: "servers" });

@@ -1,4 +1,4 @@
-/** Which view is shown: the part of the URL behind `#`. */
+/** The current view: the fragment of the URL. */
 import { Store } from "./store.js";
 
 /** `#/VIEW/ITEM` */
@@ -13,7 +13,7 @@ const read = (): Route => {
   try {
     name = item === undefined || item === "" ? undefined : decodeURIComponent(item);
   } catch {
-    // An address that was typed by hand; the view is shown without an item.
+    // An address typed by hand; the view is shown without an item.
   }
   return { view: view === "" ? "overview" : view, item: name };
 };

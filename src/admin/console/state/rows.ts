@@ -1,4 +1,4 @@
-/** The rows of the pages of `/api/v1`, as far as the console shows them. */
+/** The rows of `/api/v1` pages, with the members that the console shows. */
 
 /** `status` */
 export interface Status {
@@ -131,7 +131,7 @@ export interface RunningCall {
   readonly server?: string;
 }
 
-/** `history`: one value for each step. */
+/** `history`: one value per step. */
 export interface History {
   /** In ms. */
   readonly step: number;

@@ -1,4 +1,4 @@
-/** A value that components watch. */
+/** An observable value for components. */
 import { useEffect, useState } from "preact/hooks";
 
 /** Holds one immutable state; a change replaces it. */
@@ -20,19 +20,19 @@ export class Store<State> {
     for (const watcher of this.#watchers) watcher();
   }
 
-  /** Calls `watcher` after each change. @returns ends that */
+  /** Calls `watcher` after each change. @returns unsubscribes */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
 }
 
-/** The state of `store` in a component, which is drawn again after each change. */
+/** The state of `store` in a component, which is redrawn after each change. */
 export function useStore<State>(store: Store<State>): State {
   const [state, setState] = useState(store.state);
   useEffect(() => {
     const update = (): void => setState(store.state);
-    // The state may have changed between the drawing and this effect.
+    // The state may have changed between drawing and this effect.
     update();
     return store.watch(update);
   }, [store]);

@@ -1,7 +1,7 @@
-/** Light, dark, or as the system says. */
+/** The theme: light, dark, or that of the system. */
 import { Store } from "./store.js";
 
-/** What a click on the button chooses, in turn. */
+/** The order in which the button switches. */
 const THEMES = ["system", "light", "dark"] as const;
 /** One of these. */
 export type Theme = (typeof THEMES)[number];
@@ -13,14 +13,14 @@ export const theme = new Store<{ readonly chosen: Theme }>({
   chosen: THEMES.find((each) => each === kept) ?? "system",
 });
 
-/** Puts the theme on the page. */
+/** Applies the theme to the page. */
 export function applyTheme(): void {
   const { chosen } = theme.state;
   if (chosen === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen;
 }
 
-/** Chooses the next theme, and keeps it for later visits. */
+/** Switches to the next theme, and stores the choice. */
 export function nextTheme(): void {
   const chosen = THEMES[(THEMES.indexOf(theme.state.chosen) + 1) % THEMES.length] ?? "system";
   localStorage.setItem(KEY, chosen);

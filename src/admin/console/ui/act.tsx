@@ -1,11 +1,11 @@
-/** Buttons that do something: asked about first, with the token, and with what went wrong beside them. */
+/** Action buttons: with confirmation, token prompt and error message. */
 import { useState } from "preact/hooks";
 import { dropToken, postAction, TokenNeeded } from "../state/api.js";
 import { openDialog } from "../state/dialogs.js";
 import { refresh } from "../state/gateway.js";
 import { askToken } from "./ask-token.js";
 
-/** Does `work`, and asks for the token until the gateway takes it. @returns undefined where it was given up */
+/** Runs `work`, and prompts for the token until it is accepted. @returns undefined if cancelled */
 export async function withToken<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
   for (let wasAsked = false; ; wasAsked = true) {
     try {
@@ -19,9 +19,9 @@ export async function withToken<Answer>(work: () => Promise<Answer>): Promise<An
 }
 
 interface ActionButtonProps {
-  /** Of the button. */
+  /** The label of the button. */
   readonly label: string;
-  /** Asked before; none: it is done at once. */
+  /** The confirmation; without one the action runs immediately. */
   readonly question?: string;
   /** The path after `/api/v1/`. */
   readonly action: string;

@@ -1,9 +1,9 @@
-/** The dialog that asks for the admin token before an action. */
+/** The dialog that prompts for the admin token before an action. */
 import { typed } from "../format.js";
 import { enterToken } from "../state/api.js";
 import { openDialog } from "../state/dialogs.js";
 
-/** Asks for the token. @returns whether one was entered */
+/** Prompts for the token. @returns whether one was entered */
 export async function askToken(wasWrong = false): Promise<boolean> {
   const token = await openDialog<string>((close) => (
     <form

@@ -1,7 +1,7 @@
-/** States, outcomes and decisions: a colour, and always the word beside it. */
+/** Badges of states, outcomes and decisions: a colour, always with text. */
 import { words } from "../format.js";
 
-/** How something is. */
+/** The severity of a badge. */
 export type Tone = "good" | "warn" | "bad" | "quiet" | "info";
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -24,10 +24,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   redact: "warn",
 };
 
-/** The tone of a state, an outcome or a decision; refusals are bad. */
+/** The severity of a state, an outcome or a decision; refusals are bad. */
 export const toneOf = (word: string): Tone => TONES[word] ?? "bad";
 
-/** A word with its colour. */
+/** A coloured text. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: string }) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }

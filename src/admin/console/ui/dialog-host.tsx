@@ -1,9 +1,9 @@
-/** Draws the open dialogs; the browser keeps the focus in the newest. */
+/** Draws the open dialogs; the browser keeps the focus in the topmost one. */
 import { useEffect, useRef } from "preact/hooks";
 import { dialogs, type OpenDialog } from "../state/dialogs.js";
 import { useStore } from "../state/store.js";
 
-/** Stands at the end of the page. */
+/** The last element of the page. */
 export function DialogHost() {
   const { open } = useStore(dialogs);
   return (

@@ -1,9 +1,9 @@
-/** What is shown where the pages need a token. */
+/** The token prompt of a locked page. */
 import { useEffect, useRef } from "preact/hooks";
 import { access, enterToken } from "../state/api.js";
 import { useStore } from "../state/store.js";
 
-/** Asks for the token; nothing else is shown until it is right. */
+/** Prompts for the token; nothing else is shown until it is accepted. */
 export function Door() {
   const { isWrong } = useStore(access);
   const input = useRef<HTMLInputElement>(null);

@@ -1,4 +1,4 @@
-/** The header: which gateway this is, how it is, and the theme. */
+/** The header: the gateway's name and state, and the theme. */
 import { countOf, spanOf } from "../format.js";
 import { access, dropToken } from "../state/api.js";
 import { gateway } from "../state/gateway.js";

@@ -1,4 +1,4 @@
-/** The icons of the navigation and of buttons, drawn as strokes on 24 × 24. */
+/** Icons of the navigation and of buttons, drawn as strokes on 24 × 24. */
 
 const PATHS = {
   overview: "M4 5h6v6H4zM14 5h6v6h-6zM4 15h6v4H4zM14 15h6v4h-6z",
@@ -23,7 +23,7 @@ const PATHS = {
 /** The name of an icon. */
 export type IconName = keyof typeof PATHS;
 
-/** An icon beside a text that says the same. */
+/** An icon beside a text of the same meaning. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">

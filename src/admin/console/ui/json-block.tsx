@@ -1,7 +1,7 @@
 /** JSON as indented text, in colours. */
 import { TextBox } from "./text-box.js";
 
-/** Longer texts are cut, as the page would stall. */
+/** Longer texts are truncated, because the page would stall. */
 const LONGEST = 200_000;
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 

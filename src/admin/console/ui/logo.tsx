@@ -1,4 +1,4 @@
-/** The sign of the program: a door with a hinge. */
+/** The logo: a door with a hinge. */
 
 /** Drawn in the colours of the theme. */
 export function Logo() {

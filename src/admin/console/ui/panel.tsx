@@ -1,7 +1,7 @@
-/** The parts that views are made of. */
+/** Building blocks of views. */
 import type { ComponentChildren } from "preact";
 
-/** The title of a view, with a line below it. */
+/** The title of a view, with a subtitle. */
 export function ViewTitle({
   title,
   children,
@@ -36,7 +36,7 @@ export function Panel({ title, aside, children }: PanelProps) {
   );
 }
 
-/** What stands where there is nothing yet. */
+/** The placeholder of an empty view. */
 export function Empty({
   title,
   children,
@@ -54,15 +54,15 @@ export function Empty({
 
 interface TableProps {
   readonly label: string;
-  /** A title that begins with `#` is over numbers. */
+  /** A title that begins with `#` heads a numeric column. */
   readonly columns: readonly string[];
   readonly children: ComponentChildren;
 }
 
-/** A table that scrolls sideways in its own box. */
+/** A table that scrolls horizontally in its own box. */
 export function Table({ label, columns, children }: TableProps) {
   return (
-    // A box that scrolls must be reachable by the keyboard.
+    // A scrollable box must be reachable by keyboard.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
     <section class="scroll" tabIndex={0} aria-label={label}>
       <table>
@@ -81,7 +81,7 @@ export function Table({ label, columns, children }: TableProps) {
   );
 }
 
-/** One fact of a list of facts. */
+/** A term of a description list. */
 export function Fact({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   return (
     <div class="fact">

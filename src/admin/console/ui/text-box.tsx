@@ -1,7 +1,7 @@
-/** Text as it came, in a box of limited height. */
+/** Preformatted text in a box of limited height. */
 import type { ComponentChildren } from "preact";
 
-/** `label` names the box for those who do not see it. */
+/** `label` names the box for screen readers. */
 export function TextBox({
   label,
   children,

@@ -1,4 +1,4 @@
-/** Approvals that hold for a while, with a button to take each back. */
+/** Remembered approvals, with a button to revoke each. */
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
 import { usePage } from "../state/page.js";
@@ -16,7 +16,7 @@ interface ApprovalRow {
   readonly worker?: number;
 }
 
-/** Read again with every look at the gateway. */
+/** Reloaded with every poll of the gateway. */
 export function Approvals() {
   const state = useStore(gateway);
   const { page = [] } = usePage<readonly ApprovalRow[]>("approvals", state.at);

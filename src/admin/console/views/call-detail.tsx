@@ -1,4 +1,4 @@
-/** One call of the list: its waterfall and its facts. */
+/** A call of the list: its waterfall and its facts. */
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";
 import type { CallRow } from "../state/rows.js";
@@ -7,7 +7,7 @@ import { JsonBlock } from "../ui/json-block.js";
 import { Fact } from "../ui/panel.js";
 import { Waterfall } from "./waterfall.js";
 
-/** Beside the list. */
+/** Shown beside the list. */
 export function CallDetail({ call }: { readonly call: CallRow }) {
   const { target, method, outcome, ms, at, principal, host, server, rule, decision, traceId } = call;
   return (

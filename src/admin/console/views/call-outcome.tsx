@@ -1,4 +1,4 @@
-/** What a call came to: its content as text and pictures, or the error. */
+/** The outcome of a call: its content as text, or the error. */
 import { textOf } from "../format.js";
 import type { Outcome } from "../mcp/client.js";
 import type { Json } from "../mcp/json.js";
@@ -50,7 +50,7 @@ function Block({ block }: { readonly block: Json }) {
   if (type === "text" && typeof text === "string") {
     return <TextBox label="Text of the result">{text}</TextBox>;
   }
-  // Pictures and sounds are not shown: the policy of the page lets nothing in that the gateway did not serve.
+  // Images and audio are not shown: the page's CSP only allows content from the gateway.
   if (typeof block.data === "string") {
     const bytes = Math.round((block.data.length * 3) / 4);
     return (

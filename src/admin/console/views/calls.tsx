@@ -1,4 +1,4 @@
-/** The calls as they come, with filters, and one of them in detail. */
+/** The live list of calls, with filters and a detail view. */
 import { useState } from "preact/hooks";
 import { msOf, spanOf, timeOf } from "../format.js";
 import { calls, keyOf } from "../state/calls.js";
@@ -17,7 +17,7 @@ const FILTERS = ["principal", "server", "target", "outcome"] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
 const NO_FILTER: Filters = { principal: "", server: "", target: "", outcome: "" };
 
-/** The live list. A paused list stands still while new calls are kept. */
+/** The live list. A paused list does not change while new calls are collected. */
 export function CallsView({ item }: { readonly item: string | undefined }) {
   const { rows, isLive } = useStore(calls);
   const { running } = useStore(gateway);

@@ -1,11 +1,11 @@
-/** One plot over time, drawn by uPlot on a canvas, with its latest values as text. */
+/** A time series chart, drawn by uPlot on a canvas, with its latest values as text. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { useStore } from "../state/store.js";
 import { theme } from "../state/theme.js";
 import { Empty } from "../ui/panel.js";
 
-/** One line. `colour`: a custom property of the style sheet. */
+/** A series. `colour`: a custom property of the style sheet. */
 interface Series {
   readonly label: string;
   readonly colour: string;
@@ -34,7 +34,7 @@ export function Chart({ title, at, series, write }: ChartProps) {
     if (element === null || at.length === 0) return;
     let end = (): void => {};
     let isGone = false;
-    // Evaluated here and not with the page: uPlot fails in a browser whose language has no valid tag.
+    // Evaluated lazily: uPlot fails in a browser whose language has no valid tag.
     import("uplot").then(
       ({ default: Plot }) => {
         if (isGone) return;

@@ -1,11 +1,11 @@
-/** The config in force, without its secrets. */
+/** The live config, without secrets. */
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";
 import { useStore } from "../state/store.js";
 import { JsonBlock } from "../ui/json-block.js";
 import { Empty, Panel, ViewTitle } from "../ui/panel.js";
 
-/** Read again when another text came into force. */
+/** Reloaded when the live config changes. */
 export function ConfigView() {
   const { status } = useStore(gateway);
   const { page, trouble } = usePage<unknown>("config", status?.configDigest ?? "");

@@ -1,9 +1,9 @@
-/** The tools that an operator disabled, with a button to enable each. */
+/** The tools that an operator has disabled, with a button to enable each. */
 import { usePage } from "../state/page.js";
 import { ActionButton } from "../ui/act.js";
 import { Panel } from "../ui/panel.js";
 
-/** Nothing where no tool is disabled. `version`: the page is read again when it changes. */
+/** Nothing if no tool is disabled. `version`: reloads the page when it changes. */
 export function DisabledTools({ version }: { readonly version: string }) {
   const { page } = usePage<{ readonly tools: readonly string[] }>("tools/disabled", version);
   if (page === undefined || page.tools.length === 0) return null;

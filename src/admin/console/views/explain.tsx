@@ -1,4 +1,4 @@
-/** Explains a call: what the rules would say to it, and why. */
+/** Explains a call: the decision of the rules, and why. */
 import { useState } from "preact/hooks";
 import { getPage, Refused, TokenNeeded } from "../state/api.js";
 import { gateway } from "../state/gateway.js";
@@ -7,7 +7,7 @@ import { StateBadge } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
 import { Fact, Panel, Table } from "../ui/panel.js";
 
-/** The page `explain`, as far as the console names its members. */
+/** The page `explain`, with the members that the console uses. */
 export interface Explained {
   readonly unknown?: string;
   readonly effect?: string;
@@ -26,7 +26,7 @@ export interface Explained {
   readonly listing?: { readonly exposure: string; readonly isListed: boolean };
 }
 
-/** The form, and the answer of the gateway. No server receives the call. */
+/** The form and the gateway's response. No server receives the call. */
 export function ExplainPanel() {
   const { catalog } = useStore(gateway);
   const [answer, setAnswer] = useState<Explained>();

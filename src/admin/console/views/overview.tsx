@@ -1,4 +1,4 @@
-/** The overview: what is wrong, the picture of hosts and servers, and the numbers. */
+/** The overview: problems, the topology of hosts and servers, and the numbers. */
 import { countOf, grouped, timeOf } from "../format.js";
 import { calls } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";

@@ -1,4 +1,4 @@
-/** Hosts, gateway and servers as a live picture: a line moves while its calls are in flight. */
+/** A live topology of hosts, gateway and servers: an edge is animated while calls are in flight. */
 import { countOf, cut, msOf } from "../format.js";
 import type { GatewayState } from "../state/gateway-state.js";
 import { hrefOf } from "../state/route.js";
@@ -7,21 +7,21 @@ import { StateBadge, type Tone, toneOf } from "../ui/badge.js";
 import { Icon } from "../ui/icon.js";
 import { Logo } from "../ui/logo.js";
 
-/** Rows on each side; more are one row. */
+/** Rows per side; the rest is collapsed into one row. */
 const MOST_ROWS = 9;
-/** The height of a row with the gap below it, in px; the style sheet has the same. */
+/** The height of a row with its gap in px; the style sheet has the same value. */
 const ROW = 62;
-/** A call shows on its line for this time (ms) after its end. */
+/** An edge stays highlighted for this time (ms) after a call. */
 const RECENT_MS = 10_000;
 
 interface Node {
   readonly key: string;
   readonly tone: Tone;
-  /** Whether calls pass now. */
+  /** Whether calls are in flight. */
   readonly isActive: boolean;
 }
 
-/** The picture. */
+/** The topology. */
 export function Picture({
   state,
   calls,
@@ -106,7 +106,7 @@ interface LinesProps {
   readonly isMirrored: boolean;
 }
 
-/** From each node to the gateway, whose node is in the middle. */
+/** From each node to the gateway in the middle. */
 function Lines({ nodes, height, isMirrored }: LinesProps) {
   const top = (height - nodes.length * ROW) / 2;
   const middle = height / 2;
@@ -135,7 +135,7 @@ function hostsOf(
 ): readonly (Node & { readonly sessions: number })[] {
   const counts = new Map<string, number>();
   for (const { client = "unnamed host" } of sessions) counts.set(client, (counts.get(client) ?? 0) + 1);
-  // Calls name a host with its version; sessions may name it without.
+  // Calls name a host with its version; sessions may omit it.
   const known = (host: string): string =>
     [...counts.keys()].find((name) => host.startsWith(`${name} `)) ?? host;
   const active = new Set(recent.map(({ host }) => known(host)).filter((host) => host !== ""));
@@ -145,7 +145,7 @@ function hostsOf(
     .sort((a, b) => Number(b.isActive) - Number(a.isActive) || b.sessions - a.sessions);
 }
 
-/** What is broken or busy is shown first. */
+/** Broken or busy servers come first. */
 function weight({ state, inFlight = 0 }: ServerRow): number {
   const tone = toneOf(state);
   return (tone === "bad" ? 1_000_000 : tone === "warn" ? 100_000 : 0) + inFlight;

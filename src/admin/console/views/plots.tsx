@@ -1,4 +1,4 @@
-/** The last hour as plots, and what the tools of each server cost a model. */
+/** Charts of the last hour, and the token cost of each server's tools. */
 import { useMemo } from "preact/hooks";
 import { grouped, msOf } from "../format.js";
 import { gateway } from "../state/gateway.js";
@@ -8,7 +8,7 @@ import { useStore } from "../state/store.js";
 import { Empty, Panel, ViewTitle } from "../ui/panel.js";
 import { Chart } from "./chart.js";
 
-/** The history has a value for each 10 s. */
+/** The history has one value per 10 s. */
 const STEP_MS = 10_000;
 
 /** Rate, errors, latency, waits, tokens. */

@@ -1,4 +1,4 @@
-/** The policy: what the rules decided lately, and what they would say to a call. */
+/** The policy: recent decisions, and a form that explains a call. */
 import { useState } from "preact/hooks";
 import { timeOf } from "../format.js";
 import { gateway } from "../state/gateway.js";
@@ -12,7 +12,7 @@ import { ExplainPanel } from "./explain.js";
 
 const MOST_SHOWN = 200;
 
-/** Decisions, and the form that explains one. */
+/** Decisions, and the form that explains a call. */
 export function PolicyView() {
   const state = useStore(gateway);
   const [wanted, setWanted] = useState("");

@@ -1,4 +1,4 @@
-/** The dialogs in which an operator answers what a server, or the gateway itself, asks within a call. */
+/** Dialogs for questions of a server, or of the gateway itself, within a call. */
 import { useMemo, useState } from "preact/hooks";
 import { textOf } from "../format.js";
 import type { InputRequest } from "../mcp/client.js";
@@ -9,7 +9,7 @@ import { SchemaForm } from "./schema-form.js";
 
 type Close = (response?: Json) => void;
 
-/** Asks. @returns the response for the server; undefined gives up the call */
+/** Opens the dialog. @returns the response for the server; undefined cancels the call */
 export function askQuestion(
   { method, params = {} }: InputRequest,
   signal: AbortSignal,

@@ -4,13 +4,13 @@ import type { Draft, Field } from "../mcp/form.js";
 interface SchemaFormProps {
   readonly fields: readonly Field[];
   readonly draft: Draft;
-  /** By path, such as `place.city`. */
+  /** Keyed by path, e.g. `place.city`. */
   readonly faults: Readonly<Record<string, string>>;
   readonly onChange: (draft: Draft) => void;
   readonly path?: string;
 }
 
-/** One input for each field; groups stand in boxes. */
+/** One input per field; groups are drawn as boxes. */
 export function SchemaForm({ fields, draft, faults, onChange, path = "" }: SchemaFormProps) {
   if (fields.length === 0) return <p class="quiet">It takes no arguments.</p>;
   return (
@@ -129,7 +129,7 @@ function FieldInput({ field, at, value, fault, onChange }: FieldInputProps) {
   );
 }
 
-/** Such texts are mostly whole documents. */
+/** Such texts are usually whole documents. */
 const isLong = (schema: Field["schema"]): boolean => {
   const { maxLength, contentMediaType, format } = schema;
   return (

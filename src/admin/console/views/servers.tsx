@@ -12,7 +12,7 @@ import { Empty, Fact, ViewTitle } from "../ui/panel.js";
 import { TextBox } from "../ui/text-box.js";
 import { SignIns } from "./sign-ins.js";
 
-/** All servers, what is broken first. */
+/** All servers, broken ones first. */
 export function ServersView({ item }: { readonly item: string | undefined }) {
   const state = useStore(gateway);
   useEffect(() => {

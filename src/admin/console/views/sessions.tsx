@@ -1,4 +1,4 @@
-/** Who is connected, and which questions wait for an answer. */
+/** Connected hosts, and pending questions. */
 import { countOf, spanOf } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
@@ -7,7 +7,7 @@ import { ActionButton } from "../ui/act.js";
 import { Badge } from "../ui/badge.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
 
-/** Questions first: a person is waited for. */
+/** Questions first: they wait for a person. */
 export function SessionsView() {
   const state = useStore(gateway);
   const { sessions, questions } = state;

@@ -1,4 +1,4 @@
-/** Who is signed in at a server, with buttons to sign in and out. */
+/** The sign-ins at a server, with buttons to sign in and out. */
 import { useState } from "preact/hooks";
 import { postAction } from "../state/api.js";
 import { refresh } from "../state/gateway.js";
@@ -11,7 +11,7 @@ interface SignInsProps {
   readonly logins: readonly LoginRow[];
 }
 
-/** Nothing for a server that needs no sign-in. */
+/** Nothing for a server without sign-in. */
 export function SignIns({ server: { name, state }, logins }: SignInsProps) {
   const own = logins.filter(({ server }) => server === name);
   const wanting: LoginRow = { server: name, principal: "anonymous", state: "needs_sign_in", scopes: [] };
@@ -49,11 +49,11 @@ function aboutOf({ issuer, scopes, expiresAt, isRenewed }: LoginRow): string {
   return [issuer, scopes.join(" "), until].filter(Boolean).join(" · ");
 }
 
-/** Opens the page of the authorization server in a tab of its own. */
+/** Opens the authorization server's page in a new tab. */
 function SignInButton({ server, as }: { readonly server: string; readonly as: string }) {
   const [trouble, setTrouble] = useState<string>();
   const signIn = async (): Promise<void> => {
-    // Browsers open a tab at a click, and not after a wait.
+    // Browsers open a tab during a click, not after an await.
     const tab = window.open("about:blank", "_blank");
     try {
       const path = `logins/${encodeURIComponent(server)}`;

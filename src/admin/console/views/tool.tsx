@@ -1,4 +1,4 @@
-/** One tool: what it says of itself, a form to try it, its schemas, and who may use it. */
+/** A tool: description, a form to call it, its schemas, and the principals that may use it. */
 import { useState } from "preact/hooks";
 import { gateway } from "../state/gateway.js";
 import { hasAction, hasPage } from "../state/gateway-state.js";
@@ -10,7 +10,7 @@ import { JsonBlock } from "../ui/json-block.js";
 import { TryIt } from "./try-it.js";
 import { WhoMay } from "./who-may.js";
 
-/** One entry of the list of tools. */
+/** An entry of the tool list. */
 export interface ToolEntry {
   readonly server: string;
   readonly item: {
@@ -99,7 +99,7 @@ export function ToolView({ entry: { server, item } }: { readonly entry: ToolEntr
   );
 }
 
-/** What the server says of the effects of its tool. */
+/** The annotations of the tool. */
 function hintsOf(annotations: ToolEntry["item"]["annotations"] = {}): readonly (readonly [Tone, string])[] {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations;
   return [

@@ -10,7 +10,7 @@ import { Empty, ViewTitle } from "../ui/panel.js";
 import { DisabledTools } from "./disabled-tools.js";
 import { type ToolEntry, ToolView } from "./tool.js";
 
-/** More are found by a longer search. */
+/** Maximum listed tools; a longer query narrows the list. */
 const MOST_SHOWN = 200;
 
 /** All tools of one principal. */
@@ -18,7 +18,7 @@ export function ToolsView({ item }: { readonly item: string | undefined }) {
   const state = useStore(gateway);
   const { catalog } = state;
   const [wanted, setWanted] = useState("");
-  // The list is read again when a tool comes or goes.
+  // The list is reloaded when it changes.
   const version = catalog.tools.map(({ name }) => name).join(" ");
   const { page, trouble } = usePage<{ entries: readonly ToolEntry[] }>(
     "lists?kind=tools&all=true&as=operator",

@@ -1,4 +1,4 @@
-/** Tries a tool: the form, the call as the operator, and its result. */
+/** Calls a tool: the form, the call as the operator, and its result. */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { msOf } from "../format.js";
 import { callTool, type Outcome } from "../mcp/client.js";
@@ -15,7 +15,7 @@ interface TryItProps {
   readonly inputSchema: unknown;
 }
 
-/** The call is made as the principal `operator`, and takes the way of every call: rules, limits, audit. */
+/** The call is made as the principal `operator`, and passes the whole pipeline: rules, limits, audit. */
 export function TryIt({ name, inputSchema }: TryItProps) {
   const fields = useMemo(() => fieldsOf(inputSchema), [inputSchema]);
   const [draft, setDraft] = useState(() => emptyDraft(fields));
@@ -125,7 +125,7 @@ function readJson(text: string): { readonly value: Json; readonly faults: Readon
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return { value: value as Json, faults: {} };
   } catch {
-    // Said below.
+    // Shown below.
   }
   return { value: {}, faults: { "": "The arguments must be one JSON object." } };
 }

@@ -1,8 +1,8 @@
-/** One call: where its time went. */
+/** The timing of a call. */
 import { msOf } from "../format.js";
 import type { CallRow } from "../state/rows.js";
 
-/** In the order of a call. */
+/** In chronological order. */
 const PARTS = [
   ["queue", "Queue", "Waits for a free place and for rate limits"],
   ["policy", "Policy", "Rules are evaluated"],
@@ -10,10 +10,10 @@ const PARTS = [
   ["upstream", "Upstream", "The server works, the network included"],
 ] as const;
 
-/** Bars on one axis; what no part took is the gateway's own time. */
+/** Bars on one axis; the remainder is the gateway's own time. */
 export function Waterfall({ ms }: { readonly ms: CallRow["ms"] }) {
   const known = PARTS.reduce((sum, [part]) => sum + ms[part], 0);
-  // The wait of a person lies between two rounds, so it may be longer than the round.
+  // The wait for a person is between two rounds, so it may be longer than the round.
   const total = Math.max(ms.total, known, 0.001);
   const rest = total - known;
   let begin = 0;

@@ -1,4 +1,4 @@
-/** Which principals may use a tool: asks the gateway to explain a call of each. */
+/** Which principals may use a tool: explains a call of each. */
 import { useState } from "preact/hooks";
 import { typed } from "../format.js";
 import { gateway } from "../state/gateway.js";
@@ -8,7 +8,7 @@ import { StateBadge } from "../ui/badge.js";
 import { Table } from "../ui/panel.js";
 import type { Explained } from "./explain.js";
 
-/** A row for each principal that has a session, and for one that is typed. */
+/** A row per principal with a session, and one for a typed principal. */
 export function WhoMay({ name }: { readonly name: string }) {
   const { sessions, logins } = useStore(gateway);
   const [asked, setAsked] = useState("");
