@@ -1,7 +1,6 @@
 /** What do hosts see of a tool where the config asks for shorter definitions? */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
-import { compactSchema } from "./compact-schema.js";
-import { cutText } from "./cut-text.js";
+import { compactSchema, cutText } from "./compact-schema.js";
 
 /** How the definitions of a server's tools are shortened. */
 export interface Shortening {

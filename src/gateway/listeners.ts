@@ -7,7 +7,7 @@ import { type AdminListener, createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
-import { workerSocket } from "../core/worker-identity.js";
+import { workerSocket } from "../core/owners.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { createForwarder } from "../downstream/forward-to-owner.js";
 import { createHttpListener, type HttpListener, type PeerListener } from "../downstream/http-listener.js";

@@ -29,7 +29,7 @@ import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
-import { auditedExpiry } from "./audited-expiry.js";
+import { auditedExpiry } from "./audited-events.js";
 import type { GatewayParts } from "./parts.js";
 import {
   type ConfigInEffect,

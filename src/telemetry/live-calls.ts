@@ -1,6 +1,5 @@
 /** What do operators see of calls? Those under way, the last ones, an hour of numbers, and each one as it ends. */
 import type { Call, Observer, Reply } from "../core/call.js";
-import type { CallRecord } from "../core/call-record.js";
 import { GatewayError } from "../core/errors.js";
 import { type CallContent, CallHistory, type CallRow, RecentCalls } from "./call-history.js";
 import type { RecordSink } from "./call-records.js";
