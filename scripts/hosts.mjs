@@ -1,0 +1,148 @@
+/**
+ * `npm run hosts [-- ID…]`: real host programs of the npm registry with the built gateway, each configured by `cardea install`, once
+ * with the URL of a running gateway and once over stdio. A stand-in for the model calls one tool; its result must come back. Writes
+ * docs/hosts.md when all were run. The programs (1 GB) are kept in ~/.cache/cardea-hosts.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { build } from "./build.mjs";
+import { startModel } from "./hosts/model.mjs";
+import { PROGRAMS } from "./hosts/programs.mjs";
+import { root } from "./install.mjs";
+
+const CACHE = join(homedir(), ".cache", "cardea-hosts");
+const TIMEOUT_MS = 120_000;
+const PROMPT = "Call the echo tool.";
+const TEXT = "a text that only the server sends back";
+
+const main = join(root, "dist/main.js");
+
+/** Installs the programs where they are missing, without scripts of their own. */
+function fetchPrograms(programs) {
+  mkdirSync(CACHE, { recursive: true });
+  const stamp = join(CACHE, "package.json");
+  if (!existsSync(stamp)) writeFileSync(stamp, '{ "private": true }');
+  const packages = programs.map((program) => program.package);
+  const { status } = spawnSync("npm", ["install", "--no-audit", "--no-fund", ...packages], {
+    cwd: CACHE,
+    stdio: ["ignore", 2, 2],
+  });
+  if (status !== 0) process.exit(1);
+}
+
+/** A config with two servers in a new folder, and a home folder beside it. */
+function newFolder() {
+  const folder = mkdtempSync(join(tmpdir(), "cardea-hosts-"));
+  const server = (name, ...args) => ({
+    command: process.execPath,
+    args: [join(root, "node_modules/@modelcontextprotocol", name, "dist/index.js"), ...args],
+  });
+  const mcpServers = {
+    everything: server("server-everything", "stdio"),
+    files: server("server-filesystem", folder),
+  };
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers }));
+  mkdirSync(join(folder, "home"));
+  mkdirSync(join(folder, "project"));
+  return folder;
+}
+
+async function startGateway(folder) {
+  const flags = ["--config", join(folder, "cardea.json"), "--port", "0", "--admin-port", "0"];
+  const child = spawn(process.execPath, [main, "serve", ...flags, "--state-dir", join(folder, "state")], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let log = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    log += text;
+  });
+  for (;;) {
+    const [, url] = /ready: (http:\S+)/.exec(log) ?? [];
+    if (url !== undefined) return { url, stop: () => child.kill("SIGTERM") };
+    if (child.exitCode !== null) throw new Error(log);
+    await wait(20);
+  }
+}
+
+/** Runs a program; resolves to what it wrote, when it has ended or its time is over. */
+function run(command, args, options) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text) => {
+        output += text;
+      });
+    child.once("close", () => {
+      clearTimeout(timer);
+      resolve(output);
+    });
+  });
+}
+
+/** One host over one transport. @returns undefined, or what went wrong */
+async function tryHost(program, transport) {
+  const folder = newFolder();
+  const model = await startModel({
+    wanted: /everything__echo/,
+    args: { message: TEXT },
+    waitBy: program.waitBy,
+  });
+  const gateway = transport === "http" ? await startGateway(folder) : undefined;
+  try {
+    const home = join(folder, "home");
+    for (const [path, text] of Object.entries(program.files(model.url))) {
+      mkdirSync(dirname(join(home, path)), { recursive: true });
+      writeFileSync(join(home, path), text);
+    }
+    const { PATH } = process.env;
+    const env = { PATH, HOME: home, TERM: "dumb", CARDEA_STATE_DIR: join(folder, "state") };
+    const options = { cwd: join(folder, "project"), env };
+    const flags = ["--config", join(folder, "cardea.json"), ...(gateway ? ["--url", gateway.url] : [])];
+    const installed = await run(process.execPath, [main, "install", program.id, ...flags], options);
+    const { args, env: more } = program.run(PROMPT, model.url);
+    const bin = join(CACHE, "node_modules/.bin", program.bin);
+    const output = await run(bin, args, { ...options, env: { ...env, ...more } });
+    if (model.seen.results.some((result) => result.includes(TEXT))) return undefined;
+    const tools = model.seen.tools.join(" ");
+    return `no result\n${installed}\n${output.slice(-2000)}\ntools: ${tools}\n${model.seen.results.join("\n")}`;
+  } finally {
+    gateway?.stop();
+    model.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+build();
+const ids = process.argv.slice(2);
+const programs = ids.length === 0 ? PROGRAMS : PROGRAMS.filter(({ id }) => ids.includes(id));
+fetchPrograms(programs);
+const rows = [];
+let failed = 0;
+for (const program of programs) {
+  const cells = [];
+  for (const transport of ["http", "stdio"]) {
+    const fault = await tryHost(program, transport);
+    if (fault !== undefined) failed += 1;
+    console.error(`${program.id} over ${transport}: ${fault ?? "the tool's result came back"}`);
+    cells.push(fault === undefined ? "yes" : "**no**");
+  }
+  rows.push(`| \`${program.package}\` | \`cardea install ${program.id}\` | ${cells.join(" | ")} |`);
+}
+if (ids.length === 0) {
+  const page = `# Hosts that were run
+
+Written by \`npm run hosts\`: the program of the npm registry with the built gateway, configured by \`cardea install\`, with a stand-in for
+its model that calls one tool of \`server-everything\`. *Yes*: the tool's result reached the model.
+
+| host | configured by | \`--url\` of a running gateway | stdio |
+|---|---|---|---|
+${rows.join("\n")}
+`;
+  writeFileSync(join(root, "docs/hosts.md"), page);
+}
+process.exit(failed === 0 ? 0 : 1);
