@@ -15,7 +15,7 @@ const APART = /support\/(?:steps|heap)\.js"|\bvi\.mock\(/;
 const ONCE_ONLY = new Set(
   [
     ...["attacks", "circuit-breaker", "concurrency", "deadline", "error-boundary", "measured-json", "reload"],
-    ...["retry", "sealed-state", "limits/parallel-clients", "limits/quota", "limits/token-bucket"],
+    ...["methods", "retry", "sealed-state", "limits/parallel-clients", "limits/quota", "limits/token-bucket"],
   ].map((name) => `test/policy/${name}.test.ts`),
 );
 
