@@ -184,12 +184,12 @@ describe.each(UPSTREAMS)("a $era server over $transport", ({ era, transport }) =
 });
 
 describe.each(["legacy", "modern", "both"] as const)(
-  "a %s server with concurrent calls of 20 hosts of all kinds",
+  "a %s server with concurrent calls of 50 hosts of all kinds",
   (era) => {
     test("sends each host its own question and its own result", async () => {
       const fixture = await startFixture(era, "http");
       const gateway = await serve({ mcpServers: { fix: fixture.entry } });
-      const names = Array.from({ length: 20 }, (_, index) => `host-${index}`);
+      const names = Array.from({ length: 50 }, (_, index) => `host-${index}`);
       const hosts = await Promise.all(
         names.map((name, index) =>
           (ASKABLE[index % ASKABLE.length] as AskableKind).connect({ url: gateway.url }, answersOf(name)),
