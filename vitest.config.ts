@@ -1,7 +1,55 @@
-import { defineConfig } from "vitest/config";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 
 /** The order of files and tests is that of this seed; without one it is as written. */
 const order = process.env.CARDEA_ORDER;
+
+/**
+ * What needs modules of its own: V8 counts the blocks of functions that are compiled after it was asked to, a heap is measured
+ * without what other files have left in it, and a module is replaced before something imports it.
+ */
+const APART = /support\/(?:steps|heap)\.js"|\bvi\.mock\(/;
+
+/** These do not ask how tools are called (test/support/through.ts): a second time would be the first one again. */
+const ONCE_ONLY = new Set(
+  [
+    ...["attacks", "circuit-breaker", "concurrency", "deadline", "error-boundary", "measured-json", "reload"],
+    ...["methods", "retry", "sealed-state", "limits/parallel-clients", "limits/quota", "limits/token-bucket"],
+  ].map((name) => `test/policy/${name}.test.ts`),
+);
+
+/** The test files in these folders. */
+const testsIn = (folders: readonly string[], recursive = false): readonly string[] =>
+  folders.flatMap((folder) =>
+    readdirSync(join(import.meta.dirname, folder), { recursive, encoding: "utf8" })
+      .filter((path) => path.endsWith(".test.ts"))
+      .map((path) => posix.join(folder, path.replaceAll("\\", "/"))),
+  );
+
+/**
+ * Starting a process and loading the gateway costs more than most files, so that a process runs one file after the other, and
+ * each must leave it as it was (test/support/left-behind.ts). One project after the other: a process serves one of them only.
+ */
+function projects(
+  name: string,
+  groupOrder: number,
+  files: readonly string[],
+  env: Record<string, string> = {},
+): TestProjectInlineConfiguration[] {
+  const isApart = (file: string): boolean =>
+    APART.test(readFileSync(join(import.meta.dirname, file), "utf8"));
+  const apart = files.filter(isApart);
+  const together = files.filter((file) => !isApart(file));
+  const shared = { isolate: false, setupFiles: ["test/support/left-behind.ts"] };
+  return [
+    { extends: true, test: { name, include: together, env, ...shared, sequence: { groupOrder } } },
+    {
+      extends: true,
+      test: { name: `${name}, apart`, include: apart, env, sequence: { groupOrder: groupOrder + 1 } },
+    },
+  ];
+}
 
 export default defineConfig({
   test: {
@@ -10,22 +58,19 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
-    maxWorkers: 2,
+    // One more than CI has cores: some tests wait for processes, or for a limit to pass.
+    maxWorkers: 3,
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     projects: [
-      { extends: true, test: { name: "all", include: ["test/**/*.test.ts"] } },
-      {
-        extends: true,
-        test: {
-          name: "through call_tool",
-          include: [
-            "test/policy/*.test.ts",
-            "test/policy/limits/*.test.ts",
-            "test/scenarios/questions/*.test.ts",
-          ],
-          env: { CARDEA_TEST_THROUGH: "call_tool" },
-        },
-      },
+      ...projects("all", 0, testsIn(["test"], true)),
+      ...projects(
+        "through call_tool",
+        2,
+        testsIn(["test/policy", "test/policy/limits", "test/scenarios/questions"]).filter(
+          (file) => !ONCE_ONLY.has(file),
+        ),
+        { CARDEA_TEST_THROUGH: "call_tool" },
+      ),
     ],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
   },

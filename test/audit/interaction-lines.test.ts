@@ -8,7 +8,13 @@ import { until } from "../support/until.js";
 import { auditedGatewayOf } from "./audited-gateway.js";
 import { hostOf } from "./modern-host.js";
 
-async function world(remember?: string) {
+async function world({
+  remember,
+  answerTimeout = "10m",
+}: {
+  remember?: string;
+  answerTimeout?: string;
+} = {}) {
   const asking = await startUpstream({
     key: "asking",
     name: "a modern server on a pipe",
@@ -17,7 +23,7 @@ async function world(remember?: string) {
   });
   const { gateway, lines } = await auditedGatewayOf({
     mcpServers: { asking: asking.entry },
-    parkedCalls: { answerTimeout: "1s" },
+    parkedCalls: { answerTimeout },
     policy: {
       rules: [{ name: "ask", tools: ["asking__echo"], effect: "approve", ...(remember && { remember }) }],
     },
@@ -60,7 +66,7 @@ describe("the audit log", () => {
   });
 
   test("has an expired approval where the person of a session does not answer in time", async () => {
-    const { url, lines } = await world();
+    const { url, lines } = await world({ answerTimeout: "1s" });
     const host = new Client({ name: "a-host", version: "1" }, { capabilities: { elicitation: {} } });
     host.setRequestHandler(ElicitRequestSchema, () => new Promise(() => {}));
     onTestFinished(() => host.close());
@@ -72,7 +78,7 @@ describe("the audit log", () => {
   });
 
   test("has a remembered approval whose time has run out", async () => {
-    const { call, lines } = await world("1s");
+    const { call, lines } = await world({ remember: "1s" });
     await call("asking__echo", await call("asking__echo"), { action: "accept" });
     const [, second] = await until("its end", () => lines("approval").length > 1 && lines("approval"));
     const { host: _, ...known } = about("echo");

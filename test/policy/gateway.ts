@@ -44,11 +44,12 @@ export interface Running {
   fetch(path: string, init: RequestInit, person?: Person): Promise<Response>;
 }
 
-/** Ends when the test does; `entries` are further servers, as a config has them. */
+/** Ends when the test does, or with what `ends` does; `entries` are further servers, as a config has them. */
 export async function openGateway(
   servers: Readonly<Record<string, Server>>,
   config: object = {},
   entries: Readonly<Record<string, object>> = {},
+  ends: (end: () => Promise<void>) => void = onTestFinished,
 ): Promise<Running> {
   const received: Received[] = [];
   const running = await Promise.all(
@@ -73,7 +74,7 @@ export async function openGateway(
   const { url, adminUrl } = await gateway.start();
   await gateway.lists("tools");
   const pipes: PassThrough[] = [];
-  onTestFinished(async () => {
+  ends(async () => {
     for (const pipe of pipes) pipe.end();
     await gateway.stop({ immediate: true });
     await Promise.all(running.map(([, server]) => server.close()));

@@ -1,5 +1,5 @@
 /** A server that rules hide from somebody: whatever that one sends, it is as if the server were not configured. */
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
 import { HOSTS, openGateway, type Person, type Running, type Server } from "./gateway.js";
 
@@ -40,12 +40,20 @@ const config = (servers: readonly string[]) => ({
   },
 });
 
-/** The gateway with the hidden servers, and one that has never heard of them. */
-async function both(): Promise<readonly [Running, Running]> {
-  const withThem = await openGateway(SERVERS, config(Object.keys(SERVERS)), AWAY);
+/** The gateway with the hidden servers, and one that has never heard of them; for all tests, which ask and change nothing. */
+let both: readonly [Running, Running];
+const endings: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  const ends = (end: () => Promise<void>): void => void endings.push(end);
   const { open } = SERVERS;
-  return [withThem, await openGateway(open === undefined ? {} : { open }, config(["open"]))];
-}
+  both = [
+    await openGateway(SERVERS, config(Object.keys(SERVERS)), AWAY, ends),
+    await openGateway(open === undefined ? {} : { open }, config(["open"]), {}, ends),
+  ];
+});
+afterAll(async () => {
+  for (const end of endings) await end();
+});
 
 describe.each(HOSTS)("for a $era host over $door that may not see a server", (kind) => {
   test.each<[string, JsonObject]>([
@@ -77,20 +85,20 @@ describe.each(HOSTS)("for a $era host over $door that may not see a server", (ki
     ["tasks/list", {}],
   ])("%s %j is answered as if it were not configured", async (method, params) => {
     const answers = await Promise.all(
-      (await both()).map(async (running) => (await running.host(kind, "bob")).send(1, method, params)),
+      both.map(async (running) => (await running.host(kind, "bob")).send(1, method, params)),
     );
     expect(answers[0]).toEqual(answers[1]);
   });
 
   test("the gateway introduces itself without it", async () => {
     const [first, second] = await Promise.all(
-      (await both()).map(async (running) => (await running.host(kind, "bob")).introduction()),
+      both.map(async (running) => (await running.host(kind, "bob")).introduction()),
     );
     expect(first).toEqual(second);
   });
 
   test("it is never connected for that principal, and cannot ask it anything", async () => {
-    const [running] = await both();
+    const running = await openGateway(SERVERS, config(Object.keys(SERVERS)), AWAY);
     const host = await running.host(kind, "bob");
     for (const method of ["tools/list", "tools/call", "ops/run"])
       await host.send(method, method, { name: "only" });
@@ -152,7 +160,7 @@ describe("the path of a server that is hidden from the principal", () => {
   ];
 
   test.each(requests)("answers like that of an unknown server: %s", async (_, init) => {
-    const [running] = await both();
+    const [running] = both;
     const ask = async (name: string, person: Person) => {
       const response = await running.fetch(`/mcp/${name}`, init, person);
       const headers = [...response.headers].filter(([header]) => header !== "date");

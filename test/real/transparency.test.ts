@@ -68,7 +68,16 @@ async function outcomesOf(host: Host, uses: readonly Use[]): Promise<readonly Ou
   return outcomes;
 }
 
-async function directly(kind: HostKind): Promise<ReadonlyMap<RealServer, Account>> {
+const accountsOf = new Map<HostKind, Promise<ReadonlyMap<RealServer, Account>>>();
+
+/** What the servers list and answer to such a host without a gateway; asked once for each kind. */
+function directly(kind: HostKind): Promise<ReadonlyMap<RealServer, Account>> {
+  const known = accountsOf.get(kind) ?? askDirectly(kind);
+  accountsOf.set(kind, known);
+  return known;
+}
+
+async function askDirectly(kind: HostKind): Promise<ReadonlyMap<RealServer, Account>> {
   reset();
   const accounts = new Map<RealServer, Account>();
   for (const server of servers) {
@@ -101,10 +110,10 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 };
 
-describe.each(KINDS)("a host built with $through.name", ({ through, direct }) => {
+describe.each(KINDS)("a host built with $through.name", ({ through, direct: kind }) => {
   let expected: ReadonlyMap<RealServer, Account>;
   beforeAll(async () => {
-    expected = await directly(direct);
+    expected = await directly(kind);
   });
 
   test("is tested with every tool, prompt and resource of the servers", () => {

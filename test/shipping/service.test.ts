@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { request } from "node:https";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -12,6 +12,7 @@ import { parse } from "yaml";
 import { inRepository } from "../support/cardea.js";
 import { CERTIFICATE, KEY } from "../support/certificates.js";
 import { start } from "../support/processes.js";
+import { freePort } from "../support/told-port.js";
 import { until } from "../support/until.js";
 
 const read = (path: string): string => readFileSync(inRepository(path), "utf8");
@@ -130,15 +131,6 @@ test.skipIf(!isInstalled("caddy", "version"))("the Caddyfile is valid for Caddy"
   });
   expect([status, stdout]).toEqual([0, expect.stringContaining("Valid configuration")]);
 });
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Opens a stream through the proxy; `text` is what has come so far. */
 function streamOf(port: number): Promise<{ text(): string }> {

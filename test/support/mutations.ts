@@ -130,9 +130,16 @@ export function schemaMutations(): readonly Mutation[] {
     [undefined, ...odd].map((value) => ({
       name: `${path.join(".")} = ${JSON.stringify(value)}`,
       list: "tools" as const,
-      entry: { ...WHOLE.tools, outputSchema: changed(RICH_SCHEMA, path, value) },
+      entry: { ...WHOLE.tools, outputSchema: changed(besides(path), path, value) },
     })),
   );
+}
+
+/** `RICH_SCHEMA` with no property but the one that `path` leads through: validators compile each, and none depends on another. */
+function besides([member, key = ""]: readonly string[]): Json {
+  if (member !== "properties" || key === "") return RICH_SCHEMA;
+  const properties = RICH_SCHEMA.properties as Json;
+  return { ...RICH_SCHEMA, properties: { [key]: properties[key] } };
 }
 
 /** What a server may say of itself, with every member that a revision defines. */

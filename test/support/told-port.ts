@@ -1,17 +1,30 @@
 /** Servers that must be told their port, because they cannot say which one they have found. */
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { type Started, type StartOptions, start } from "./processes.js";
 
 /** How often another port is tried where somebody else was quicker. */
 const ATTEMPTS = 10;
 
-/** A port that nobody listens on at this moment. */
+/**
+ * Below the ports that systems give to `listen(0)` and to outgoing connections, so that none of those takes the port between here
+ * and its use.
+ */
+const RANGE = { from: 12_000, to: 32_000 };
+let next = RANGE.from + Math.floor(Math.random() * (RANGE.to - RANGE.from));
+
+/** A port that nobody listens on, and that this process has not given before. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
+  for (;;) {
+    const port = next;
+    next = port + 1 < RANGE.to ? port + 1 : RANGE.from;
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false)).listen(port, () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((closed) => server.close(closed));
+    return port;
+  }
 }
 
 /** Starts a server that takes its port from the variable `PORT`, and resolves when it says on stderr that it is `ready`. */

@@ -118,7 +118,8 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     const never = 1_000_000;
     const { vault: ended } = await start({ lockTimes: { staleMs: 200, renewMs: never } });
     const { vault: holder } = await start({ lockTimes: { staleMs: never } });
-    const { vault: other } = await start({ lockTimes: { waitMs: 300 } });
+    const { vault: other } = await start({ lockTimes: { waitMs: 60_000 } });
+    const { vault: impatient } = await start({ lockTimes: { waitMs: 300 } });
     /** Holds the lock until the returned function is called. */
     const hold = async (vault: OpenVault, principal: string): Promise<() => void> => {
       let release = (): void => {};
@@ -133,7 +134,9 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     await hold(ended, "ann");
     expect(await other.locked("linear", "ann", async () => "mine")).toBe("mine");
     const release = await hold(holder, "bob");
-    await expect(other.locked("linear", "bob", async () => {})).rejects.toMatchObject({ fault: "locked" });
+    await expect(impatient.locked("linear", "bob", async () => {})).rejects.toMatchObject({
+      fault: "locked",
+    });
     release();
     expect(await other.locked("linear", "bob", async () => "mine")).toBe("mine");
   });

@@ -67,13 +67,20 @@ type AnyClient = Readonly<Record<(typeof LISTERS)[List], () => Promise<Json>>> &
 };
 
 function reader(name: string, era: Reader["era"], newClient: () => unknown): Reader {
+  // One client reads all lists, as in a host: each has a validator of its own, and that costs more than a list.
+  const connected = async () => {
+    const client = newClient() as AnyClient;
+    const server = new Scripted();
+    await client.connect(server as never);
+    return { client, server };
+  };
+  let open: ReturnType<typeof connected> | undefined;
   return {
     name,
     era,
     async read(list, entries) {
-      const client = newClient() as AnyClient;
-      const server = new Scripted();
-      await client.connect(server as never);
+      open ??= connected();
+      const { client, server } = await open;
       server.entries = entries;
       return (await client[LISTERS[list]]())[list] as readonly Json[];
     },
