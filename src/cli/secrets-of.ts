@@ -2,6 +2,8 @@
  * The values in a config that must not be shown: what variables and files held, and whatever a server gets through
  * its environment, its headers, its arguments and its address, under any name, unless it is plainly no secret.
  */
+import { existsSync } from "node:fs";
+import { delimiter, isAbsolute, parse, sep } from "node:path";
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
@@ -9,7 +11,7 @@ import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/se
 /** The secret values of a config, to be redacted from logs. */
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
-    ...secrets.flatMap((value) => secretPartsOf(value, isNonSecretValue(value))),
+    ...secrets.flatMap((value) => secretPartsOf(value, isPlain(value))),
     ...config.servers.flatMap(({ transport }) => secretsOfTransport(transport)),
   ];
   return [...new Set(found)];
@@ -35,11 +37,27 @@ const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonl
 
 /** Under the name of a secret even a plain word is one; a number, a path or an address is not. */
 const isSecretValue = (name: string, value: string): boolean =>
-  !isNonSecretValue(value) ||
+  !isPlain(value) ||
   (mayBeSecretName(name) &&
     /^[^/\\:]*[^/\\:\d.][^/\\:]*$/.test(value) &&
     !NON_SECRET_WORDS.has(value.toLowerCase())) ||
   (isSecretName(name) && /^\d{6,}$/.test(value));
+
+const isPlain = (value: string): boolean => isNonSecretValue(value) || isPathList(value);
+
+/**
+ * Whether the text is an absolute path, or a list of such, below folders that this machine has: then it is a path, however
+ * random the name of a folder looks. Redacting it would redact its folder in every other path, too.
+ */
+function isPathList(text: string): boolean {
+  if (/[\s=?&,]/.test(text)) return false;
+  return text.split(delimiter).every((path) => {
+    if (!isAbsolute(path)) return false;
+    const { root } = parse(path);
+    const [first = ""] = path.slice(root.length).split(sep);
+    return first !== "" && existsSync(root + first);
+  });
+}
 
 /** Words under names of secrets that mean that there is none, or how one is used. */
 const NON_SECRET_WORDS: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 /** The built program as a process: what only a process can show. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,6 +113,17 @@ test("the program exits with 78 for an invalid config, and stderr has JSON lines
     { level: "info", msg: "using bad.json, named by --config" },
     { level: "error", msg: expect.stringContaining('bad.json:1:3: the file has an unknown key "nonsense"') },
   ]);
+});
+
+test("the config file is named whole where a server has a path of the same folder in its environment", async () => {
+  const random = join(folder, "k3x9q7w2");
+  const file = join(random, "cardea.json");
+  mkdirSync(random);
+  const env = { MEMORY_FILE_PATH: join(random, "memory.jsonl") };
+  writeFileSync(file, JSON.stringify({ mcpServers: { memory: { command: "x", env } } }));
+  const run = new Run(["logins", "--config", file]);
+  expect(await run.ended).toBe(0);
+  expect(run.stderr).toContain(`"msg":"using ${file}, named by --config"`);
 });
 
 test("the program exits with 2 for a usage error", async () => {
