@@ -115,25 +115,22 @@ async function run(
   follow: () => () => void,
 ): Promise<number> {
   const stopped = untilStopped(served, shell, log);
-  const started = served.start().then(({ url, adminUrl, starting }) => {
-    if (shell.worker === undefined)
-      log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
-    else shell.worker.announce(url);
-    return { url, adminUrl };
-  });
   let withdraw = async (): Promise<void> => {};
   try {
     // A signal may come first; then the start is not awaited.
-    const early = await Promise.race([started, stopped]);
+    const early = await Promise.race([served.start(), stopped]);
     if (typeof early === "number") return early;
+    const { url, adminUrl, starting } = early;
     if (shell.worker === undefined) {
       const { file } = config;
-      const running = { ...early, pid: process.pid, ...(file !== undefined && { config: file }) };
+      const running = { url, adminUrl, pid: process.pid, ...(file !== undefined && { config: file }) };
       withdraw = await shell.announceGateway(
         { ...running, ...(ownerToken !== undefined && { token: ownerToken }) },
         log,
       );
-    }
+      // Commands find the gateway from its ready line on.
+      log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
+    } else shell.worker.announce(url);
   } catch (error) {
     // For errors with known advice the stack is left out.
     const hint = hintFor(error, config.listen);
