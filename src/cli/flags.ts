@@ -169,6 +169,18 @@ export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environmen
 /** More processors than that are better used by several machines. */
 const MAX_WORKERS = 128;
 
+/** A flag with a text, or the variable of its name where it is not given: `--at` is CARDEA_AT. `source` is what said it. */
+export function textFlag(given: string | undefined, name: string, env: Environment) {
+  const variable = `CARDEA_${name.toUpperCase()}`;
+  return given === undefined
+    ? { text: nonEmpty(env[variable]), source: variable }
+    : { text: given, source: `--${name}` };
+}
+
+/** Whether a flag is given, or its variable means yes. @throws UsageError when that means neither yes nor no */
+export const isFlagSet = (given: boolean | undefined, variable: string, env: Environment): boolean =>
+  given ?? booleanVariable(env, variable) ?? false;
+
 /** @throws UsageError when the variable means neither yes nor no. */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
   return flags.json ?? booleanVariable(env, "CARDEA_JSON") ?? false;
