@@ -1,9 +1,11 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
 
 import { randomBytes } from "node:crypto";
+import { serveObstacles } from "../config/advice.js";
 import { workersConflict } from "../config/check-rules.js";
 import type { Config, ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
+import { formatProblem, type Problem } from "../config/problem.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
@@ -44,11 +46,12 @@ export async function serve(
   const obstacle = shell.worker === undefined ? undefined : workersConflict(config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
-  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
+  const faults = () => addressFaults(opened, flags);
+  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log, faults);
   // Of several workers it is the first process that looks after what earlier ones left behind.
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
-  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken }, () =>
+  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () =>
     watchAndReload(gateway, opened, shell, log),
   );
 }
@@ -81,11 +84,16 @@ const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
   shell.worker === undefined ? workerCount(flags, shell.env) : 1;
 
 /** The same command line in several processes, each of which finds that it is a worker. */
-async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log: Log): Promise<number> {
+async function serveByWorkers(
+  order: WorkersRequest,
+  shell: CommandContext,
+  log: Log,
+  faults?: RunContext["faults"],
+): Promise<number> {
   const obstacle = workersConflict(order.config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const primary = await shell.createPrimary(order, log);
-  return run(primary, { shell, log, config: order.config, ownerToken: undefined }, () =>
+  return run(primary, { shell, log, config: order.config, ownerToken: undefined, faults }, () =>
     shell.signals.onHangup(() => primary.reload()),
   );
 }
@@ -93,6 +101,20 @@ async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log:
 function refuseWorkers(obstacle: string, log: Log): number {
   log.error({}, obstacle);
   return EXIT.config;
+}
+
+/** The addresses in the config that are refused. One of a flag is no fault of the config. */
+function addressFaults(
+  { loaded: { config, problemAt } }: OpenedConfig,
+  flags: ListenFlags,
+): readonly Problem[] {
+  const ofFlags = new Set([
+    ...(flags.host === undefined ? [] : ["http"]),
+    ...(flags.adminHost === undefined ? [] : ["admin"]),
+  ]);
+  return serveObstacles(config).flatMap(({ path, message }) =>
+    ofFlags.has(String(path[1])) ? [] : [problemAt(path, message)],
+  );
 }
 
 /** All workers listen at the same place, and what they were started with stays in effect. */
@@ -107,11 +129,13 @@ interface RunContext {
   readonly config: Config;
   /** Lets commands of the same user use the admin listener. */
   readonly ownerToken: string | undefined;
+  /** What is wrong with the config, where the gateway refuses to start; default: nothing. */
+  readonly faults?: (() => readonly Problem[]) | undefined;
 }
 
 async function run(
   served: Runnable,
-  { shell, log, config, ownerToken }: RunContext,
+  { shell, log, config, ownerToken, faults = () => [] }: RunContext,
   follow: () => () => void,
 ): Promise<number> {
   const stopped = untilStopped(served, shell, log);
@@ -132,6 +156,12 @@ async function run(
       log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
     } else shell.worker.announce(url);
   } catch (error) {
+    const problems = error instanceof GatewayError ? faults() : [];
+    for (const problem of problems) log.error({}, formatProblem(problem));
+    if (problems.length > 0) {
+      await served.stop({ immediate: true });
+      return EXIT.config;
+    }
     // For errors with known advice the stack is left out.
     const hint = hintFor(error, config.listen);
     log.error(
