@@ -3,6 +3,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
+import { bodyText } from "./body-text.js";
 import { BadQuery } from "./pages.js";
 
 /** The actions, keyed by their path after `/api/v1/`. None of them can create or change a server. */
@@ -53,7 +54,7 @@ export function addActionRoutes(
     app.post(`/api/v1/${path}`, async (c) => {
       const refusal = refused(c);
       if (refusal !== undefined) return refusal;
-      const { worker } = bodyOf(await c.req.text());
+      const { worker } = bodyOf(await bodyText(c.req.raw));
       if (worker !== undefined && typeof worker !== "number") throw new BadQuery('"worker" is a number');
       const error = await actions.act(action, c.req.param("target") ?? "", worker);
       return error === undefined ? c.json({ done: true }) : c.json({ error }, 409);

@@ -9,6 +9,7 @@ import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../h
 import { negotiatedMetrics } from "../telemetry/open-metrics.js";
 import { writeJson } from "../wire/json-text.js";
 import { ACTION_PATHS, addActionRoutes, isActionPath } from "./actions.js";
+import { bodyText, bodyTooLarge, MAX_BODY_BYTES } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
 import { addLoginRoutes, isLoginPath } from "./login-actions.js";
@@ -19,7 +20,6 @@ import type { AdminListenerOptions } from "./server.js";
 const CALLS_PATH = "/api/v1/calls";
 /** The MCP endpoint of the console. */
 const MCP_PATH = "/api/v1/mcp";
-const MAX_CALL_BYTES = 4 * 1024 * 1024;
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy":
@@ -116,15 +116,14 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     if (!/^application\/json(?:\s*;|$)/i.test(c.req.header("content-type") ?? "")) {
       return c.json({ error: "the content type must be application/json" }, 415);
     }
-    if (!(Number(c.req.header("content-length")) <= MAX_CALL_BYTES)) {
-      return c.json({ error: `the body needs a content-length of at most ${MAX_CALL_BYTES} bytes` }, 413);
-    }
+    // Without a declared length the reader of the body counts.
+    if (Number(c.req.header("content-length") ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
     return undefined;
   };
   app.post(CALLS_PATH, async (c) => {
     const refused = refusedAction(c, "a call");
     if (refused !== undefined) return refused;
-    const reply = (await settings.call?.(await c.req.text(), disconnection(c.env))) ?? "null";
+    const reply = (await settings.call?.(await bodyText(c.req.raw), disconnection(c.env))) ?? "null";
     return c.body(reply, 200, { "content-type": "application/json" });
   });
 
@@ -186,7 +185,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     if (error instanceof GatewayError) {
       const { http } = ERRORS[error.code];
       // A resource that a server lacks is a result for a host, not an admin page.
-      return c.json({ error: redact(error.message) }, (http === 200 ? 503 : http) as 400 | 403 | 503);
+      return c.json({ error: redact(error.message) }, (http === 200 ? 503 : http) as 400 | 403 | 413 | 503);
     }
     settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
     return c.json({ error: "internal error; see the gateway's log" }, 500);

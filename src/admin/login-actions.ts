@@ -5,6 +5,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Hono } from "hono";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
+import { bodyText } from "./body-text.js";
 import { BadQuery } from "./pages.js";
 
 /**
@@ -50,7 +51,9 @@ export function addLoginRoutes(
       await actions(c.env.incoming as IncomingMessage, c.env.outgoing as ServerResponse);
       return RESPONSE_ALREADY_SENT;
     }
-    return c.json(((await act(actions, c, bodyOf(await c.req.text()))) ?? { state: "unknown" }) as object);
+    return c.json(
+      ((await act(actions, c, bodyOf(await bodyText(c.req.raw)))) ?? { state: "unknown" }) as object,
+    );
   };
   app.post(
     "/api/v1/logins/:server",

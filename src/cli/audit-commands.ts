@@ -32,12 +32,12 @@ export function addAuditCommands(
   withJsonFlag(withConfigFlag(audit.command("show")))
     .description("Show the lines of the log, oldest first.")
     .argument("[file]", "the file; default: audit.file of the config")
-    .option("--as <id>", "only what this principal did")
-    .option("--since <time>", "only since then: 30m, 1h, 7d or a date")
-    .option("--server <name>", "only what concerns this server")
+    .option("--as <id>", "only what this principal did (CARDEA_AS)")
+    .option("--since <time>", "only since then: 30m, 1h, 7d or a date (CARDEA_SINCE)")
+    .option("--server <name>", "only what concerns this server (CARDEA_SERVER)")
     .option(
       "--kind <kind>",
-      "only lines of this kind: call, question, approval, reload, admin, sign_in, start, stop",
+      "only lines of this kind: call, question, approval, reload, admin, sign_in, start, stop (CARDEA_KIND)",
     )
     .action((file: string | undefined, flags: ShowFlags & ConfigFlags & JsonFlag) =>
       finish(import("./audit.js").then(({ auditShow }) => auditShow(file, flags, shell))),

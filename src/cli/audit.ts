@@ -7,7 +7,7 @@ import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { messageOf } from "./error-facts.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type JsonFlag, textFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
 
@@ -63,7 +63,7 @@ export async function auditShow(
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);
-  const filter = filterOf(flags);
+  const filter = filterOf(flags, shell.env);
   const path = file ?? (await configuredFile(flags, shell));
   if (typeof path === "number") return path;
   try {
@@ -96,19 +96,23 @@ async function configuredFile(flags: ConfigFlags, shell: CommandContext): Promis
 const KINDS = ["call", "question", "approval", "reload", "admin", "sign_in", "start", "stop"];
 const DAY_MS = 86_400_000;
 
-function filterOf({ as, server, kind, since }: ShowFlags): LineFilter {
-  if (kind !== undefined && !KINDS.includes(kind))
-    throw new UsageError(`--kind takes one of ${KINDS.join(", ")}`);
-  return { principal: as, server, kind, since: since === undefined ? undefined : sinceOf(since) };
+function filterOf(flags: ShowFlags, env: CommandContext["env"]): LineFilter {
+  const [as, server, kind, since] = (["as", "server", "kind", "since"] as const).map((name) =>
+    textFlag(flags[name], name, env),
+  );
+  if (kind?.text !== undefined && !KINDS.includes(kind.text))
+    throw new UsageError(`${kind.source} takes one of ${KINDS.join(", ")}`);
+  const from = since?.text === undefined ? undefined : sinceOf(since.text, since.source);
+  return { principal: as?.text, server: server?.text, kind: kind?.text, since: from };
 }
 
 /** The start of the time range, in ms since 1970. @throws UsageError */
-function sinceOf(text: string): number {
+function sinceOf(text: string, source: string): number {
   const days = /^(\d{1,4})d$/.exec(text)?.[1];
   const ago = days === undefined ? parseDuration(text) : Number(days) * DAY_MS;
   const at = ago === undefined ? Date.parse(text) : Date.now() - ago;
   if (Number.isNaN(at))
-    throw new UsageError('--since takes a time such as "1h", "7d" or "2027-01-31T12:00:00Z"');
+    throw new UsageError(`${source} takes a time such as "1h", "7d" or "2027-01-31T12:00:00Z"`);
   return at;
 }
 

@@ -169,6 +169,18 @@ export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environmen
 /** Beyond that number of processors use several machines. */
 const MAX_WORKERS = 128;
 
+/** The text of a flag, or else of its variable: CARDEA_AT for `--at`. `source` names the one that was used. */
+export function textFlag(given: string | undefined, name: string, env: Environment) {
+  const variable = `CARDEA_${name.toUpperCase()}`;
+  return given === undefined
+    ? { text: nonEmpty(env[variable]), source: variable }
+    : { text: given, source: `--${name}` };
+}
+
+/** Whether a flag is given or its variable means yes. @throws UsageError if the variable means neither yes nor no */
+export const isFlagSet = (given: boolean | undefined, variable: string, env: Environment): boolean =>
+  given ?? booleanVariable(env, variable) ?? false;
+
 /** @throws UsageError if the variable means neither yes nor no */
 export function wantsJson(flags: JsonFlag, env: Environment): boolean {
   return flags.json ?? booleanVariable(env, "CARDEA_JSON") ?? false;

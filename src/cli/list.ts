@@ -13,9 +13,11 @@ import {
   type AsFlags,
   type AskFlags,
   type ConfigFlags,
+  isFlagSet,
   isHost,
   type JsonFlag,
   principalFromFlags,
+  textFlag,
   wantsJson,
 } from "./flags.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
@@ -53,7 +55,9 @@ export async function list(
   const words = word === undefined ? Object.keys(KINDS) : [word];
   const principal = principalFromFlags(flags, shell.env);
   const as = isHost(principal) ? undefined : principal;
-  const query = { as, at: flags.at, all: flags.all };
+  const { text: at } = textFlag(flags.at, "at", shell.env);
+  const all = isFlagSet(flags.all, "CARDEA_ALL", shell.env) || undefined;
+  const query = { as, at, all };
   return withGateway({ flags, shell, startsAll: true }, async (gateway, log, config) => {
     const unknown =
       as === undefined || config === undefined ? undefined : unknownPrincipal(as.as, config.auth);

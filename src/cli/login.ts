@@ -8,7 +8,7 @@ import type { BegunLogin, LoginState } from "../operator/own-sign-ins.js";
 import { isTemporary, type OpenedDesk, openDesk } from "./ask-sign-ins.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import type { AskFlags, ConfigFlags } from "./flags.js";
+import { type AskFlags, type ConfigFlags, isFlagSet } from "./flags.js";
 
 /** The flags of `login` in addition to the common ones. */
 export interface LoginFlags {
@@ -28,13 +28,17 @@ export async function login(
   flags: LoginFlags & ConfigFlags & AskFlags,
   shell: CommandContext,
 ): Promise<number> {
+  const options = {
+    browser: !isFlagSet(flags.browser === false ? true : undefined, "CARDEA_NO_BROWSER", shell.env),
+    device: isFlagSet(flags.device, "CARDEA_DEVICE", shell.env),
+  };
   const log = await shell.openLog();
   const opened = await openDesk(flags, shell, log);
   if (opened === undefined) return EXIT.config;
   const interrupted = shell.signals.next().then(() => EXIT.failed);
   try {
     const as = principalOf(flags, shell, opened.config);
-    return await Promise.race([signIn(server, as, flags, { shell, log, opened }), interrupted]);
+    return await Promise.race([signIn(server, as, options, { shell, log, opened }), interrupted]);
   } catch (error) {
     return failed(error, log);
   } finally {
@@ -66,6 +70,12 @@ export function principalOf(
   );
 }
 
+interface SignInOptions {
+  /** Whether a browser of this machine is opened, where there is one. */
+  readonly browser: boolean;
+  readonly device: boolean;
+}
+
 interface Around {
   readonly shell: CommandContext;
   readonly log: Log;
@@ -75,7 +85,7 @@ interface Around {
 async function signIn(
   server: string,
   as: string,
-  { browser = true, device = false }: LoginFlags,
+  { browser, device }: SignInOptions,
   { shell, log, opened }: Around,
 ): Promise<number> {
   const { desk } = opened;

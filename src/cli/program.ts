@@ -121,26 +121,29 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       // The command itself refuses an unknown word and names the most similar one.
       new Argument("[kind]", "all four when left out").choices(LIST_WORDS).argParser((word) => word),
     )
-    .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile")
-    .option("--all", "also the tools that hosts find with find_tools (tools.exposure)")
+    .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile (CARDEA_AT)")
+    .option("--all", "also the tools that hosts find with find_tools: tools.exposure (CARDEA_ALL)")
     .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & AskFlags & ListFlags) =>
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 
   withJsonFlag(withAskFlags(withConfigFlag(stateful("status"))))
     .description("Show how the running gateway and each of its servers are.")
-    .option("--watch", "again every 2 s, until a signal")
+    .option("--watch", "again every 2 s, until a signal (CARDEA_WATCH)")
     .action((flags: ConfigFlags & JsonFlag & AskFlags & WatchFlag) =>
       finish(import("./status.js").then(({ status }) => status(flags, shell))),
     );
 
   withJsonFlag(withAskFlags(withConfigFlag(stateful("tail"))))
     .description("Show the calls of the running gateway, each as it ends, with where its time went.")
-    .option("--lines <n>", "how many of the last calls come first, up to 1000; default 10")
-    .option("--principal <id>", "only calls of this principal")
-    .option("--server <name>", "only calls to this server")
-    .option("--tool <name>", "only calls of this tool, by the name that hosts see")
-    .option("--outcome <word>", "only calls that ended so: ok, tool_error, input_required, or a refusal word")
+    .option("--lines <n>", "how many of the last calls come first, up to 1000 (CARDEA_LINES); default 10")
+    .option("--principal <id>", "only calls of this principal (CARDEA_PRINCIPAL)")
+    .option("--server <name>", "only calls to this server (CARDEA_SERVER)")
+    .option("--tool <name>", "only calls of this tool, by the name that hosts see (CARDEA_TOOL)")
+    .option(
+      "--outcome <word>",
+      "only calls that ended so: ok, tool_error, input_required, or a refusal word (CARDEA_OUTCOME)",
+    )
     .action((flags: ConfigFlags & JsonFlag & AskFlags & TailFlags) =>
       finish(import("./tail.js").then(({ tail }) => tail(flags, shell))),
     );
@@ -186,8 +189,11 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       "--as <id>",
       "whose sign-in it is (CARDEA_AS); default: anonymous where the gateway authenticates no hosts",
     )
-    .option("--no-browser", "open no browser")
-    .option("--device", "sign in with a code on another device, where the server's issuer offers it")
+    .option("--no-browser", "open no browser (CARDEA_NO_BROWSER)")
+    .option(
+      "--device",
+      "sign in with a code on another device, where the server's issuer offers it (CARDEA_DEVICE)",
+    )
     .action((server: string, flags: LoginFlags & ConfigFlags & AskFlags) =>
       finish(import("./login.js").then(({ login }) => login(server, flags, shell))),
     );

@@ -2,6 +2,8 @@
  * The secret values of a config: contents of variables and files, and everything a server receives through its
  * environment, headers, arguments and URL, under any name, unless it is plainly not secret.
  */
+import { existsSync } from "node:fs";
+import { delimiter, isAbsolute, parse, sep } from "node:path";
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
@@ -9,7 +11,7 @@ import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/se
 /** The secret values of a config, to redact from logs. */
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
-    ...secrets.flatMap((value) => secretPartsOf(value, isNonSecretValue(value))),
+    ...secrets.flatMap((value) => secretPartsOf(value, isPlain(value))),
     ...config.servers.flatMap(({ transport }) => secretsOfTransport(transport)),
   ];
   return [...new Set(found)];
@@ -35,11 +37,27 @@ const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonl
 
 /** Under a secret's name even a plain word is secret; a number, a path or a URL is not. */
 const isSecretValue = (name: string, value: string): boolean =>
-  !isNonSecretValue(value) ||
+  !isPlain(value) ||
   (mayBeSecretName(name) &&
     /^[^/\\:]*[^/\\:\d.][^/\\:]*$/.test(value) &&
     !NON_SECRET_WORDS.has(value.toLowerCase())) ||
   (isSecretName(name) && /^\d{6,}$/.test(value));
+
+const isPlain = (value: string): boolean => isNonSecretValue(value) || isPathList(value);
+
+/**
+ * Whether the text is an absolute path, or a list of them, whose first folder exists on this machine. Such a path is not
+ * secret, however random its names look: redacting it would redact its folder in every other path too.
+ */
+function isPathList(text: string): boolean {
+  if (/[\s=?&,]/.test(text)) return false;
+  return text.split(delimiter).every((path) => {
+    if (!isAbsolute(path)) return false;
+    const { root } = parse(path);
+    const [first = ""] = path.slice(root.length).split(sep);
+    return first !== "" && existsSync(root + first);
+  });
+}
 
 /** Values under secret names that mean "none", or how a secret is used. */
 const NON_SECRET_WORDS: ReadonlySet<string> = new Set([

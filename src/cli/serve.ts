@@ -1,9 +1,11 @@
 /** `cardea serve` and `cardea -- CMD`: runs the gateway until a signal, then drains it. */
 
 import { randomBytes } from "node:crypto";
+import { serveObstacles } from "../config/advice.js";
 import { workersConflict } from "../config/check-rules.js";
 import type { Config, ListenConfig } from "../config/config.js";
 import { configOfCommand } from "../config/from-command.js";
+import { formatProblem, type Problem } from "../config/problem.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
@@ -44,11 +46,12 @@ export async function serve(
   const obstacle = shell.worker === undefined ? undefined : workersConflict(config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
-  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
+  const faults = () => addressFaults(opened, flags);
+  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log, faults);
   // With several workers the primary process handles processes left behind by earlier ones.
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
-  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken }, () =>
+  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () =>
     watchAndReload(gateway, opened, shell, log),
   );
 }
@@ -81,11 +84,16 @@ const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
   shell.worker === undefined ? workerCount(flags, shell.env) : 1;
 
 /** The same command line in several processes, each of which detects that it is a worker. */
-async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log: Log): Promise<number> {
+async function serveByWorkers(
+  order: WorkersRequest,
+  shell: CommandContext,
+  log: Log,
+  faults?: RunContext["faults"],
+): Promise<number> {
   const obstacle = workersConflict(order.config);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const primary = await shell.createPrimary(order, log);
-  return run(primary, { shell, log, config: order.config, ownerToken: undefined }, () =>
+  return run(primary, { shell, log, config: order.config, ownerToken: undefined, faults }, () =>
     shell.signals.onHangup(() => primary.reload()),
   );
 }
@@ -93,6 +101,20 @@ async function serveByWorkers(order: WorkersRequest, shell: CommandContext, log:
 function refuseWorkers(obstacle: string, log: Log): number {
   log.error({}, obstacle);
   return EXIT.config;
+}
+
+/** The refused addresses in the config. The address of a flag is not a fault of the config. */
+function addressFaults(
+  { loaded: { config, problemAt } }: OpenedConfig,
+  flags: ListenFlags,
+): readonly Problem[] {
+  const ofFlags = new Set([
+    ...(flags.host === undefined ? [] : ["http"]),
+    ...(flags.adminHost === undefined ? [] : ["admin"]),
+  ]);
+  return serveObstacles(config).flatMap(({ path, message }) =>
+    ofFlags.has(String(path[1])) ? [] : [problemAt(path, message)],
+  );
 }
 
 /** All workers share one address, which stays as it was at the start. */
@@ -107,34 +129,39 @@ interface RunContext {
   readonly config: Config;
   /** Lets commands of the same user use the admin listener. */
   readonly ownerToken: string | undefined;
+  /** The faults of the config, if the gateway refuses to start. Default: none. */
+  readonly faults?: (() => readonly Problem[]) | undefined;
 }
 
 async function run(
   served: Runnable,
-  { shell, log, config, ownerToken }: RunContext,
+  { shell, log, config, ownerToken, faults = () => [] }: RunContext,
   follow: () => () => void,
 ): Promise<number> {
   const stopped = untilStopped(served, shell, log);
-  const started = served.start().then(({ url, adminUrl, starting }) => {
-    if (shell.worker === undefined)
-      log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
-    else shell.worker.announce(url);
-    return { url, adminUrl };
-  });
   let withdraw = async (): Promise<void> => {};
   try {
     // A signal may arrive first; then the start is not awaited.
-    const early = await Promise.race([started, stopped]);
+    const early = await Promise.race([served.start(), stopped]);
     if (typeof early === "number") return early;
+    const { url, adminUrl, starting } = early;
     if (shell.worker === undefined) {
       const { file } = config;
-      const running = { ...early, pid: process.pid, ...(file !== undefined && { config: file }) };
+      const running = { url, adminUrl, pid: process.pid, ...(file !== undefined && { config: file }) };
       withdraw = await shell.announceGateway(
         { ...running, ...(ownerToken !== undefined && { token: ownerToken }) },
         log,
       );
-    }
+      // From the ready line on, commands find the gateway.
+      log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
+    } else shell.worker.announce(url);
   } catch (error) {
+    const problems = error instanceof GatewayError ? faults() : [];
+    for (const problem of problems) log.error({}, formatProblem(problem));
+    if (problems.length > 0) {
+      await served.stop({ immediate: true });
+      return EXIT.config;
+    }
     // For errors with known advice the stack is omitted.
     const hint = hintFor(error, config.listen);
     log.error(

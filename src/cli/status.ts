@@ -4,7 +4,7 @@ import { writeJson } from "../wire/json-text.js";
 import { type Address, pageOf } from "./ask-gateway.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type AskFlags, type ConfigFlags, isFlagSet, type JsonFlag, wantsJson } from "./flags.js";
 import { repeat } from "./repeat.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { type Cell, tableText, widthOf } from "./table.js";
@@ -32,7 +32,7 @@ export async function status(
   const log = await shell.openLog({ quiet: true });
   const address = await findGateway(flags, shell, log);
   if (address === undefined) return EXIT.unavailable;
-  const again = flags.watch === true;
+  const again = isFlagSet(flags.watch, "CARDEA_WATCH", shell.env);
   const paint = painter(shell.stdout, shell.env);
   return repeat({
     ...{ shell, log, again },

@@ -53,11 +53,15 @@ async function stopOnSignal(
   const signal = await shell.signals.next();
   begin();
   log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
+  let isCutOff = false;
   const drained = gateway.stop().then(() => {
+    // Stopping at once ends the drain, too, whose end is no clean one then.
+    if (isCutOff) return NEVER;
     log.info({ signal }, "stopped");
     return EXIT.done;
   });
   const second = shell.signals.next().then(async (again) => {
+    isCutOff = true;
     log.warn({ signal: again }, `${again} again: stopping at once`);
     await withTimeout(IMMEDIATE_STOP_MS, settle(gateway.stop({ immediate: true })));
     log.info({ signal: again }, "stopped; calls that were under way are cut off");

@@ -5,12 +5,14 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type AskFlags, type ConfigFlags, type JsonFlag, textFlag, wantsJson } from "./flags.js";
 import { followEvents } from "./follow-events.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { msOf } from "./status.js";
 import { type Paint, painter, writePainted } from "./terminal.js";
 import { terminalSafe } from "./terminal-safe.js";
+
+type Environment = CommandContext["env"];
 
 /** The filter. */
 export interface TailFlags {
@@ -31,11 +33,11 @@ export async function tail(
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);
-  const lines = linesOf(flags.lines);
+  const lines = linesOf(flags, shell.env);
   const log = await shell.openLog();
   const address = await findGateway(flags, shell, log);
   if (address === undefined) return EXIT.unavailable;
-  const query = filterOf(flags);
+  const query = filterOf(flags, shell.env);
   const paint = painter(shell.stdout, shell.env);
   let written = Promise.resolve();
   const print = (row: JsonObject): void => {
@@ -79,18 +81,22 @@ export async function tail(
 /** Each worker numbers its calls from 1. */
 const keyOf = ({ id, worker }: JsonObject): string => `${String(worker)} ${String(id)}`;
 
-function linesOf(text: string | undefined): number {
+function linesOf(flags: TailFlags, env: Environment): number {
+  const { text, source } = textFlag(flags.lines, "lines", env);
   if (text === undefined) return DEFAULT_LINES;
   const lines = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(lines <= MAX_LINES)) throw new UsageError(`--lines must be a whole number from 0 to ${MAX_LINES}`);
+  if (!(lines <= MAX_LINES)) throw new UsageError(`${source} must be a whole number from 0 to ${MAX_LINES}`);
   return lines;
 }
 
+const FILTERS = ["principal", "server", "tool", "outcome"] as const;
+
 /** The filter as a query. */
-function filterOf({ principal, server, tool, outcome }: TailFlags): string {
-  const given = Object.entries({ principal, server, tool, outcome }).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as [string, string]],
-  );
+function filterOf(flags: TailFlags, env: Environment): string {
+  const given = FILTERS.flatMap((name) => {
+    const { text } = textFlag(flags[name], name, env);
+    return text === undefined ? [] : [[name, text] as [string, string]];
+  });
   return new URLSearchParams(given).toString();
 }
 

@@ -107,6 +107,16 @@ describe.each(ACTIONS)("POST %s", (path, body) => {
     expect(asked).toEqual([]);
   });
 
+  test("is served with a body of unknown length, within the limit", async () => {
+    const { asked, url } = await started();
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const chunked = (text: string) =>
+      fetch(url + path, { method: "POST", headers, body: new Blob([text]).stream(), duplex: "half" });
+    expect((await chunked(`{"x":"${"y".repeat(4 * 1024 * 1024)}"}`)).status).toBe(413);
+    expect(asked).toEqual([]);
+    expect((await chunked(body)).status).toBe(200);
+  });
+
   test("is served by no other method", async () => {
     const { url, asked } = await started();
     for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {

@@ -112,6 +112,9 @@ test("show prints what matches, and is told what it cannot read", async () => {
   expect(await runCommandLine(["audit", "show", file, "--as", "p1", "--since", "1h"], shell)).toBe(0);
   expect(shell.out().split("\n")).toHaveLength(3);
   expect(shell.out()).toMatch(/call {2,}p1 .*tools\/call .*ok/);
+  const byVariables = fakeShell({ env: { CARDEA_AS: "p1", CARDEA_SINCE: "1h" } });
+  expect(await runCommandLine(["audit", "show", file], byVariables)).toBe(0);
+  expect(byVariables.out()).toBe(shell.out());
   const wrong = fakeShell();
   expect(await runCommandLine(["audit", "show", file, "--kind", "calls"], wrong)).toBe(2);
   expect(wrong.said.join()).toContain("--kind takes one of call, question");

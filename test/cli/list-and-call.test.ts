@@ -91,6 +91,7 @@ templates (1)
     [[], { CARDEA_AS: "cli" }, { as: "cli", scopes: [] }, []],
     [[], {}, undefined, []],
     [["--at", "ide", "--all"], {}, undefined, [], { at: "ide", all: true }],
+    [[], { CARDEA_AT: "ide", CARDEA_ALL: "1" }, undefined, [], { at: "ide", all: true }],
   ] as [string[], Record<string, string>, unknown, string[], object?][])(
     "%j %j requests the lists of that principal, and warns of an unknown principal",
     async (flags, env, as, warnings, query = {}) => {

@@ -1,7 +1,7 @@
 /** The built program as a process: what only a process can show. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,6 +115,17 @@ test("the program exits with 78 for an invalid config, and stderr has JSON lines
   ]);
 });
 
+test("the config file is named whole where a server has a path of the same folder in its environment", async () => {
+  const random = join(folder, "k3x9q7w2");
+  const file = join(random, "cardea.json");
+  mkdirSync(random);
+  const env = { MEMORY_FILE_PATH: join(random, "memory.jsonl") };
+  writeFileSync(file, JSON.stringify({ mcpServers: { memory: { command: "x", env } } }));
+  const run = new Run(["logins", "--config", file]);
+  expect(await run.ended).toBe(0);
+  expect(run.stderr).toContain(`"msg":"using ${file}, named by --config"`);
+});
+
 test("the program exits with 2 for a usage error", async () => {
   const run = new Run(["serve", "--prot"]);
   expect(await run.ended).toBe(2);
@@ -158,6 +169,19 @@ describe("serve", () => {
     expect(await run.ended).toBe(0);
     expect(run.stdout).toBe("");
     expect(linesOf(run.stderr).filter(({ msg }) => String(msg).startsWith("ready"))).toHaveLength(1);
+  });
+
+  test("has written its run file when it prints the ready line", async () => {
+    const state = mkdtempSync(join(folder, "state-"));
+    const run = new Run(["serve"], { CARDEA_STATE_DIR: state });
+    const [, url] = await ready(run);
+    const files = readdirSync(join(state, "run"));
+    expect(files).toHaveLength(1);
+    const entry = JSON.parse(readFileSync(join(state, "run", files[0] ?? ""), "utf8"));
+    expect(entry).toMatchObject({ url, pid: run.child.pid });
+    run.child.kill("SIGTERM");
+    expect(await run.ended).toBe(0);
+    expect(readdirSync(join(state, "run"))).toEqual([]);
   });
 
   test("as a bridge serves one server without a name prefix", async () => {

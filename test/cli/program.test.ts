@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { packageVersion } from "../../src/cli/help.js";
 import { runCommandLine } from "../../src/cli/program.js";
+import { inRepository } from "../support/cardea.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -145,6 +146,13 @@ describe("a usage error exits with 2, names the mistake, and prints no data", ()
     expect(shell.said.at(-1)).toBe(`error: ${variable} must be 1 or 0`);
     expect(shell.configs).toEqual([]);
   });
+});
+
+test("the help of every flag names its environment variable", async () => {
+  const reference = readFileSync(inRepository("docs/commands.md"), "utf8");
+  const flags = reference.split(/\n(?= {2}(?:-|\S))/).filter((entry) => entry.startsWith("  --"));
+  expect(flags.length).toBeGreaterThan(50);
+  expect(flags.filter((entry) => !/CARDEA_[A-Z_]+/.test(entry.split("\n\n")[0] ?? ""))).toEqual([]);
 });
 
 describe("listening beyond loopback without authentication", () => {

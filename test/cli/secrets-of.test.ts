@@ -1,4 +1,6 @@
 /** Which values of a config count as secrets: all that a server gets, unless they are plainly none. */
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { secretsOf } from "../../src/cli/secrets-of.js";
 import { readConfig } from "../../src/config/read.js";
@@ -84,6 +86,22 @@ test.each([
   ],
 ])("%s: %s is no secret", (name, value) => {
   expect(secretsIn(stdio({ env: { [name as string]: value } }))).toEqual([]);
+});
+
+test.each([
+  join(tmpdir(), "cardea-9dyNR8q", "memory.jsonl"),
+  [join(tmpdir(), "k3x9q7w2"), join(tmpdir(), "wJalrXUtnFEMI", "bin")].join(delimiter),
+])("the path %s is no secret, as this machine has its first folder", (value) => {
+  expect(secretsIn(stdio({ env: { ANYTHING: value } }))).toEqual([]);
+  expect(secretsIn(stdio({ env: { ANYTHING: "${V}" } }), { V: value })).toEqual([]);
+});
+
+test.each([
+  "/wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+  `${join(tmpdir(), "x")}?key=k3x9q7w2`,
+  `${join(tmpdir(), "x")} k3x9q7w2`,
+])("%s is a secret: it only begins like a path", (value) => {
+  expect(secretsIn(stdio({ env: { ANYTHING: value } }))).toContain(value);
 });
 
 test("the parts of a secret that servers may echo alone are secrets as well", () => {

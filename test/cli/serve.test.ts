@@ -56,6 +56,22 @@ describe("serve", () => {
     expect(events).toEqual(["drain", "at once"]);
   });
 
+  test("exits with that code, too, where stopping at once ends the drain", async () => {
+    let cutOff = (): void => {};
+    const drain = new Promise<void>((resolve) => {
+      cutOff = resolve;
+    });
+    const stop = async ({ immediate = false } = {}): Promise<void> => {
+      if (immediate) cutOff();
+      await drain;
+    };
+    const { shell, ended } = serving({ gateway: { stop } });
+    shell.signal("SIGTERM");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(143);
+    expect(shell.said.at(-1)).toBe("info: stopped; calls that were under way are cut off");
+  });
+
   test("exits although the gateway does not stop after the second signal", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const { shell, ended } = serving({ gateway: { stop: () => never } });

@@ -44,10 +44,13 @@ describe("status", () => {
     });
   });
 
-  test("is shown again until a signal, with --watch", async () => {
+  test.each([
+    [["--watch"], {}],
+    [[], { CARDEA_WATCH: "1" }],
+  ])("is shown again until a signal, with %j and %j", async (flags, env) => {
     const { adminUrl } = await started();
-    const shell = fakeShell();
-    const ended = runCommandLine(["status", "--watch", "--url", adminUrl], shell);
+    const shell = fakeShell({ env });
+    const ended = runCommandLine(["status", ...flags, "--url", adminUrl], shell);
     await until("a second table", () => shell.out().split("SERVER").length > 2);
     shell.signal("SIGINT");
     expect(await ended).toBe(0);
@@ -63,11 +66,14 @@ describe("status", () => {
 });
 
 describe("tail", () => {
-  test("prints the last calls, then each new one that the filters choose, until a signal", async () => {
+  test.each([
+    [["--tool", "one__echo", "--lines", "5"], {}],
+    [[], { CARDEA_TOOL: "one__echo", CARDEA_LINES: "5" }],
+  ])("prints the last calls, then each new one that %j and %j choose, until a signal", async (flags, env) => {
     const { gateway, adminUrl } = await started();
     await gateway.call("one__echo", { text: "before" });
-    const shell = fakeShell();
-    const ended = runCommandLine(["tail", "--tool", "one__echo", "--json", "--url", adminUrl], shell);
+    const shell = fakeShell({ env });
+    const ended = runCommandLine(["tail", ...flags, "--json", "--url", adminUrl], shell);
     await until("a new call", async () => {
       await gateway.call("one__nothing", {});
       await gateway.call("one__echo", { text: "after" });
@@ -109,6 +115,9 @@ describe("tail", () => {
   test("refuses a number of lines that is none", async () => {
     const shell = fakeShell();
     expect(await runCommandLine(["tail", "--lines", "many"], shell)).toBe(2);
+    const byVariable = fakeShell({ env: { CARDEA_LINES: "many" } });
+    expect(await runCommandLine(["tail"], byVariable)).toBe(2);
+    expect(byVariable.said.join()).toContain("CARDEA_LINES must be a whole number");
   });
 });
 

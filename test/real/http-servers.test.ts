@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { inRepository, serve } from "../support/cardea.js";
 import type { Host } from "../support/peers/host.js";
-import { RAW_MODERN } from "../support/peers/raw.js";
+import { openModern, RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1 } from "../support/peers/sdk.js";
 import { startWithPort } from "../support/told-port.js";
 import {
@@ -45,6 +45,26 @@ describe.each(TRANSPORTS)("server-everything over $name", ({ mode, type, path })
       await server.stop();
     }
   });
+});
+
+test("a call that is safe to repeat, to a server that has ended, is upstream_unavailable: the server has nothing of it", async () => {
+  const { server, port } = await startWithPort(
+    process.execPath,
+    [MAIN, "streamableHttp"],
+    /listening on port/i,
+  );
+  const gateway = await serve({
+    mcpServers: { everything: { type: "http", url: `http://127.0.0.1:${port}/mcp` } },
+  });
+  const host = await openModern({ url: gateway.url });
+  const echo = () => host.send("1", "tools/call", { name: "everything__echo", arguments: { message: "x" } });
+  expect(await echo()).toMatchObject({ result: { content: [{ text: "Echo: x" }] } });
+  await server.stop();
+  expect(await echo()).toMatchObject({
+    result: { isError: true, _meta: { "cardea/refusal": { code: "upstream_unavailable", retryable: true } } },
+  });
+  await host.close();
+  await gateway.stop();
 });
 
 async function compare(host: Host, pipe: Host, modern: boolean): Promise<void> {

@@ -301,6 +301,16 @@ describe("beyond loopback", () => {
   });
 
   test.each([
+    ["hosts", "http"],
+    ["operators", "admin"],
+  ])("an address for %s that the config names is a fault of the config", async (_who, listener) => {
+    const { process_, remove } = run([], { listen: { [listener]: { host: "0.0.0.0" } }, mcpServers: {} });
+    expect(await process_.exited).toEqual({ code: 78, signal: null });
+    expect(process_.stderr()).toMatch(/cardea\.json:4:\d+: serve refuses to listen on 0\.0\.0\.0/);
+    await remove();
+  });
+
+  test.each([
     ["--insecure", ["--host", "0.0.0.0", "--insecure"], {}],
     [
       "keys and a token",

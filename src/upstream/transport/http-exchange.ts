@@ -115,6 +115,11 @@ export class HttpExchange implements HttpReceiver {
     this.#finished();
   }
 
+  /** Whether a byte of the request can have reached the server. */
+  get isSent(): boolean {
+    return this.#stream !== undefined || this.#http?.isSent === true;
+  }
+
   head(status: number, headers: ResponseHeaders): void {
     this.#streaming = status < 300 && isEventStream(headers);
     if (!this.#resuming) {

@@ -67,6 +67,11 @@ export class HttpRequest implements PooledRequest {
     else this.#dispatchWhen(obtained);
   }
 
+  /** Whether a byte of the request can have reached the server. */
+  get isSent(): boolean {
+    return this.#sent;
+  }
+
   get isDone(): boolean {
     return this.#done;
   }

@@ -60,7 +60,7 @@ class HttpChannel implements Channel, ExchangeOwner {
   }
 
   exchange(request: Request, options?: ExchangeOptions): Promise<ChannelResponse> {
-    if (this.#closeReason !== undefined) return Promise.reject(this.#closeReason);
+    if (this.#closeReason !== undefined) return Promise.reject(this.#notSent(this.#closeReason));
     if (options?.signal?.aborted === true) {
       return Promise.reject(new GatewayError("cancelled", "downstream", "the call was cancelled"));
     }
@@ -81,7 +81,7 @@ class HttpChannel implements Channel, ExchangeOwner {
   }
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
-    if (this.#closeReason !== undefined) throw this.#closeReason;
+    if (this.#closeReason !== undefined) throw this.#notSent(this.#closeReason);
     await this.#send("POST", this.#withHeaders(options?.headers), textOf(message));
   }
 
@@ -127,12 +127,21 @@ class HttpChannel implements Channel, ExchangeOwner {
     this.#closeReason = over;
     for (const listen of this.#eventStreams) listen.stop();
     this.#eventStreams.clear();
-    for (const exchange of [...this.#exchanges]) exchange.abandon(over);
+    for (const exchange of [...this.#exchanges])
+      exchange.abandon(exchange.isSent ? over : this.#notSent(over));
     if (sessionEnd !== undefined)
       await this.#deleteSession({ ...this.target.headers, ...sessionEnd.headers });
     for (const sending of [...this.#pendingSends]) sending.abandon(over);
     await this.#ownPool?.destroy();
     this.#settleClosed(over);
+  }
+
+  /** The error of a message of which the server has nothing: its outcome is known. */
+  #notSent(cause: GatewayError): GatewayError {
+    const { name: server } = this.target;
+    return new GatewayError("upstream_unavailable", "upstream", `${server} is not connected any more`, {
+      ...{ cause, server, retryable: true, supervised: true },
+    });
   }
 
   /** Eras pass the same object for the same headers; merging per call cost 2 µs. */

@@ -69,7 +69,11 @@ describe("closing", () => {
       });
     }
     expect((await channel.closed).code).toBe("upstream_closed");
-    expect((await failure(channel.exchange(request))).code).toBe("upstream_closed");
+    const asked = server.asked.length;
+    const late = [channel.exchange(request), channel.post({ jsonrpc: "2.0", method: "x" })];
+    for (const error of await Promise.all(late.map(failure)))
+      expect(error).toMatchObject({ code: "upstream_unavailable", options: { retryable: true } });
+    expect(server.asked).toHaveLength(asked);
     await until("the connections to close", () => server.connections.open === 0);
     await channel.close();
   });
