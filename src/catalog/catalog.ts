@@ -16,11 +16,11 @@ import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
 import { type ExposureSettings, Exposures } from "./exposure.js";
-import type { KnownListsStore } from "./known-lists.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
 import { exposedPrefix, exposeUri, NameOwners, type Naming } from "./naming.js";
+import type { ListStore } from "./persisted-lists.js";
 import { RenamedEntries } from "./renamed-entries.js";
 import {
   type ListHints,
@@ -57,7 +57,7 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   /** Called once per real change of a server's list, whatever the number of list scopes that see it. */
   readonly onListChanged?: (server: string, list: ListKind) => void;
   /** Keeps what is known of a server for the next run. Default: nothing is kept. */
-  readonly kept?: (server: string) => KnownListsStore | undefined;
+  readonly kept?: (server: string) => ListStore | undefined;
   /** Where other replicas say that a list of the same server has changed. Default: there are none. */
   readonly listHints?: (server: string) => ListHints | undefined;
 }

@@ -23,8 +23,7 @@ type ListExposure = "full" | "search";
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Names in `clientInfo` of hosts that load tool definitions on demand by themselves: Claude Code and Codex. Two tools in
- * the place of many would only add a round to each of their searches.
+ * Names in `clientInfo` of hosts that load tool definitions on demand themselves: Claude Code and Codex. Tool search would only add a round to each of their searches.
  */
 const DEFERRING_HOSTS: ReadonlySet<string> = new Set(["claude-code", "codex-mcp-client"]);
 

@@ -4,7 +4,7 @@ import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { exceedsDepth } from "../wire/depth.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import type { KnownList, KnownServer } from "./known-lists.js";
+import type { PersistedList, PersistedServer } from "./persisted-lists.js";
 
 /** How many scopes are kept; those of the least recent hosts are left out. */
 const MAX_SCOPES = 50;
@@ -15,10 +15,10 @@ const DEPTH_OF_ENTRIES = 4;
 
 /** What is known of a server, as JSON in pieces; a list that several scopes share is in it once. */
 export class ListFileContent {
-  readonly #server: KnownServer;
-  readonly #lists: { readonly kind: ListKind; readonly list: KnownList }[] = [];
+  readonly #server: PersistedServer;
+  readonly #lists: { readonly kind: ListKind; readonly list: PersistedList }[] = [];
 
-  constructor(server: KnownServer) {
+  constructor(server: PersistedServer) {
     this.#server = server;
   }
 
@@ -48,7 +48,7 @@ export class ListFileContent {
     return this.#lists.map(({ list }) => list.fetchedAt);
   }
 
-  #placeOf(kind: ListKind, list: KnownList): number {
+  #placeOf(kind: ListKind, list: PersistedList): number {
     const place = this.#lists.findIndex((one) => one.kind === kind && one.list === list);
     return place >= 0 ? place : this.#lists.push({ kind, list }) - 1;
   }
@@ -71,7 +71,7 @@ export class UnusableContent extends Error {
 }
 
 /** What is known of a server, from the content that stands for it. @throws UnusableContent */
-export function readContent(known: unknown, times: unknown): KnownServer {
+export function readContent(known: unknown, times: unknown): PersistedServer {
   const whole = objectOf(known, "its content");
   const { memory, startFailed } = whole;
   if (typeof startFailed !== "boolean") throw new UnusableContent("startFailed");
@@ -88,7 +88,7 @@ export function readContent(known: unknown, times: unknown): KnownServer {
 
 interface ReadList {
   readonly kind: ListKind;
-  readonly list: KnownList;
+  readonly list: PersistedList;
 }
 
 function readList(value: unknown, fetchedAt: unknown, at: string): ReadList {
@@ -122,11 +122,11 @@ function readScope(
   value: unknown,
   lists: readonly ReadList[],
   at: string,
-): readonly [string, ReadonlyMap<ListKind, KnownList>] {
+): readonly [string, ReadonlyMap<ListKind, PersistedList>] {
   const given = objectOf(value, at);
   const scope = stringAt(given, "scope");
   if (scope === undefined) throw new UnusableContent(`${at}.scope`);
-  const kinds = listAt(given, "lists", `${at}.lists`).map((place): readonly [ListKind, KnownList] => {
+  const kinds = listAt(given, "lists", `${at}.lists`).map((place): readonly [ListKind, PersistedList] => {
     const read = typeof place === "number" ? lists[place] : undefined;
     if (read === undefined) throw new UnusableContent(`${at}.lists`);
     return [read.kind, read.list];

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Steps } from "../runtime/cooperative-yield.js";
 import { exceedsDepth } from "../wire/depth.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import type { KnownServer } from "./known-lists.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
+import type { PersistedServer } from "./persisted-lists.js";
 
 /** Takes the parts of a text, and gives a digest of them all. */
 interface Digest {
@@ -40,7 +40,7 @@ export interface EncodedListFile {
 
 /** What was read, or why nothing was, as the end of a sentence about the file. */
 export type DecodedListFile =
-  | { readonly ok: true; readonly server: KnownServer; readonly content: string }
+  | { readonly ok: true; readonly server: PersistedServer; readonly content: string }
   | { readonly ok: false; readonly reason: string };
 
 /**
@@ -48,7 +48,7 @@ export type DecodedListFile =
  * deeply to be read again.
  */
 export function* encodeListFile(
-  server: KnownServer,
+  server: PersistedServer,
   version: string,
   seal: Seal,
 ): Steps<EncodedListFile | undefined> {

@@ -159,7 +159,7 @@ export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Na
   const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {
     const { upstream, target, item, overriddenItem } = route;
     if (upstream !== space.name || item === undefined) return [];
-    // A server's own names differ; what the config puts in the place of one may be another's.
+    // A server's own names differ; what the config puts in place of one may be another's.
     const name =
       overrides === undefined && taken.size === 0
         ? target

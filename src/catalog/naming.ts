@@ -180,7 +180,7 @@ export class NameOwners {
   }
 
   /**
-   * A foreign name with another character in the place of each separator that makes it so. What allows the names of
+   * A foreign name with another character in place of each separator that makes it so. What allows the names of
    * the server whose prefix it begins with does not allow this one.
    */
   unambiguousName(server: string, name: string): string {

@@ -17,7 +17,7 @@ export interface OverriddenTool {
   readonly configuredArguments: ConfiguredArguments | undefined;
   /** The description in place of its own. */
   readonly description: string | undefined;
-  /** Its list entry as hosts see it, but for the name. */
+  /** Its list entry as hosts see it, except the name. */
   apply(item: JsonObject): JsonObject;
 }
 

@@ -44,7 +44,7 @@ export interface ConnectionLists {
   readonly client: Client | undefined;
   readonly lists: Map<ListKind, CachedList>;
   openedAt: number;
-  /** Whether its last list was refused for want of a sign-in. */
+  /** Whether its last list was refused for lack of a sign-in. */
   wantsSignIn: boolean;
 }
 

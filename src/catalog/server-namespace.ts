@@ -39,7 +39,7 @@ export interface ServerNamespace {
   readonly aggregate?: ServerNamespace;
   /** Undefined where no tool has an override. */
   readonly overrides: ToolOverrides | undefined;
-  /** The entry of a tool as hosts see it, but for the name; undefined where that is the server's own entry. */
+  /** The entry of a tool as hosts see it, except the name; undefined where that is the server's own entry. */
   shownTool(own: string, item: JsonObject): JsonObject | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;

@@ -6,7 +6,7 @@ export class StartupWaits {
   readonly #stops = new Set<Stop>();
   #isOver = false;
 
-  /** Whether the gateway drains, so that nothing waits for a first start any more. */
+  /** Whether the gateway drains, so that nothing waits for a first start any longer. */
   get isOver(): boolean {
     return this.#isOver;
   }

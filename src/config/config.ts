@@ -180,7 +180,7 @@ export interface ServerConfig {
   /** How long a connection is kept after its last use. */
   readonly idleTimeoutMs: number;
   readonly required: boolean;
-  /** Without a sign of life; progress starts it anew. */
+  /** Without a sign of life; progress starts it again. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   /** The roots it gets where no host can be asked; absent where none are configured. */
@@ -301,7 +301,7 @@ export interface LimitConfig extends MatcherConfig {
   readonly rate?: { readonly count: number; readonly windowMs: number };
   /** How many may start at once; default the count of the rate. */
   readonly burst?: number;
-  /** How many in a time that begins with the first one; then it begins anew. */
+  /** How many in a time that begins with the first one; then it begins again. */
   readonly quota?: { readonly count: number; readonly windowMs: number };
   readonly concurrency?: number;
   /** How many may wait for their turn. */

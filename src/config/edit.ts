@@ -22,7 +22,7 @@ export class EditError extends Error {
 
 /**
  * The text of a config with the edits applied in order. Comments stay; so does all other text of JSON, while YAML may be
- * indented anew.
+ * indented again.
  *
  * @param file by whose extension the text is parsed
  * @throws EditError when the text is not valid, or an edit would change anything else

@@ -12,7 +12,7 @@ export interface SearchContext {
 }
 
 /** A config file that was found or named. */
-export interface FoundConfig {
+export interface ConfigLocation {
   /** The path as written, or where it was found; for messages. */
   readonly file: string;
   /** Why this one: `--config`, `CARDEA_CONFIG`, or that it was found. */
@@ -32,7 +32,7 @@ export const noConfigMessage = (context: Pick<SearchContext, "env">): string =>
   `no config file: looked for ${searchPaths(context).join(", ")}; --config names another`;
 
 /** `undefined` when no file is named and none is found. A named file need not exist. */
-export function findConfig(context: SearchContext): FoundConfig | undefined {
+export function findConfig(context: SearchContext): ConfigLocation | undefined {
   if (context.flag !== undefined) return { file: context.flag, by: "--config" };
   if (context.env.CARDEA_CONFIG) return { file: context.env.CARDEA_CONFIG, by: "CARDEA_CONFIG" };
   const file = searchPaths(context).find((place) => isFile(join(absoluteIn(context.cwd, place))));

@@ -2,7 +2,7 @@
 import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "./tree.js";
 
-/** What the parser's words mean to the person who has to mend the file. */
+/** What the parser's words mean to the person who has to fix the file. */
 const SENTENCES: Readonly<Record<string, string>> = {
   InvalidSymbol: "this is not JSON; names and text need double quotes",
   InvalidNumberFormat: "this is not a number as JSON writes it",

@@ -90,7 +90,7 @@ export function watchConfig(
       folder = watch(dirname(file), { persistent: false }, pollSoon);
       folder.on("error", drop);
     } catch {
-      // No watch to be had (no such folder now, or no watches left): looking now and then must do.
+      // No watch is available (the folder is missing, or no watches are left): polling must suffice.
       folder = undefined;
     }
   };

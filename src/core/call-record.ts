@@ -90,7 +90,7 @@ export interface CallNotes {
   readonly host: Peer | undefined;
   /** The context of its HTTP request, unchecked; undefined where the request has none. */
   readonly ambient: TraceContext | undefined;
-  /** What its server gets as trace context, in place of what the host sent; undefined where that goes on. */
+  /** What its server gets as trace context, in place of what the host sent; undefined if that is forwarded. */
   sentTrace: TraceContext | undefined;
   /** The JSON-RPC id of the last request to its server, and that server; undefined before. */
   sentId: number | undefined;

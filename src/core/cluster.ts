@@ -156,7 +156,7 @@ export interface ReplicaDirectory {
   find(issuer: string): Promise<Replica | undefined>;
   /** All others. */
   others(): readonly Replica[];
-  /** A replica whose registration has run out without a word: it has ended, stands still, or only does not reach the store. */
+  /** A replica whose registration has expired without notice: it has ended, is suspended, or only cannot reach the store. */
   silent?(id: string): Replica | undefined;
 }
 
@@ -192,7 +192,7 @@ export interface SessionRecords {
   adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined>;
   /** The session was adopted and could not be opened: it may be adopted again, here or elsewhere. */
   release(id: string): void;
-  /** Called with a session that another replica has taken over while this one stood still. */
+  /** Called with a session that another replica has taken over while this one was suspended. */
   onTaken?: (id: string) => void;
   /** Gives a session to another replica; false where it stays. */
   move(id: string): Promise<boolean>;

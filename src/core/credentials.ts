@@ -10,11 +10,11 @@ export interface RequestCredentials {
    * The header's value, after a refresh where one is due.
    *
    * @throws GatewayError `sign_in_required` where the principal is not signed in, `upstream_unavailable` where the authorization
-   * server cannot be reached and no token is left, `cancelled` when `signal` aborts. The refresh itself goes on then.
+   * server cannot be reached and no token is left, `cancelled` when `signal` aborts. The refresh itself continues then.
    */
   obtain(signal: StopSignal): Promise<string>;
   /**
-   * The server has refused a request. Resolves to the header's value to send the same request with once more, or to the
+   * The server has refused a request. Resolves to the header's value to send the same request with again, or to the
    * error that the request fails with. Never rejects.
    */
   onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError>;

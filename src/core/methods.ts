@@ -100,7 +100,7 @@ export const methodRoute = (
 /** Where servers and clients declare tasks as an extension (SEP-2663). */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** Methods about one task, which their `taskId` names. A task goes on after its call was answered. */
+/** Methods about one task, which their `taskId` names. A task continues after its call was answered. */
 export const TASK_METHODS: ReadonlySet<string> = new Set([
   "tasks/get",
   "tasks/result",

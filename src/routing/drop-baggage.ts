@@ -1,6 +1,6 @@
 /**
  * What of a host's trace context may leave for a server? Its `baggage` may hold anything about a person, and stays here;
- * `traceparent` and `tracestate` go on (W3C Baggage, "Security Considerations"; SEP-414).
+ * `traceparent` and `tracestate` are forwarded (W3C Baggage, "Security Considerations"; SEP-414).
  */
 import type { Handler, Middleware } from "../core/call.js";
 import { isEmpty, type JsonObject, objectAt, without } from "../wire/json.js";

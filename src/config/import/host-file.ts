@@ -19,7 +19,7 @@ interface Source {
 }
 
 /**
- * `undefined` when no servers are to be found in it. `file` is absent when the text came from a pipe. With `project`, of
+ * `undefined` when no servers were found in it. `file` is absent when the text came from a pipe. With `project`, of
  * the servers that belong to single projects only those of that folder are taken.
  */
 export function importHostFile(

@@ -2,22 +2,22 @@
 import type { ListKind } from "../core/lists.js";
 import { SHARED_SCOPE } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import type { KnownList, KnownLists, KnownListsStore } from "./known-lists.js";
+import type { ListStore, PersistedList, PersistedLists } from "./persisted-lists.js";
 import type { CachedList, InternedList, ScopedLists } from "./scoped-lists.js";
 
 /** Nothing is kept. */
-const NO_STORE: KnownListsStore = { known: undefined, followLists: () => {}, changed: () => {} };
+const NO_STORE: ListStore = { known: undefined, followLists: () => {}, changed: () => {} };
 
 /** The lists of one server, and the store that outlives them. */
-export class KeptLists {
+export class ListPersistence {
   readonly #lists: ScopedLists;
-  readonly #store: KnownListsStore;
+  readonly #store: ListStore;
   /** The lists are not known, and the last start failed or hung. */
   #startFailed: boolean;
   /** Every list of the shared scope was restored, was loaded, or has failed: half of them would be taken for all. */
   #isWhole = false;
 
-  constructor(lists: ScopedLists, store: KnownListsStore | undefined) {
+  constructor(lists: ScopedLists, store: ListStore | undefined) {
     this.#lists = lists;
     this.#store = store ?? NO_STORE;
     this.#startFailed = this.#store.known?.startFailed ?? false;
@@ -85,9 +85,9 @@ const LONG_AGO = Number.NEGATIVE_INFINITY;
 const monotonic = (at: number): number => performance.now() - Math.max(0, Date.now() - at);
 
 /** Lists that are equal are one object, so that they are kept once. */
-function scopesOf(lists: ScopedLists): KnownLists["scopes"] {
-  const known = new Map<InternedList, KnownList>();
-  const keptOf = (held: CachedList): KnownList => {
+function scopesOf(lists: ScopedLists): PersistedLists["scopes"] {
+  const known = new Map<InternedList, PersistedList>();
+  const keptOf = (held: CachedList): PersistedList => {
     // Where filters leave something out, equal lists may come from different answers.
     if (held.unfiltered.length !== held.list.items.length) return knownList(held);
     const kept = known.get(held.list) ?? knownList(held);
@@ -102,7 +102,7 @@ function scopesOf(lists: ScopedLists): KnownLists["scopes"] {
   );
 }
 
-function knownList({ unfiltered, malformed, freshness, hasTtl, fetchedAt }: CachedList): KnownList {
+function knownList({ unfiltered, malformed, freshness, hasTtl, fetchedAt }: CachedList): PersistedList {
   const since = Math.max(0, Math.round(Date.now() - (performance.now() - fetchedAt)));
   return { items: unfiltered, malformed, freshness, hasTtl, fetchedAt: since };
 }
