@@ -115,7 +115,7 @@ test("sessions that cannot be asked share one session over HTTP", async () => {
 describe.each([
   ["refuses it", { refuse: true }],
   ["keeps no session", { refuse: false }],
-] as const)("a modern server that is asked for a session and %s", (_name, { refuse }) => {
+] as const)("a modern server that receives initialize and %s", (_name, { refuse }) => {
   const modernOnly = (): FakeServer => {
     if (!refuse) return Object.assign(bothEras(), { responseHeaders: {} });
     return modernServer().on("tools/call", { resultType: "complete", era: "modern" });

@@ -30,7 +30,7 @@ function gatewayServer(era: "legacy" | "modern", instance: string, tools: readon
 }
 
 test.each(["legacy", "modern"] as const)(
-  "what a %s gateway lists carries its way, and what came from us is left out",
+  "lists of a %s gateway carry the ids of gateways, and our own entries are omitted",
   async (era) => {
     const many = Array.from({ length: 8 }, (_, index) => `g${index}`);
     const server = gatewayServer(era, "other", [
@@ -60,7 +60,7 @@ test("a gateway that is its own server lists nothing", async () => {
 });
 
 test.each(["legacy", "modern"] as const)(
-  "a call to a %s gateway says through whom it went, and goes on as long as it has not been here",
+  "a call to a %s gateway carries the ids of gateways, and continues unless it loops",
   async (era) => {
     const { server, upstream } = await meet(gatewayServer(era, "other", [tool("plain")]), {}, OWN);
     const call = (hops?: unknown) =>

@@ -76,7 +76,7 @@ describe("connections to a legacy server are shared between principals", () => {
     expect(server.channels.filter(({ isClosed }) => isClosed).map(({ number }) => number)).toEqual([1]);
   });
 
-  test("a kind for which no connection is left is refused, and another principal is served", async () => {
+  test("a kind without a free connection is refused, and another principal is served", async () => {
     const server = legacyServer().on("tools/call", (params, asked) =>
       params.name === "slow" ? SILENCE : { channel: asked.channel.number },
     );

@@ -179,7 +179,7 @@ describe("with a legacy server", () => {
     await Promise.all(replies);
   });
 
-  test("a connection that is lost is opened again by the next who needs it, and its lists may be others", async () => {
+  test("a lost connection is reopened by the next client that needs it, and its lists may differ", async () => {
     const { server, upstream, heard } = await meet(echoing());
     const host = session({ affinity: "mine" });
     await channelOf(upstream, host);

@@ -142,14 +142,14 @@ describe("how long a list is good for", () => {
   });
 });
 
-describe("a tool that wants arguments in headers", () => {
+describe("a tool with arguments in headers", () => {
   const tool = (name: string, annotation: unknown, type = "string") => ({
     name,
     inputSchema: { type: "object", properties: { region: { type, "x-mcp-header": annotation }, other: {} } },
   });
   const tools = [tool("good", "Region"), tool("bad", "no such header"), tool("worse", "Region", "object")];
 
-  test("is left out over HTTP when its headers are invalid, which is logged", async () => {
+  test("is omitted over HTTP when its headers are invalid, which is logged", async () => {
     const { upstream } = await meet(modernServer().on("tools/list", { tools, resultType: "complete" }), over);
     const { items, malformed } = await upstream.list("tools", undefined, never());
     expect(items).toEqual([tools[0]]);

@@ -70,7 +70,7 @@ describe("an upstream with the memory of an earlier one", () => {
     await upstream.close();
   });
 
-  test("sends a legacy server no probe within an hour, and one after it, whatever was restarted meanwhile", async () => {
+  test("sends a legacy server no probe within an hour, and one after it, even after restarts", async () => {
     const { upstream: before } = await meet(legacyServer());
     let memory = memoryOf(before);
     const probes: number[] = [];

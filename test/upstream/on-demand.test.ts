@@ -33,7 +33,7 @@ class Hosts implements ClientDirectory {
     return host;
   }
 
-  /** Its last stream closes; its session goes on. */
+  /** Its last stream closes; its session continues. */
   leave(host: Client): void {
     this.#set(host, performance.now());
   }
@@ -235,7 +235,7 @@ describe.each([
   });
 });
 
-describe("a server on demand that was never met", () => {
+describe("a server on demand that was never connected", () => {
   test("is started for its lists, and ends when nothing uses it", async () => {
     const { server, upstream, heard } = await meet(echoing(), { start: "demand" });
     await upstream.list("tools", undefined, never());
@@ -283,7 +283,7 @@ describe("a server on demand that was never met", () => {
     expect((await list).items).toEqual([]);
   });
 
-  test("goes on for a call that comes meanwhile", async () => {
+  test("continues for a call that arrives in the meantime", async () => {
     const { server, upstream } = await meet(echoing(), { start: "demand" });
     await vi.advanceTimersByTimeAsync(3_000);
     await channelOf(upstream, client());
@@ -291,7 +291,7 @@ describe("a server on demand that was never met", () => {
     expect(open(server)).toEqual([0]);
   });
 
-  test("is tried again in the background until it was met", async () => {
+  test("is retried in the background until it connects", async () => {
     const server = echoing();
     server.refusal = new GatewayError("upstream_unavailable", "upstream", "no such command");
     const { upstream } = upstreamFor(server, { start: "demand" });

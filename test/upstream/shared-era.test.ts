@@ -28,7 +28,7 @@ const first = (server: FakeServer) => server.received[0]?.message.method;
 test.each([
   ["a pipe", {}],
   ["HTTP", { transport: HTTP }],
-])("a legacy server behind %s is greeted at once by the second replica", async (_, config) => {
+])("a legacy server behind %s receives initialize immediately from the second replica", async (_, config) => {
   const { others } = shared();
   const one = await meet(legacyServer(), config, { others });
   const two = await meet(legacyServer(), config, { others });
@@ -46,7 +46,7 @@ test("what was found holds for an hour after it was found, at every replica", as
   expect(first(later.server)).toBe("server/discover");
 });
 
-test("a legacy server that was replaced by a modern one is found modern, and the others are told", async () => {
+test("a legacy server that was replaced by a modern one is detected as modern, and the others are notified", async () => {
   const { others, kept } = shared();
   await meet(legacyServer(), { transport: HTTP }, { others });
   const { server, upstream } = await meet(modernServer(), { transport: HTTP }, { others });
@@ -55,7 +55,7 @@ test("a legacy server that was replaced by a modern one is found modern, and the
   expect(first(server)).toBe("initialize");
 });
 
-test("a server whose era the config pins is not asked for, and nothing is told of it", async () => {
+test("a server with a pinned era is neither looked up nor published", async () => {
   const { others, kept, asked } = shared();
   await meet(legacyServer(), { protocol: "legacy" }, { others });
   expect([asked(), kept]).toEqual([0, []]);

@@ -110,7 +110,7 @@ describe("a session over HTTP", () => {
     }
     expect(opened).toEqual([0, 1, 3, 7, 15, 31, 63, 123]);
     expect(upstream.state).toBe("ready");
-    // Once it is served in a new one again, the next loss is mended at once.
+    // Once it is served in a new one again, the next loss is fixed at once.
     await vi.advanceTimersByTimeAsync(60_000);
     server.on("tools/call", served ?? {});
     for (let loss = 0; loss < 2; loss += 1) {

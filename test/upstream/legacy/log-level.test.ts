@@ -37,7 +37,7 @@ describe("the level of a server's log", () => {
     expect(levels(other)).toEqual(["error", "debug"]);
   });
 
-  test("is not set where the server does not log, and a server that fails to set it is called all the same", async () => {
+  test("is not set if the server does not log, and a server that fails to set it is still called", async () => {
     const silent = legacyServer({ capabilities: { tools: {} } }).on("tools/call", {});
     const first = await meet(silent);
     await first.upstream.call(calling({ logLevel: "debug" }).call);

@@ -33,7 +33,7 @@ describe("progress", () => {
     expect(new Set(tokens.map((meta) => JSON.stringify(meta))).size).toBe(3);
   });
 
-  test("is not asked for when the client did not", async () => {
+  test("is not requested when the client did not", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", text("hi")));
     await upstream.call(calling().call);
     expect(server.params("tools/call")).not.toHaveProperty("_meta");

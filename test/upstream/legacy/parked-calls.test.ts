@@ -44,7 +44,7 @@ describe("a parked call", () => {
     ["another tool", { params: { name: "rm", arguments: {} } }],
     ["other arguments", { params: { name: "echo", arguments: { path: "/" } } }],
     ["another method", { method: "prompts/get" }],
-  ])("does not go on for %s, and still does for its own", async (_what, changes) => {
+  ])("does not resume for %s, and still does for its own client", async (_what, changes) => {
     const { upstream, first, accept } = await parking();
     const stolen = answering(first, accept, changes);
     expect(await failure(upstream.call(stolen.call))).toMatchObject({ code: "state_rejected" });
@@ -119,7 +119,7 @@ describe("a parked call", () => {
     expect(resultOf(reply)).toEqual({ told: "I waited long enough" });
   });
 
-  test("that the server ends by itself leaves no question open: each is answered, once", async () => {
+  test("that the server ends leaves no pending question: each is answered, once", async () => {
     const answers: Envelope[] = [];
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       for (const [method, params] of [
@@ -189,7 +189,7 @@ describe("a parked call", () => {
     ["in all", { total: 1 }],
     ["of one principal", { perPrincipal: 1 }],
     ["at one server", { perServer: 1 }],
-  ])("is one too many %s: the server is told that nobody answers, and goes on", async (_what, limits) => {
+  ])("is one too many %s: the server gets an error, and continues", async (_what, limits) => {
     const { upstream } = await parking({}, limits);
     const reply = await soon(upstream.call(calling({ client: host() }).call));
     expect(resultOf(reply)).toEqual({ told: { action: "cancel" } });

@@ -1,4 +1,4 @@
-/** Places for calls that wait: shared between principals, each of whom gives up its own oldest. */
+/** The limit of parked calls: shared between principals, each of which loses its own oldest. */
 import { describe, expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { type ParkableCall, ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";

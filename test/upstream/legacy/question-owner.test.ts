@@ -36,7 +36,7 @@ describe("whose a question is", () => {
     await settled();
   };
 
-  test("the stream of its call says so, however many calls there are", async () => {
+  test("the stream of its call decides, however many calls there are", async () => {
     const server = curious("elicitation/create", who);
     const world = await worldOf(server, over);
     const owner = session();
@@ -95,7 +95,7 @@ describe("whose a question is", () => {
     const world = await worldOf(server, { lease: "principal" });
     const owner = host();
     await start(world, calling({ client: owner }));
-    // The connection of the first call, on which a second one can only come when there are no more to be had.
+    // The connection of the first call, which a second one shares only when no further one is allowed.
     const { channel } = server;
     const others = Array.from({ length: 8 }, () => calling({ client: owner }));
     await start(world, ...others);
@@ -106,7 +106,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("of a task that nobody waits for it is not the affair of another client that happens to be calling", async () => {
+  test("of an unpolled task is not sent to another client that happens to be calling", async () => {
     const server = hanging();
     const world = await worldOf(server, { lease: "principal" });
     const other = calling({ client: session() });
@@ -120,7 +120,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("outside all calls it is refused when the session has not answered so many others", async () => {
+  test("outside all calls it is refused when the session has reached the limit of pending questions", async () => {
     const server = hanging();
     const owner = session();
     const request = vi.fn(() => SILENCE);

@@ -210,7 +210,7 @@ describe("how a question is put", () => {
     });
   });
 
-  test("the id of a link is for sessions only, which can hear of its end", async () => {
+  test("the id of a link is for sessions only, which can receive its completion", async () => {
     const link = { mode: "url", url: "https://example.com", elicitationId: "e1", message: "log in" };
     expect(await put("elicitation/create", link, session())).toMatchObject({
       params: { elicitationId: "e1" },

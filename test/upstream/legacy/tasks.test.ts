@@ -85,7 +85,7 @@ describe.each([
   ["a pipe", {}],
   ["HTTP", { transport: HTTP }],
 ])("over %s a tool that takes no calls but as tasks", (_way, config) => {
-  test("is run as one, looked at as often as the server wishes, and answers as it would have", async () => {
+  test("is run as one, polled at the server's interval, and returns the result of the tool", async () => {
     const { server } = lab();
     const { upstream } = await meet(server, config);
     let alive = 0;
@@ -217,7 +217,7 @@ test("of two tasks on one pipe each asks through the request that waits for its 
   expect(messages[1]).toContain("second?");
 });
 
-describe("a task that a session asked for", () => {
+describe("a task requested by a session", () => {
   interface Told {
     readonly directory: ClientDirectory;
     readonly notices: Notice[];

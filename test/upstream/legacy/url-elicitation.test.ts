@@ -8,7 +8,7 @@ import { answering, asked, host, session, soon } from "./questions-support.js";
 
 fakeTime();
 
-describe("a server that wants a link visited first", () => {
+describe("a server that requires a URL elicitation first", () => {
   const link = { mode: "url", elicitationId: "e1", url: "https://example.com/login", message: "log in" };
   const gated = () => {
     let open = false;

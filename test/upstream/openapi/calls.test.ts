@@ -259,7 +259,7 @@ describe("an answer", () => {
     expect(result.content[0]?.text?.length).toBeLessThan(4_200);
   });
 
-  test("of 401 says where the credentials stand", async () => {
+  test("of 401 names the configured credentials", async () => {
     const [block] = (await called({ status: 401, body: "no" })).content;
     expect(block?.text).toContain('"headers" of this server');
   });

@@ -94,7 +94,7 @@ describe("a document at a URL", () => {
     expect(api.asked.map(({ headers }) => headers.authorization)).toEqual(["Bearer t", undefined]);
   });
 
-  test("is not looked for where it was moved to", async () => {
+  test("follows no redirect", async () => {
     const api = await startApi(() => ({ status: 302, headers: { location: "http://169.254.169.254/" } }));
     await expect(namesOf({ document: { url: `${api.url}/openapi.json` } })).rejects.toThrow(
       "HTTP status 302, to http://169.254.169.254/; write that address in the config",

@@ -31,14 +31,14 @@ describe("names", () => {
     ]);
   });
 
-  test("an operationId that stands twice names the first operation only", async () => {
+  test("a duplicate operationId names the first operation only", async () => {
     const twice = { operationId: "same", ...ok };
     const { tools } = await openApi(documentOf({ "/a": { get: twice }, "/b": { get: twice } }));
     expect((await tools()).map(({ name }) => name)).toEqual(["same", "get_b"]);
   });
 });
 
-test("include wants every list to match, exclude one of them", async () => {
+test("include requires every list to match, exclude one of them", async () => {
   const document = documentOf({
     "/pets": { get: { tags: ["pets"], ...ok }, post: { tags: ["pets"], ...ok } },
     "/pets/{id}": { get: { tags: ["pets", "single"], ...ok }, delete: { tags: ["pets"], ...ok } },
@@ -119,7 +119,7 @@ describe("arguments", () => {
     });
   });
 
-  test("what the config sets is not asked for", async () => {
+  test("configured arguments are not required", async () => {
     const parameters = [
       { name: "X-Api-Key", in: "header", required: true, schema: { type: "string" } },
       { name: "key", in: "query", required: true, schema: { type: "string" } },

@@ -1,4 +1,4 @@
-/** What the channels of a configured server tell of messages that belong to nobody. */
+/** Logging of unattributable messages on the channels of a configured server. */
 import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { channelFactory } from "../../../src/upstream/supervision/options.js";

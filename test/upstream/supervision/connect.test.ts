@@ -111,7 +111,7 @@ describe("a server on a pipe", () => {
     expect(server.params("initialize").protocolVersion).toBe("2025-06-18");
   });
 
-  test("that refuses our revision and names it in the same breath is asked once more, at once", async () => {
+  test("that rejects our revision and names it in the same error is retried once, immediately", async () => {
     const discovery = { supportedVersions: ["2026-07-28"], capabilities: {} };
     let refusals = 0;
     const server = new FakeServer().on("server/discover", () => {

@@ -1,4 +1,4 @@
-/** A connection that is kept: opened at start, opened again when it is gone, and never in the way of anybody else. */
+/** A supervised connection: opened at the start, reopened after a loss, without delaying other servers. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
@@ -79,7 +79,7 @@ describe("a server that cannot be connected", () => {
     expect(heard).toEqual(["unavailable: files cannot be started: no such command"]);
   });
 
-  test("is warned of once for each reason, and once more when it was there meanwhile", async () => {
+  test("is warned of once for each reason, and again after a successful connection", async () => {
     const server = legacyServer();
     server.refusal = down;
     const told: string[] = [];
@@ -215,7 +215,7 @@ describe("a server that is lost", () => {
 });
 
 describe("a sign of life", () => {
-  test("is asked for only after a long silence", async () => {
+  test("is pinged only after a long silence", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", { content: [] }));
     await vi.advanceTimersByTimeAsync(50_000);
     await upstream.call(calling().call);
@@ -225,7 +225,7 @@ describe("a sign of life", () => {
     expect(server.sent("ping")).toHaveLength(1);
   });
 
-  test("is not asked for while a call is under way: the server may be busy with it", async () => {
+  test("is not pinged during a call: the server may be busy with it", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", () => SILENCE));
     const { call, giveUp } = calling();
     const reply = failure(upstream.call(call));
@@ -254,7 +254,7 @@ describe("a sign of life", () => {
     expect(server.sent("server/discover")).toHaveLength(2);
   });
 
-  test("is asked for at once when a call could not reach the server", async () => {
+  test("is pinged immediately when a call could not reach the server", async () => {
     const server = modernServer().on("tools/call", () => {
       throw new GatewayError("upstream_unavailable", "upstream", "connection refused");
     });
@@ -269,7 +269,7 @@ describe("a sign of life", () => {
 });
 
 describe("the end", () => {
-  test("closes the connection, and nothing is opened any more", async () => {
+  test("closes the connection, and opens none", async () => {
     const { server, upstream } = await meet(legacyServer());
     await upstream.close();
     expect(server.channel.isClosed).toBe(true);
@@ -281,7 +281,7 @@ describe("the end", () => {
     );
   });
 
-  test("in the middle of an attempt leaves no process behind", async () => {
+  test("in the middle of an attempt leaves no process running", async () => {
     const server = legacyServer().on("initialize", () => SILENCE);
     const { upstream } = upstreamFor(server);
     upstream.start();
@@ -321,7 +321,7 @@ describe("a fault of the gateway's own", () => {
     faults.length = 0;
   });
 
-  test("while a server is asked for a sign of life ends neither the gateway nor the watch over that server", async () => {
+  test("during a ping ends neither the gateway nor the supervision of that server", async () => {
     const server = modernServer({ capabilities: { tools: { listChanged: true } } });
     const { upstream } = await meet(server, { transport: HTTP }, { log });
     let capabilities = 0;

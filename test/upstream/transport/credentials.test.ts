@@ -109,7 +109,7 @@ describe("every request of a channel with credentials", () => {
 });
 
 describe("a request that the server refuses for its credentials", () => {
-  test("is sent once more with new ones, its body whole", async () => {
+  test("is sent again with new ones, with its complete body", async () => {
     const server = await serve(guarded(() => "two"));
     const store = signedIn();
     store.renew = () => "two";
@@ -161,7 +161,7 @@ describe("a request that the server refuses for its credentials", () => {
     expect(await failure(channel.exchange(request))).toMatchObject({ code: "upstream_rejected" });
   });
 
-  test("without credentials tells them, where the server had asked for none so far", async () => {
+  test("without credentials reports them as required, if the server had not required any before", async () => {
     const server = await serve(guarded(() => "one"));
     const store = signedIn();
     await open(server.url, { credentials: of(store, { areUsed: false }) }).exchange(request);

@@ -4,7 +4,7 @@ import { answer, event, type Respond, stream } from "../../support/servers/scrip
 import { until } from "../../support/until.js";
 import { failure, open, request, serve } from "./http-support.js";
 
-describe("giving up", () => {
+describe("cancellation", () => {
   test.each([
     ["before the headers", () => {}],
     [

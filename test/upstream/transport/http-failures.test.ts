@@ -91,7 +91,7 @@ describe("a response that is no JSON-RPC says whether the server is up, with the
     expect(await failure(open(server.url).exchange(request, { headers }))).toMatchObject({ code });
   });
 
-  test("the status, the headers and the beginning of the body can be looked at", async () => {
+  test("the status, the headers and the beginning of the body are available", async () => {
     const server = await serve(
       (_asked, response) => void response.writeHead(404, { "x-why": "gone" }).end("y".repeat(10_000)),
     );
@@ -131,7 +131,7 @@ describe("a connection that fails", () => {
   test.each([
     ["ENOTFOUND", "host not found"],
     ["EAI_AGAIN", "the host name could not be looked up just now"],
-  ])("because DNS does not resolve its name (%s) says so", async (code, words) => {
+  ])("because DNS does not resolve its name (%s) names the cause", async (code, words) => {
     const found = Object.assign(new Error(`getaddrinfo ${code}`), { code });
     const lookup = vi
       .spyOn(dns, "lookup")

@@ -168,7 +168,7 @@ describe("where the name comes to lead elsewhere", () => {
     expect(streams(second)).toHaveLength(0);
   });
 
-  test("an event stream stays where the name leads to other addresses each time", async () => {
+  test("an event stream is not moved if the name resolves to other addresses each time", async () => {
     const { first, lead } = await two();
     const { channel, pool } = connections(first, "upstream.test", 0, 60_000);
     expect(await channel.listen(() => {}).opened).toBe(true);

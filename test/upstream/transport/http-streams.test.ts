@@ -269,7 +269,7 @@ describe("listening", () => {
     expect(missed).toEqual([2, 3]);
   });
 
-  test("is opened anew where the server refuses the Last-Event-ID", async () => {
+  test("is reopened without Last-Event-ID if the server rejects it", async () => {
     const onMissed = vi.fn<() => void>();
     const server = await serve(({ headers }, response) => {
       const n = server.asked.length;

@@ -90,7 +90,7 @@ describe("an answer in JSON", () => {
   });
 
   test.each(["application/json", "text/event-stream"])(
-    "may be a batch (%s) in which others are no messages; a bad request in it is heard as one",
+    "may be a batch (%s) with invalid members; a bad request in it is treated as one",
     async (type) => {
       const server = await serve((asked, response) => {
         const batch = JSON.stringify([

@@ -28,7 +28,7 @@ async function server(script = ""): Promise<ChildProcess & { readonly pid: numbe
   return Object.assign(child, { pid: child.pid });
 }
 
-/** A gateway that does not run any more. */
+/** A gateway that no longer runs. */
 const DEAD = { pid: 4_194_303, began: "long ago" };
 const ledger = (gateway?: typeof DEAD) =>
   new PidFileRegistry({ folder, log: SILENT, ...(gateway !== undefined && { gateway }) });

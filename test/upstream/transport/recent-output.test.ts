@@ -42,7 +42,7 @@ test("the excerpt is the last error, where a stack trace or usage text follows i
   expect(quoted(`Error: long ago\n${"all is well\n".repeat(1000)}`)).toMatch(/^…[ a-z]+ all is well$/);
 });
 
-test("the excerpt begins where the complaint does, whatever is dumped behind it", () => {
+test("the excerpt begins at the error message, whatever output follows", () => {
   const quoted = (text: string): string => {
     const recent = new RecentOutput();
     recent.push(Buffer.from(text));

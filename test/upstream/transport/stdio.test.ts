@@ -208,7 +208,7 @@ test("a message that cannot be serialized is refused, and the channel stays open
 test.each([
   ["input", "exec 0<&-"],
   ["output", "exec 1>&-"],
-])("a process that closes its %s and goes on is ended", async (pipe, close) => {
+])("a process that closes its %s without exiting is killed", async (pipe, close) => {
   const answer = '{"jsonrpc":"2.0","id":"first","result":{}}';
   const channel = await server({
     command: "sh",
@@ -216,7 +216,7 @@ test.each([
   });
   await channel.exchange({ jsonrpc: "2.0", id: "first", method: "x" });
   const waiting = failure(channel.exchange(request("x")));
-  // Only who writes to a pipe learns that nobody reads it.
+  // Only a write to a pipe reveals that it has no reader.
   const writing = setInterval(() => void channel.post({ jsonrpc: "2.0", method: "x" }).catch(() => {}), 10);
   const message = `quiz closed its ${pipe}`;
   expect((await channel.closed).message).toBe(message);

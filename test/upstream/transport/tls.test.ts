@@ -30,7 +30,7 @@ test("a server with a certificate that is trusted is called", async () => {
   expect(await call(`https://localhost:${port}/`, CERTIFICATE)).toMatchObject({ status: 200 });
 });
 
-test("a server whose certificate is not trusted is not called, and the reason is plain", async () => {
+test("a server with an untrusted certificate is not called, and the reason is reported", async () => {
   const good = await serve(CERTIFICATE);
   const expired = await serve(EXPIRED);
   const refused = (why: string, host: string) => ({
