@@ -106,7 +106,7 @@ describe("skills/list", () => {
 });
 
 describe("one skill", () => {
-  test("and one folder is asked for where it is", async () => {
+  test("and one folder is requested from its server", async () => {
     const [one, two] = [serving("one", []), serving("two", [], { directoryRead: true })];
     const front = frontOf([one, two]);
     await settle();

@@ -1,11 +1,11 @@
-/** Servers that must be told their port, because they cannot say which one they have found. */
+/** Servers that take a port argument, because they cannot report a port that they chose. */
 import { type AddressInfo, createServer } from "node:net";
 import { type Started, type StartOptions, start } from "./processes.js";
 
-/** How often another port is tried where somebody else was quicker. */
+/** How often another port is tried if this one was taken. */
 const ATTEMPTS = 10;
 
-/** A port that nobody listens on at this moment. */
+/** A port that is free at this moment. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, listening));
