@@ -1,8 +1,8 @@
-/** Where is a text cut that may have a number of characters? At the end of a sentence, else of a word. */
+/** Truncates a text at the end of a sentence, otherwise of a word. */
 
 const SENTENCE_ENDS = [". ", ".\n", "! ", "!\n", "? ", "?\n", ":\n", "\n\n", "。"] as const;
 
-/** `text` with at most `maxLength` UTF-16 code units, and an ellipsis where something is left out. */
+/** `text` with at most `maxLength` UTF-16 code units, with an ellipsis if truncated. */
 export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   // The ellipsis, and the space before it, need two.

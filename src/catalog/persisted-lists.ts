@@ -1,10 +1,10 @@
-/** What is known of the lists of a server before it runs? */
+/** The persisted lists of a server, available before it runs. */
 import type { Freshness } from "../core/call.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ListKind } from "../core/lists.js";
 import type { JsonObject } from "../wire/json.js";
 
-/** One list of a server, as it was last loaded; before the filters of the config. */
+/** One list of a server, as last loaded, before filters. */
 export interface PersistedList {
   readonly items: readonly JsonObject[];
   readonly malformed: readonly MalformedEntry[];
@@ -14,7 +14,7 @@ export interface PersistedList {
   readonly fetchedAt: number;
 }
 
-/** What an earlier process knew of the lists of a server. */
+/** The lists of a server from an earlier run. */
 export interface PersistedLists {
   /** The lists of each capability class, by kind; the most recently used class first. */
   readonly scopes: ReadonlyMap<string, ReadonlyMap<ListKind, PersistedList>>;
@@ -22,18 +22,18 @@ export interface PersistedLists {
   readonly startFailed: boolean;
 }
 
-/** What an earlier process knew of a server. */
+/** The state of a server from an earlier run. */
 export interface PersistedServer extends PersistedLists {
-  /** What its upstream begins with; not read by the catalog. */
+  /** The initial state of its upstream; not read by the catalog. */
   readonly memory?: JsonObject | undefined;
 }
 
-/** Keeps what is known of the lists of a server between two runs of the gateway. */
+/** Stores the lists of a server between two runs of the gateway. */
 export interface ListStore {
-  /** What is known now; what an earlier run kept until `followLists`. Undefined where that is nothing. */
+  /** The current lists; those of an earlier run until `followLists`. Undefined if there are none. */
   readonly known: PersistedLists | undefined;
-  /** From now on `lists` gives what is known. */
+  /** From now on `lists` returns the current lists. */
   followLists(lists: () => PersistedLists): void;
-  /** That has changed, and is written in a moment. */
+  /** They have changed; the store writes them soon. */
   changed(): void;
 }

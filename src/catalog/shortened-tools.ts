@@ -1,4 +1,4 @@
-/** What do hosts see of a tool where the config asks for shorter definitions? */
+/** Shortens the definitions of tools, as configured. */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { compactSchema } from "./compact-schema.js";
 import { cutText } from "./cut-text.js";

@@ -1,4 +1,4 @@
-/** What ends the waits for servers in their first start? The end of the start, the end of the call, and the drain. */
+/** Cancels waits for starting servers: at the end of the start, at the end of the call, and when the gateway drains. */
 import { Stop, type StopSignal } from "../core/stop.js";
 
 /** The waits of one catalog. */
@@ -6,7 +6,7 @@ export class StartupWaits {
   readonly #stops = new Set<Stop>();
   #isOver = false;
 
-  /** Whether the gateway drains, so that nothing waits for a first start any longer. */
+  /** Whether the gateway drains, so that first starts are no longer awaited. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -17,7 +17,7 @@ export class StartupWaits {
     for (const stop of this.#stops) stop.abort();
   }
 
-  /** Runs `wait`, which ends early when the signal it gets aborts: with `signal`, and at `end`. */
+  /** Runs `wait`, which ends early when its signal aborts: with `signal`, and at `end`. */
   async during(
     signal: StopSignal | undefined,
     wait: (signal: StopSignal) => Promise<unknown>,

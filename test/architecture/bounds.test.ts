@@ -237,7 +237,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "authorization-server/client-documents.ts": {
     file: "authorization-server/client-documents.test.ts",
-    title: "of 200 hosts is kept at most",
+    title: "is cached for at most 200 hosts",
   },
   "authorization-server/grants.ts": {
     file: "authorization-server/grants.test.ts",

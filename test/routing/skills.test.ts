@@ -64,7 +64,7 @@ describe("skills/list", () => {
     expect(received(two)?.params).toEqual({ uri: "skill://pdf/forms/a.md" });
   });
 
-  test("of a single server is that of the server, but for cursors", async () => {
+  test("of a single server is that of the server, except cursors", async () => {
     const front = frontOf([serving("one", ["pdf"]), fakeUpstream("plain")]);
     await settle();
     const reply = await list(front);
