@@ -53,14 +53,14 @@ export function moveSignIn(
   readMembers(new Map(loose), "", found, warn);
   for (const { key, member } of sections) readSection(key, member, found, warn);
   if (found.has("clientSecret") && !found.has("clientId")) {
-    warn("clientSecret", first, "is left out: there is no client id whose it is");
+    warn("clientSecret", first, "is omitted: there is no client id that it belongs to");
     found.delete("clientSecret");
   }
   if (found.size === 0) return;
   const type = found.get("type");
   const isOff = type !== undefined && scalar(type.value) === "none";
   if (!isOff && hasOwnHeader(server)) {
-    warn("auth", first, "is left out: the server has an Authorization header of its own");
+    warn("auth", first, "is omitted: the server has its own Authorization header");
     return;
   }
   server.set("auth", {

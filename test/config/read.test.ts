@@ -342,7 +342,7 @@ describe("a host's own file", () => {
       '/work/.cursor/mcp.json:3:30: server "a": "alwaysAllow" is the host\'s own and is ignored',
       '/work/.cursor/mcp.json:3:52: server "a": "timeout" is the host\'s own and is ignored',
       '/work/.cursor/mcp.json:4:66: server "b": "headersHelper" is not run here; put the header under headers, with a variable',
-      '/work/.cursor/mcp.json:6:7: server "d" is an extension of the host\'s, which only the host can start; it is left out',
+      '/work/.cursor/mcp.json:6:7: server "d" is an extension of the host, which only the host can start; it is omitted',
       "/work/.cursor/mcp.json:8:5: ignored, as the host's own: globalShortcut",
     ]);
   });

@@ -1,9 +1,9 @@
-/** Where do hosts keep their own files, by operating system? */
+/** The paths of hosts' config files, by operating system. */
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { posix, win32 } from "node:path";
 
-/** What the paths depend on. */
+/** The inputs of the paths. */
 export interface HostPathContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The home folder of the user. */
@@ -11,7 +11,7 @@ export interface HostPathContext {
   readonly platform: NodeJS.Platform;
 }
 
-/** The places of this process's user. */
+/** The inputs for this process's user. */
 export const hostPathContext = (env: HostPathContext["env"]): HostPathContext => ({
   env,
   home: env.HOME || homedir(),
@@ -42,7 +42,7 @@ export function inConfig(places: HostPathContext, ...steps: readonly string[]): 
   return env.XDG_CONFIG_HOME ? [pathOf(platform).join(env.XDG_CONFIG_HOME, ...steps), plain] : [plain];
 }
 
-/** The first of the files that exists, else the first. */
+/** The first existing file, otherwise the first. */
 export function firstPresent(files: readonly string[]): {
   readonly file: string;
   readonly isPresent: boolean;

@@ -1,4 +1,4 @@
-/** The hosts that Cardea knows: where each keeps its servers, and how one of them is written there. */
+/** The known hosts: the location of their config files, and the form of a server in them. */
 import type { ObjectTree, Tree } from "../tree.js";
 import { type HostPathContext, inAppData, inConfig, inHome } from "./host-paths.js";
 
@@ -34,7 +34,7 @@ export interface KnownHost {
 const withHeaders = (headers: Readonly<Record<string, string>>, key = "headers"): Entry =>
   Object.keys(headers).length === 0 ? {} : { [key]: headers };
 
-/** Every host that `cardea install` knows, by the names of the contract. */
+/** Every host that `cardea install` supports. */
 export const KNOWN_HOSTS: readonly KnownHost[] = [
   {
     id: "claude-code",
