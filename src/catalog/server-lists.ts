@@ -273,7 +273,7 @@ export class ServerLists {
     if (connection !== undefined) this.#refresh.cancel(connection);
   }
 
-  /** Why a list could not be read at the last attempt, in a sentence; undefined where all could. */
+  /** Why a list could not be read at the last attempt, in a sentence; undefined if all could. */
   get listError(): string | undefined {
     return this.#listErrors.size === 0 ? undefined : [...this.#listErrors.values()].join("; ");
   }

@@ -14,7 +14,7 @@ export interface Shortening {
 /**
  * The list entry of a tool, shortened; the same object where nothing changes.
  *
- * @param isOwnDescription false where the config has written the description, which stays
+ * @param isOwnDescription false if the config has written the description, which stays
  */
 export function shortenTool(item: JsonObject, shortening: Shortening, isOwnDescription = true): JsonObject {
   const { descriptionLength = Number.POSITIVE_INFINITY, compactSchemas } = shortening;

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config, ServerConfig } from "./config.js";
 
-/** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty where these are equal. */
+/** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty if these are equal. */
 export function describeChanges(before: Config, now: Config): string {
   const servers = serverChanges(before.servers, now.servers);
   const parts = [

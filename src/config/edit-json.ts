@@ -9,7 +9,7 @@ const MAX_COLUMN = 100;
  * The text with `value` at `path`; `undefined` removes what is there. An index equal to the length of its array appends.
  * Missing objects on the way are created. A comment behind a removed entry on its line goes with it, those above it stay.
  *
- * @throws RangeError when the text has no object or array where `path` needs one
+ * @throws RangeError if the text has no object or array where `path` needs one
  */
 export function editJson(text: string, path: Path, value: unknown): string {
   const root = parseTree(text, [], { allowTrailingComma: true });

@@ -25,7 +25,7 @@ export class EditError extends Error {
  * indented again.
  *
  * @param file by whose extension the text is parsed
- * @throws EditError when the text is not valid, or an edit would change anything else
+ * @throws EditError if the text is not valid, or an edit would change anything else
  */
 export function editConfig(text: string, file: string, edits: readonly ConfigEdit[]): string {
   const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
@@ -47,7 +47,7 @@ export interface Replacement {
  * Replaces the file by one with the text `after` in one step; a symbolic link stays one, and owner, group and permissions
  * stay.
  *
- * @throws EditError when the file no longer has the text `before`, or its owner cannot be kept; else the error of the system
+ * @throws EditError if the file no longer has the text `before`, or its owner cannot be kept; else the error of the system
  */
 export async function replaceFile(
   file: string,

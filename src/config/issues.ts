@@ -44,7 +44,7 @@ const pathOf = (base: Path, { path }: Issue): Path => [
   ...path.map((step) => (typeof step === "number" ? step : String(step))),
 ];
 
-/** `; did you mean "…"?` for a misspelled word; empty where no known word is close. */
+/** `; did you mean "…"?` for a misspelled word; empty if no known word is close. */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = closest(word, known);
   return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;

@@ -7,7 +7,7 @@ export interface ServerAuthConfig {
   readonly type: "oauth" | "client_credentials" | "private_key_jwt" | "enterprise" | "token_exchange";
   /** Whose credentials calls carry. */
   readonly as: "principal" | "shared" | "service";
-  /** False where the gateway authenticates no hosts, so that all of them are the principal `anonymous`. */
+  /** False if the gateway authenticates no hosts, so that all of them are the principal `anonymous`. */
   readonly hasPrincipals: boolean;
   readonly clientId?: string;
   readonly clientSecret?: string;

@@ -11,7 +11,7 @@ import { badRequest, type GatewayError } from "./errors.js";
 import { COMMON_PARAMS, INPUT_RESPONSE, type Members, type NestedMember, PARAMS } from "./members.js";
 
 /**
- * The fault in the parameters of a request or notification, as a sentence that names the member; undefined where every
+ * The fault in the parameters of a request or notification, as a sentence that names the member; undefined if every
  * JSON parser reads the same members.
  *
  * In methods that MCP defines, no member may fold (case, Unicode) to a defined one, and `arguments` must be an object. In

@@ -6,11 +6,11 @@
  */
 const ISSUED = /^([0-9a-z]{1,8})-/;
 
-/** @param issuer undefined where there is one process: `text` is returned unchanged */
+/** @param issuer undefined if there is one process: `text` is returned unchanged */
 export const withIssuer = (issuer: string | undefined, text: string): string =>
   issuer === undefined ? text : `${issuer}-${text}`;
 
-/** The process that issued `text`; undefined where it has no prefix. */
+/** The process that issued `text`; undefined if it has no prefix. */
 export const issuerOf = (text: string): string | undefined => ISSUED.exec(text)?.[1];
 
 /** `text` without its prefix. */

@@ -136,7 +136,7 @@ export interface TaskListener<Change> {
 }
 
 /**
- * The missing members of `capabilities[kind]`, empty where the whole capability is missing; undefined where nothing is
+ * The missing members of `capabilities[kind]`, empty if the whole capability is missing; undefined if nothing is
  * (2025-11-25 and 2026-07-28: client/elicitation and client/sampling, "Capabilities").
  */
 export function missingCapability(

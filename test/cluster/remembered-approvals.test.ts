@@ -113,7 +113,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(await one.asks()).toBe(false);
     expect(await two.asks()).toBe(true);
     const [{ id } = { id: "" }] = one.policy.approvals();
-    await expect(one.policy.revokeApproval(id)).rejects.toThrow("the approval still holds");
+    await expect(one.policy.revokeApproval(id)).rejects.toThrow("the approval is still valid");
     expect(await one.asks()).toBe(false);
     await one.approve("/etc");
     expect(await one.asks("/etc")).toBe(false);
