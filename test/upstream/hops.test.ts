@@ -82,7 +82,7 @@ test.each(["legacy", "modern"] as const)(
   },
 );
 
-test("a server that is no gateway gets and gives what it ever did", async () => {
+test("a server that is not a gateway gets no ids of gateways", async () => {
   const server = modernServer()
     .on("tools/list", {
       resultType: "complete",
@@ -97,7 +97,7 @@ test("a server that is no gateway gets and gives what it ever did", async () => 
   expect(server.params("tools/call")._meta).not.toHaveProperty("cardea/hops");
 });
 
-test("a gateway is listened to for each kind of client that lists there, the newest eight", async () => {
+test("list changes of a gateway are subscribed for each capability class, the newest eight", async () => {
   const streams: { readonly can: unknown; readonly follows: unknown; readonly asked: Asked }[] = [];
   const server = gatewayServer("modern", "other", []).on("subscriptions/listen", (params, asked) => {
     const { resourceSubscriptions } = params.notifications as JsonObject;

@@ -35,7 +35,7 @@ test.each([
   expect([first(one.server), first(two.server)]).toEqual(["server/discover", "initialize"]);
 });
 
-test("what was found holds for an hour after it was found, at every replica", async () => {
+test("a detected era is cached for an hour, at every replica", async () => {
   const { others } = shared();
   await meet(legacyServer(), { transport: HTTP }, { others });
   await pass(HOUR_MS / 2);
@@ -61,7 +61,7 @@ test("a server with a pinned era is neither looked up nor published", async () =
   expect([asked(), kept]).toEqual([0, []]);
 });
 
-test("what the server itself said to an earlier process goes before what others say", async () => {
+test("the era persisted from an earlier process overrides that of other replicas", async () => {
   const before = await meet(legacyServer(), { transport: HTTP });
   const { others, asked } = shared();
   await meet(legacyServer(), { transport: HTTP }, { others, memory: before.upstream.memory() });
@@ -73,7 +73,7 @@ test.each([
   [{ legacy: { transport: "http" } }],
   [{ legacy: "http", sessions: { supported: "yes", learnedAt: 1 } }],
   [{}],
-])("%j, which no replica writes of a server over HTTP, is as nothing", async (known) => {
+])("%j, which no replica writes of a server over HTTP, is ignored", async (known) => {
   const { server } = await meet(legacyServer(), { transport: HTTP }, { others: shared(known).others });
   expect(first(server)).toBe("server/discover");
 });

@@ -71,7 +71,7 @@ describe("a parked call", () => {
   test.each<RoundState>([
     { parked: "token of another process" },
     { server: "state of a modern server that had this name before" },
-  ])("is not made again where it is unknown here: its outcome is not known: %j", async (state) => {
+  ])("is not repeated if it is unknown here: its outcome is unknown: %j", async (state) => {
     const { upstream, first, server } = await parking();
     const lost = answering(first, { responses: {}, state });
     expect(await failure(upstream.call(lost.call))).toMatchObject({
@@ -195,7 +195,7 @@ describe("a parked call", () => {
     expect(resultOf(reply)).toEqual({ told: { action: "cancel" } });
   });
 
-  test("of a session counts towards no limit: its request is open all the while", async () => {
+  test("of a session does not count: its request stays open", async () => {
     const { upstream } = await parking({}, { total: 1 });
     for (const affinity of ["s1", "s2"]) {
       const mine = calling({ client: session({ affinity }) });
@@ -203,7 +203,7 @@ describe("a parked call", () => {
     }
   });
 
-  test("there is none where the config allows none: the client gets an error, the server a cancel", async () => {
+  test("is refused if the config allows none: the client gets an error, the server a cancel", async () => {
     const parked = new ParkedCalls({ total: 0, perPrincipal: 1, perServer: 1, answerMs: 60_000 });
     const { server, upstream } = await meet(curious(), {}, { parked });
     const error = await failure(soon(upstream.call(calling({ client: host() }).call)));

@@ -12,7 +12,7 @@ import { answering, asked, curious, host, over, session, soon, who } from "./que
 
 fakeTime();
 
-describe("whose a question is", () => {
+describe("the owner of a question", () => {
   interface World {
     readonly port?: Omit<ClientChannel, "client">;
     readonly owner?: Client;
@@ -59,7 +59,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("the event stream does not; the only call that may cause questions does", async () => {
+  test("on the event stream is the only call that may cause questions", async () => {
     const server = hanging();
     const world = await worldOf(server, over);
     const owner = session();
@@ -164,7 +164,7 @@ describe("whose a question is", () => {
     });
   });
 
-  test("asked right after the handshake it finds the session as well", async () => {
+  test("right after the handshake is the session as well", async () => {
     const server = hanging().on("notifications/initialized", (_params, { channel }) => {
       if (channel.number > 0) void channel.ask("roots/list");
       return {};
@@ -224,7 +224,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("roots can be given in the config, where no client has any", async () => {
+  test("roots can be configured for servers without a client", async () => {
     const { server } = await meet(hanging(), {}, { roots: [{ uri: "file:///srv" }] });
     expect(server.params("initialize").capabilities).toEqual({ roots: {} });
     expect((await server.channel.ask("roots/list")).result).toEqual({ roots: [{ uri: "file:///srv" }] });

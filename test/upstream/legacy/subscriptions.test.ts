@@ -71,7 +71,7 @@ describe("resource subscriptions", () => {
     expect(await upstream.subscriptionError?.("x:never-followed", mine)).toBeUndefined();
   });
 
-  test("are not sent where the server lacks the capability", async () => {
+  test("are not sent if the server lacks the capability", async () => {
     const { server, upstream } = await meet(legacyServer({ capabilities: { resources: {} } }));
     upstream.subscribe("x:a", undefined)();
     await settled();

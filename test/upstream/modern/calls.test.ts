@@ -234,7 +234,7 @@ describe("a tool whose headers have changed", () => {
     expect(heard).toContain("tools @shared");
   });
 
-  test("is called no third time, and the client gets an error", async () => {
+  test("is not called a third time, and the client gets an error", async () => {
     const server = modernServer()
       .on("tools/list", { resultType: "complete", tools: [] })
       .on("tools/call", () => {
@@ -330,7 +330,7 @@ test("a call that asked a question is not retried at a legacy server that replac
   expect(server.sent("tools/call")).toHaveLength(1);
 });
 
-test("a server that was rolled back to an older one is found out by the first call that it does not understand", async () => {
+test("a server that was downgraded is detected by the first call that it rejects", async () => {
   const { server, upstream } = await meet(modernServer().on("tools/call", { content: [] }), over);
   const older = legacyServer()
     .on("tools/call", { content: ["old"] })

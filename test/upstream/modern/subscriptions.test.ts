@@ -95,7 +95,7 @@ describe.each([
   });
 });
 
-test("where DNS leads elsewhere the stream is reopened there, and lists are refreshed", async () => {
+test("if DNS resolves to another address the stream is reopened there, and lists are refreshed", async () => {
   const { server, streams } = listening(false);
   const { upstream, heard } = await meet(server, over);
   await vi.advanceTimersByTimeAsync(10);
@@ -183,7 +183,7 @@ describe("after a server has refused to listen", () => {
     expect(asks(server)).toBe(1);
   });
 
-  test("a restarted server is subscribed again, for what it refused before too", async () => {
+  test("a restarted server is subscribed again, including refused resources", async () => {
     const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
     upstream.subscribe("x:a", mine);
@@ -200,7 +200,7 @@ describe("after a server has refused to listen", () => {
     expect(await upstream.subscriptionError?.("x:b", mine)).toBeUndefined();
   });
 
-  test("following and leaving resources does not hurry one that fails", async () => {
+  test("following and leaving resources does not shorten the backoff of a failing server", async () => {
     const { server, upstream } = await meet(refusing(-32_603), over);
     for (let round = 0; round < 600; round += 1) {
       const stop = upstream.subscribe(`x:${round}`, client());
@@ -225,7 +225,7 @@ describe("after a server has refused to listen", () => {
     });
   });
 
-  test("a resource for which it refuses the whole stream takes neither lists nor other resources with it", async () => {
+  test("a resource for which it refuses the whole stream does not affect lists or other resources", async () => {
     const asked: JsonObject[] = [];
     const { server, streams } = listening();
     const listen = server.methods.get("subscriptions/listen");

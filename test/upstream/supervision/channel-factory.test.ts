@@ -6,7 +6,7 @@ import { inRepository } from "../../support/cardea.js";
 import { serverConfig } from "../../support/fake-channel.js";
 import { until } from "../../support/until.js";
 
-test("an answer that comes a second time is counted, and changes nothing", async () => {
+test("a duplicate response is counted, and ignored", async () => {
   const server = serverConfig({
     transport: {
       kind: "stdio",

@@ -50,7 +50,7 @@ describe("cancellation", () => {
 });
 
 describe("closing", () => {
-  test("fails what is in flight, ends the streams and leaves no connection", async () => {
+  test("fails pending requests, ends the streams and closes all connections", async () => {
     const server = await serve((asked, response) => {
       if (asked.method === "GET") stream(response);
     });

@@ -25,7 +25,7 @@ function call(url: string, ca?: string): Promise<unknown> {
   return channel.exchange({ jsonrpc: "2.0", id: 1, method: "ping" });
 }
 
-test("a server with a certificate that is trusted is called", async () => {
+test("a server with a trusted certificate is called", async () => {
   const port = await serve(CERTIFICATE);
   expect(await call(`https://localhost:${port}/`, CERTIFICATE)).toMatchObject({ status: 200 });
 });
