@@ -1,5 +1,5 @@
 /** Filters and formats calls for operators. */
-import type { CallRow } from "../telemetry/recent-calls.js";
+import type { CallRow } from "../telemetry/call-history.js";
 import { BadQuery } from "./pages.js";
 
 /** Maximum rows of a page. */

@@ -3,7 +3,6 @@ import type { AuditEvent } from "../core/audit.js";
 import type { Logger } from "../core/logger.js";
 import { ChainFile, type ChainFileOptions, type Found } from "./chain-file.js";
 import { CHAIN_START, type ChainPosition, type WrittenEvent } from "./line.js";
-import { messageOf } from "./message-of.js";
 
 /** Retry interval (ms) of a failed log. */
 const RETRY_MS = 1_000;
@@ -202,3 +201,6 @@ const linesLost = (count: number): AuditEvent => ({
   target: String(count),
   outcome: "lost",
 });
+
+/** The message of a system error or of one of ours. */
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -6,16 +6,20 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { SignInConfig } from "../config/auth-config.js";
 import type { Logger } from "../core/logger.js";
-import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
+import {
+  type AuthorizationServerEndpoint,
+  ENDPOINT_PATHS,
+  SERVER_METADATA_PATH,
+} from "../http/authorization-server-paths.js";
 import type { GuardedFetch } from "../http/guarded-fetch.js";
 import { VaultError, type VaultFault } from "../vault/vault-error.js";
+import type { JsonObject } from "../wire/json.js";
 import { sendJson, sendOAuthError, sendPage } from "./answers.js";
 import { Authorize } from "./authorize.js";
 import { ClientDocuments, type FetchDocument } from "./client-documents.js";
 import { Clients } from "./clients.js";
 import { Grants } from "./grants.js";
 import { IssuerLogin } from "./issuer-login.js";
-import { isMetadataPath, serverMetadata } from "./metadata.js";
 import { OAuthError } from "./oauth-error.js";
 import { errorPage } from "./pages.js";
 import { RateLimit } from "./rate-limit.js";
@@ -171,4 +175,31 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       });
     sendJson(response, 200, serverMetadata(issuer, offeredScopes));
   }
+}
+
+/** The document. `issuer` has no trailing slash. */
+function serverMetadata(issuer: string, scopes: readonly string[]): JsonObject {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}${ENDPOINT_PATHS.authorize}`,
+    token_endpoint: `${issuer}${ENDPOINT_PATHS.token}`,
+    registration_endpoint: `${issuer}${ENDPOINT_PATHS.register}`,
+    revocation_endpoint: `${issuer}${ENDPOINT_PATHS.revoke}`,
+    jwks_uri: `${issuer}${ENDPOINT_PATHS.jwks}`,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["authorization_code", "refresh_token"],
+    token_endpoint_auth_methods_supported: ["none"],
+    revocation_endpoint_auth_methods_supported: ["none"],
+    code_challenge_methods_supported: ["S256"],
+    client_id_metadata_document_supported: true,
+    authorization_response_iss_parameter_supported: true,
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+  };
+}
+
+/** Whether `path` is the metadata path of `issuer`: the well-known path, followed by the issuer's own. */
+function isMetadataPath(path: string, issuer: string): boolean {
+  const own = new URL(issuer).pathname.replace(/\/$/, "");
+  return [SERVER_METADATA_PATH, `${SERVER_METADATA_PATH}${own}`].includes(path.replace(/\/$/, ""));
 }

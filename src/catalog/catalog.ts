@@ -15,6 +15,7 @@ import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
 import { type ExposureSettings, Exposures } from "./exposure.js";
+import { StartupWaits } from "./first-start.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
@@ -29,7 +30,6 @@ import {
   type WaitLimit,
 } from "./server-lists.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
-import { StartupWaits } from "./startup-waits.js";
 import { countsByServer } from "./tool-overview.js";
 import { type FoundTools, searchableServer, type ToolQuery, ToolSearch } from "./tool-search.js";
 import type { CatalogView, Snapshot, VisibilityCheck } from "./view.js";

@@ -1,6 +1,5 @@
 /** Compacts a tool's JSON Schema without changing the accepted values: removes texts for people, never a constraint. */
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
-import { cutText } from "./cut-text.js";
 
 /** The maximum length of a description in a compact schema, in characters; 90 % are shorter. */
 export const SCHEMA_DESCRIPTION_LENGTH = 200;
@@ -103,4 +102,20 @@ function refersIntoExamples(value: unknown): boolean {
   // An escaped letter, as in `%65xamples`, may be part of the name.
   if (references.some((reference) => reference !== undefined && /examples\/|%/i.test(reference))) return true;
   return Object.values(value).some(refersIntoExamples);
+}
+
+const SENTENCE_ENDS = [". ", ".\n", "! ", "!\n", "? ", "?\n", ":\n", "\n\n", "。"] as const;
+
+/** `text` with at most `maxLength` UTF-16 code units, and an ellipsis where something is left out. */
+export function cutText(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  // The ellipsis, and the space before it, need two.
+  const start = text.slice(0, Math.max(0, maxLength - 2));
+  const sentence = Math.max(...SENTENCE_ENDS.map((end) => start.lastIndexOf(end)));
+  if (sentence >= start.length / 2) return `${start.slice(0, sentence + 1).trimEnd()} …`;
+  const space = start.search(/\s\S*$/);
+  const word = space >= start.length / 2 ? start.slice(0, space) : start;
+  // Not half of a surrogate pair, and no comma before the ellipsis.
+  const whole = word.replace(/[\ud800-\udbff]$/, "").trimEnd();
+  return `${whole.replace(/[,;:(–—-]$/, "").trimEnd()}…`;
 }

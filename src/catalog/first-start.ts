@@ -1,5 +1,5 @@
 /** How long clients wait for a server without cached lists: until its first start is over, or hangs. */
-import { awaitWithin, type StopSignal } from "../core/stop.js";
+import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
 
 /** From the start of a server until its first lists are loaded, or it has failed. */
 export class FirstStart {
@@ -38,5 +38,37 @@ export class FirstStart {
   async wait(ms: number, signal: StopSignal | undefined): Promise<void> {
     if (this.#isOver || performance.now() - this.since >= ms) return;
     await awaitWithin(ms, this.#ended, signal);
+  }
+}
+
+/** The waits of one catalog. */
+export class StartupWaits {
+  readonly #stops = new Set<Stop>();
+  #isOver = false;
+
+  /** Whether the gateway drains, so that first starts are no longer awaited. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Ends all waits. */
+  end(): void {
+    this.#isOver = true;
+    for (const stop of this.#stops) stop.abort();
+  }
+
+  /** Runs `wait`, which ends early when its signal aborts: with `signal`, and at `end`. */
+  async during(
+    signal: StopSignal | undefined,
+    wait: (signal: StopSignal) => Promise<unknown>,
+  ): Promise<void> {
+    const stop = new Stop();
+    const abort = (): void => stop.abort();
+    this.#stops.add(stop);
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true || this.#isOver) abort();
+    await wait(stop.signal);
+    signal?.removeEventListener("abort", abort);
+    this.#stops.delete(stop);
   }
 }

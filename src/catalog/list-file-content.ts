@@ -1,8 +1,8 @@
 /** The JSON form of a server's cached lists, and its validation. */
 import { entryFlaw, type Flaw, type MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
-import { exceedsDepth } from "../wire/depth.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
+import { exceedsDepth } from "../wire/json-scan.js";
 import { writeJson } from "../wire/json-text.js";
 import type { PersistedList, PersistedServer } from "./persisted-lists.js";
 

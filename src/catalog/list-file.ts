@@ -1,7 +1,7 @@
 /** The file format of a server's cached lists, and its authentication. */
 import { createHash } from "node:crypto";
 import type { Steps } from "../runtime/cooperative-yield.js";
-import { exceedsDepth } from "../wire/depth.js";
+import { exceedsDepth } from "../wire/json-scan.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
 import type { PersistedServer } from "./persisted-lists.js";

@@ -1,7 +1,6 @@
 /** Shortens the definitions of tools, as configured. */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
-import { compactSchema } from "./compact-schema.js";
-import { cutText } from "./cut-text.js";
+import { compactSchema, cutText } from "./compact-schema.js";
 
 /** How the definitions of a server's tools are shortened. */
 export interface Shortening {

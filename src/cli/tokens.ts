@@ -1,5 +1,6 @@
 /** `cardea tokens`: the token cost of tool definitions in a model's context, and how to reduce it. */
-import type { EndpointTokens, TokenReport } from "../operator/token-report.js";
+import type { EndpointTokens, TokenReport, ToolTokens } from "../operator/token-report.js";
+import type { Saving } from "../operator/token-savings.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
@@ -13,7 +14,6 @@ import {
   wantsJson,
 } from "./flags.js";
 import { terminalSafe } from "./terminal-safe.js";
-import { byServer, DAY_SECONDS, sumOf, tokenAdvice, unusedTools } from "./token-advice.js";
 import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 /** The number of most expensive tools that are shown. */
@@ -125,4 +125,48 @@ function age(seconds: number): string {
   if (seconds < 90) return `${seconds} s`;
   if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+/** A tool without calls for this time (seconds) may be unnecessary. */
+const DAY_SECONDS = 86_400;
+
+/**
+ * The settings that save tokens, the largest saving first; denying tools is advised only after a day of counted calls.
+ */
+function tokenAdvice({ tools, savings, counted }: TokenReport): readonly Saving[] {
+  const denials =
+    counted === undefined || counted.seconds < DAY_SECONDS
+      ? []
+      : [...byServer(tools)].flatMap(([server, own]) => denialOf(server, own) ?? []);
+  return [...savings, ...denials].toSorted((a, b) => b.tokens - a.tokens);
+}
+
+/** Undefined if all tools of the server were called, or the calls are unknown. */
+function denialOf(server: string, tools: readonly ToolTokens[]): Saving | undefined {
+  const unused = unusedTools(tools);
+  if (unused.length === 0) return undefined;
+  const tokens = sumOf(unused);
+  const key = `mcpServers.${server}`;
+  return unused.length === tools.length
+    ? { key: `${key}.disabled`, value: true, tokens }
+    : { key: `${key}.tools.deny`, value: unused.map(({ target }) => target), tokens };
+}
+
+/** The tools that were never called. */
+const unusedTools = (tools: readonly ToolTokens[]): readonly ToolTokens[] =>
+  tools.filter(({ calls }) => calls === 0);
+
+/** The tokens of several tools. */
+const sumOf = (tools: readonly ToolTokens[]): number =>
+  tools.reduce((total, { tokens }) => total + tokens, 0);
+
+/** The tools of each server. */
+function byServer(tools: readonly ToolTokens[]): ReadonlyMap<string, readonly ToolTokens[]> {
+  const servers = new Map<string, ToolTokens[]>();
+  for (const tool of tools) {
+    const own = servers.get(tool.server) ?? [];
+    servers.set(tool.server, own);
+    own.push(tool);
+  }
+  return servers;
 }

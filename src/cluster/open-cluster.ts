@@ -1,4 +1,5 @@
 /** Joins the cluster: store, directory, peer listener and shared state of this replica. */
+import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
@@ -9,7 +10,6 @@ import { DnsDirectory } from "./dns-directory.js";
 import { PeerKey } from "./peer-key.js";
 import { admitPeers } from "./peer-listener.js";
 import { RememberedApprovals } from "./remembered-approvals.js";
-import { newReplicaId } from "./replica-id.js";
 import { ReplicaOwners } from "./replica-owners.js";
 import { StoredSessions } from "./session-records.js";
 import { LeasedLimits } from "./shared-limits.js";
@@ -134,4 +134,15 @@ function advertised(
 export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>): Certificates | undefined {
   if (mtls === undefined) return undefined;
   return { ca: readFileSync(mtls.ca), cert: readFileSync(mtls.cert), key: readFileSync(mtls.key) };
+}
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+const DIGITS = "0123456789";
+const LENGTH = 5;
+
+/** Five of `0-9a-z`, of which the first is a letter: it cannot be a worker number. About 46 million are possible. */
+export function newReplicaId(): string {
+  const all = LETTERS + DIGITS;
+  const rest = Array.from({ length: LENGTH - 1 }, () => all[randomInt(all.length)]);
+  return [LETTERS[randomInt(LETTERS.length)], ...rest].join("");
 }

@@ -4,8 +4,14 @@
  */
 import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
-import { issuerOf } from "../core/issuer.js";
-import type { Certificates, IssuedKind, Located, Owner, Owners } from "../core/owners.js";
+import {
+  type Certificates,
+  type IssuedKind,
+  issuerOf,
+  type Located,
+  type Owner,
+  type Owners,
+} from "../core/owners.js";
 import { stringAt } from "../wire/json.js";
 import type { PeerKey } from "./peer-key.js";
 import { probeReplica } from "./probe-replica.js";

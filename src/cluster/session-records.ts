@@ -12,8 +12,8 @@ import {
   StoreUnavailable,
 } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
-import { issuerOf } from "../core/issuer.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import { issuerOf } from "../core/owners.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { SessionOwners } from "./replica-owners.js";

@@ -8,7 +8,14 @@ import { writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
 import { LOG_LEVELS, type LogLevel } from "./call.js";
 import { badRequest, type GatewayError } from "./errors.js";
-import { COMMON_PARAMS, INPUT_RESPONSE, type Members, type NestedMember, PARAMS } from "./members.js";
+import {
+  COMMON_PARAMS,
+  INPUT_REQUIRED_RESULT,
+  INPUT_RESPONSE,
+  type Members,
+  type NestedMember,
+  PARAMS,
+} from "./members.js";
 
 /**
  * The fault in the parameters of a request or notification, as a sentence that names the member; undefined if every
@@ -41,6 +48,10 @@ export function membersFault(object: JsonObject, members: Members, path: string)
   }
   return undefined;
 }
+
+/** The fault of a result that another JSON parser could read as one with questions (`input_required`). */
+export const resultFault = (result: JsonObject): string | undefined =>
+  membersFault(result, INPUT_REQUIRED_RESULT, "");
 
 function spellingFault(key: string, { folded }: Members, path: string): string | undefined {
   const meant = folded.match(key);

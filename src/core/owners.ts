@@ -1,4 +1,5 @@
-/** Where is a request served whose session, parked call or task another process of the same gateway issued? */
+/** Which process of the gateway issued a session, parked call or task, and where is a request for it served? */
+import { basename, join } from "node:path";
 
 /** Another process, and how it is reached. */
 export interface Owner {
@@ -45,3 +46,40 @@ export interface Owners {
  * connection to it, though it may live on; `lost`: it took the request and ended without a response.
  */
 export type ForwardOutcome = "answered" | "absent" | "closed" | "unreachable" | "lost";
+
+/**
+ * Session ids, handles of tasks and states of parked calls begin with the process that issued them: the number of a
+ * worker, or the random id of a replica. The prefix is neither secret nor proof.
+ */
+const ISSUED = /^([0-9a-z]{1,8})-/;
+
+/** @param issuer undefined where there is one process: `text` is returned unchanged */
+export const withIssuer = (issuer: string | undefined, text: string): string =>
+  issuer === undefined ? text : `${issuer}-${text}`;
+
+/** The process that issued `text`; undefined where it has no prefix. */
+export const issuerOf = (text: string): string | undefined => ISSUED.exec(text)?.[1];
+
+/** `text` without its prefix. */
+export const withoutIssuer = (text: string): string => text.replace(ISSUED, "");
+
+/** One worker of several behind one port. */
+export interface WorkerIdentity {
+  /** From 1. */
+  readonly number: number;
+  readonly count: number;
+  /** A folder (mode 0700) with the sockets of all workers. */
+  readonly folder: string;
+  /** Keys are derived from it where the config has no secret; the same in all workers. */
+  readonly secret: string;
+}
+
+/** The socket (on Windows: named pipe) of a worker, for requests forwarded by other workers or for its admin pages. */
+export function workerSocket(
+  { folder }: Pick<WorkerIdentity, "folder">,
+  number: number,
+  what: "requests" | "admin",
+): string {
+  const name = `${number}.${what}`;
+  return process.platform === "win32" ? `\\\\.\\pipe\\${basename(folder)}-${name}` : join(folder, name);
+}

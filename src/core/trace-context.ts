@@ -1,6 +1,9 @@
-/** What does a W3C trace context say, and which trace does a call belong to? (https://www.w3.org/TR/trace-context/) */
-import { objectAt, stringAt } from "../wire/json.js";
-import type { Call } from "./call.js";
+/**
+ * What does a W3C trace context say, which trace does a call belong to, and what of the context may leave for a server?
+ * (https://www.w3.org/TR/trace-context/, SEP-414)
+ */
+import { isEmpty, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import type { Call, Handler, Middleware } from "./call.js";
 import type { TraceContext } from "./call-record.js";
 
 /** The span that a context names. */
@@ -47,3 +50,25 @@ export function traceIdOf({ params, record }: Pick<Call, "params" | "record">): 
   const traceparent = stringAt(objectAt(params, "_meta"), "traceparent");
   return traceparent === undefined ? undefined : readContext(traceparent, undefined)?.traceId;
 }
+
+const BAGGAGE = ["baggage"];
+
+/**
+ * The params without the host's `baggage`, which may hold anything about a person (W3C Baggage, "Security Considerations");
+ * `traceparent` and `tracestate` stay. The same object where there is no baggage.
+ */
+export function withoutBaggage(params: JsonObject): JsonObject {
+  const meta = objectAt(params, "_meta");
+  if (meta === undefined || !Object.hasOwn(meta, "baggage")) return params;
+  const kept = without(meta, BAGGAGE);
+  if (!isEmpty(kept)) return { ...params, _meta: kept };
+  const { _meta, ...rest } = params;
+  return rest;
+}
+
+/** Removes `baggage` from each call. */
+export const dropBaggage: Middleware = (next: Handler): Handler =>
+  function dropBaggage(call) {
+    const params = withoutBaggage(call.params);
+    return next(params === call.params ? call : { ...call, params });
+  };

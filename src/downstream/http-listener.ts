@@ -11,7 +11,6 @@ import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../c
 import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
 import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentication.js";
-import { BodyBudget } from "./body-budget.js";
 import { ConnectionTimeouts, connectionLimit } from "./connections.js";
 import type { HttpEdge } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
@@ -22,6 +21,7 @@ import {
   type SignInRoutes,
   type SseEdge,
 } from "./http-routes.js";
+import { BodyBudget } from "./read-body.js";
 
 /** What the listener serves, and its limits. */
 export interface HttpListenerOptions {

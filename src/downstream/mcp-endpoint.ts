@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import { badRequest, type GatewayError } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
 import { LARGE_BYTES, runSteps } from "../runtime/cooperative-yield.js";
-import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/depth.js";
 import {
   type Batch,
   type Envelope,
@@ -13,12 +12,13 @@ import {
   parseDocument,
   parseDocumentInSteps,
 } from "../wire/envelope.js";
+import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/json-scan.js";
 import { checkHostLengths } from "../wire/length-limits.js";
 import { HEADER } from "../wire/names.js";
-import type { BodyBudget } from "./body-budget.js";
 import { eraOfHeader, eraOfMessage, type HttpEdge, type HttpExchange } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
 import { HttpRefusal } from "./http-errors.js";
+import type { BodyBudget } from "./read-body.js";
 import { checkContent, readBody } from "./read-body.js";
 
 /** What the endpoint serves, and its limits. */

@@ -4,10 +4,10 @@ import type { Principal } from "../core/client.js";
 import { badRequest } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import type { BodyBudget } from "./body-budget.js";
 import type { HttpEdge } from "./edge.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, mcpEndpoint } from "./mcp-endpoint.js";
+import type { BodyBudget } from "./read-body.js";
 
 /** The principal of calls from the console. Rules, limits and the audit log know it by this id. */
 const OPERATOR: Principal = { id: "operator", groups: [], claims: {} };

@@ -1,10 +1,11 @@
-/** The body of an HTTP request as text, whole and within a limit. */
+/** The body of an HTTP request as text: whole, within its limit, and within the memory for all bodies in flight. */
 import { isAscii, isUtf8 } from "node:buffer";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { StringDecoder } from "node:string_decoder";
 import { GatewayError } from "../core/errors.js";
+import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
 import { LARGE_BYTES, runSteps, type Steps, scheduleStep } from "../runtime/cooperative-yield.js";
-import { FrameError } from "../wire/envelope.js";
+import { type Batch, type Envelope, FrameError, isBatch, isRequest, messagesIn } from "../wire/envelope.js";
 import { HttpRefusal } from "./http-errors.js";
 
 /** @throws HttpRefusal 415 unless the request carries JSON, plainly written. */
@@ -144,3 +145,59 @@ const clientGone = (cause: unknown): GatewayError =>
   new GatewayError("cancelled", "downstream", "the client disconnected before its request was read", {
     cause,
   });
+
+/** Limits of the request bodies in memory. */
+export interface BodyBudgetOptions {
+  /** In bytes. Default 256 MiB. */
+  readonly limit?: number;
+  readonly pressure?: Pressure;
+  readonly onShed?: (what: LoadShedKind) => void;
+}
+
+const MIB = 1024 * 1024;
+/** Smaller ones are not counted: however many connections there may be, they do not fill the memory. */
+const UNCOUNTED_BYTES = 64 * 1024;
+const RETRY_AFTER_MS = 1_000;
+
+/** The memory of the request bodies in flight, and load shedding of new calls. */
+export class BodyBudget {
+  readonly #options: Required<BodyBudgetOptions>;
+  #reserved = 0;
+
+  constructor(options: BodyBudgetOptions = {}) {
+    this.#options = { limit: 256 * MIB, pressure: NO_PRESSURE, onShed: () => {}, ...options };
+  }
+
+  /**
+   * Makes room for a body of `bytes` until its response is over; call it before anything is read.
+   * @throws GatewayError `overloaded`
+   */
+  reserve(bytes: number, response: ServerResponse): void {
+    if (bytes <= UNCOUNTED_BYTES) return;
+    const { limit, pressure } = this.#options;
+    if (pressure.level >= SHED_LEVELS.calls) throw this.#overloaded("memory limit reached: no new calls");
+    if (this.#reserved + bytes > limit) throw this.#overloaded("too many large requests in flight");
+    this.#reserved += bytes;
+    response.once("close", () => {
+      this.#reserved -= bytes;
+    });
+  }
+
+  /**
+   * Lets through what ends work (answers, cancellations), and what begins some only where there is memory for it.
+   * @throws GatewayError `overloaded`
+   */
+  admit(message: Envelope | Batch): void {
+    if (this.#options.pressure.level < SHED_LEVELS.calls) return;
+    const messages = isBatch(message) ? messagesIn(message) : [message];
+    if (messages.some(isRequest)) throw this.#overloaded("memory limit reached: no new calls");
+  }
+
+  #overloaded(sentence: string): GatewayError {
+    this.#options.onShed("calls");
+    return new GatewayError("overloaded", "gateway", sentence, {
+      retryable: true,
+      retryAfterMs: RETRY_AFTER_MS,
+    });
+  }
+}

@@ -5,7 +5,6 @@ import { ANONYMOUS, type Principal } from "../core/client.js";
 import { GatewayError, refusalError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
-import { exceedsDepth, MAX_DEPTH } from "../wire/depth.js";
 import {
   type Batch,
   codeOf,
@@ -16,6 +15,7 @@ import {
   type MessageId,
   parseDocument,
 } from "../wire/envelope.js";
+import { exceedsDepth, MAX_DEPTH } from "../wire/json-scan.js";
 import { writeJson } from "../wire/json-text.js";
 import { checkHostLengths } from "../wire/length-limits.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";

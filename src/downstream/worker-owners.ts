@@ -1,8 +1,6 @@
 /** Which worker of this machine owns a session, parked call or task? */
 import { overloaded } from "../core/errors.js";
-import { issuerOf } from "../core/issuer.js";
-import type { Owners } from "../core/owners.js";
-import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { issuerOf, type Owners, type WorkerIdentity, workerSocket } from "../core/owners.js";
 
 /** The other workers, by the number with which their ids begin. */
 export function workerOwners(identity: WorkerIdentity): Owners {

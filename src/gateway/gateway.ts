@@ -26,7 +26,7 @@ import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
-import { auditedHostSignIns, auditedSignIns } from "./audited-sign-ins.js";
+import { auditedHostSignIns, auditedSignIns } from "./audited-events.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
 import { LiveActions } from "./live-actions.js";

@@ -7,9 +7,8 @@ import { type AdminListener, createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
-import { workerSocket } from "../core/worker-identity.js";
+import { workerSocket } from "../core/owners.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
-import { BodyBudget } from "../downstream/body-budget.js";
 import { createForwarder } from "../downstream/forward-to-owner.js";
 import { createHttpListener, type HttpListener, type PeerListener } from "../downstream/http-listener.js";
 import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
@@ -17,6 +16,7 @@ import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js"
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { operatorEndpoint } from "../downstream/operator-endpoint.js";
+import { BodyBudget } from "../downstream/read-body.js";
 import { workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";

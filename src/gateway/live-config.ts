@@ -5,13 +5,13 @@ import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { ChangeFeed, GatewayApi } from "../core/gateway-api.js";
 import { withTimeout } from "../core/stop.js";
+import { withoutBaggage } from "../core/trace-context.js";
 import {
   type Authentication,
   createAuthentication,
   NO_AUTHENTICATION,
   type TokenIssuer,
 } from "../downstream/authenticate/authentication.js";
-import { withoutBaggage } from "../routing/drop-baggage.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { PersistentChangeFeed } from "./change-feed.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
@@ -61,9 +61,7 @@ export class LiveConfig implements ConfigInEffect {
 
   readonly route: Handler = (call) => this.#pipeline.route(call);
 
-  get isAggregated(): boolean {
-    return this.#pipeline.config.servers.length > 1;
-  }
+  readonly isAggregated = (): boolean => this.#pipeline.config.servers.length > 1;
 
   /** Whether no server runs a call or has one queued. */
   get isIdle(): boolean {

@@ -5,6 +5,7 @@ import { compose, type Handler, type Middleware, observerMiddleware } from "../c
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
+import { dropBaggage } from "../core/trace-context.js";
 import type { Tracing } from "../core/tracing.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
 import { concurrency } from "../policy/concurrency.js";
@@ -16,7 +17,6 @@ import { retry } from "../policy/retry.js";
 import { checkedArguments, checkedResults, ToolSchemas } from "../policy/schema-checks.js";
 import { markAdopted } from "../routing/adopted-sessions.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
-import { dropBaggage } from "../routing/drop-baggage.js";
 import { findTools } from "../routing/find-tools.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
@@ -29,7 +29,7 @@ import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
-import { auditedExpiry } from "./audited-expiry.js";
+import { auditedExpiry } from "./audited-events.js";
 import type { GatewayParts } from "./parts.js";
 import {
   type ConfigInEffect,

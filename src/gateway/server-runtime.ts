@@ -46,7 +46,7 @@ export interface ConfigInEffect {
   /** Handles a call that has passed the middleware of an earlier config. */
   readonly route: Handler;
   /** Whether hosts see several servers. */
-  readonly isAggregated: boolean;
+  readonly isAggregated: () => boolean;
 }
 
 /** Starts a server without waiting for its connection. */
@@ -65,7 +65,7 @@ export function startServer(
     memory: kept.known?.memory,
     others,
     credentials: signIn?.credentials,
-    gateway: { info: identity.info, instance: identity.instance, isAggregated: () => inEffect.isAggregated },
+    gateway: { info: identity.info, instance: identity.instance, isAggregated: inEffect.isAggregated },
     questions: {
       directory: withQuestionPolicy(
         name,

@@ -2,6 +2,7 @@
 import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { DefinitionCosts } from "../catalog/definition-cost.js";
+import type { Config } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ClusterParts } from "../core/cluster.js";
 import type { ListKind } from "../core/lists.js";
@@ -12,9 +13,9 @@ import type { GatewayStatus } from "../gateway/status.js";
 import type { CallMetrics } from "../telemetry/finished-calls.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
+import { isSecretField } from "../telemetry/secrets.js";
 import { stringAt } from "../wire/json.js";
 import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
-import { maskedConfig } from "./config-page.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
 import { type CallCounts, tokenReport } from "./token-report.js";
 
@@ -176,4 +177,36 @@ function clusterPage(cluster: StatusPagesOptions["cluster"], version: string, st
     ...(at !== undefined && { startedAt: new Date(at).toISOString() }),
   }));
   return { replicas, ...(store !== undefined && { storeIsUp: store.isUp }) };
+}
+
+const MASK = "[masked]";
+/** All values in these are masked: their names do not reveal which are secrets. */
+const MASKED_MEMBERS: ReadonlySet<string> = new Set(["env", "headers"]);
+/** The names of secrets in a config; hashes of keys are masked too. */
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([
+  ...["token", "state", "key", "sha256", "hash", "clientSecret", "privateKey", "keys"],
+]);
+
+/** A copy for JSON; other texts are redacted like all admin pages. */
+const maskedConfig = (config: Config): unknown => masked(config);
+
+function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked);
+  if (value instanceof Map) return masked(Object.fromEntries(value as Map<string, unknown>));
+  if (value instanceof Set) return [...(value as Set<unknown>)].map(masked);
+  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") return undefined;
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]: [string, unknown]) => [name, maskedMember(name, member)]),
+  );
+}
+
+function maskedMember(name: string, value: unknown): unknown {
+  if (MASKED_MEMBERS.has(name) && typeof value === "object" && value !== null) {
+    return Object.fromEntries(Object.keys(value).map((key) => [key, MASK]));
+  }
+  // `keys` of `auth` is a list of objects, whose members are masked one by one.
+  const isText =
+    typeof value === "string" || (Array.isArray(value) && value.every((one) => typeof one === "string"));
+  return isText && (SECRET_MEMBERS.has(name) || isSecretField(name)) ? MASK : masked(value);
 }

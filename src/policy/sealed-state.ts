@@ -2,8 +2,8 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
 import type { Call, InputResponses, Middleware, Reply, RoundState } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
-import { issuerOf, withIssuer, withoutIssuer } from "../core/issuer.js";
 import { targetOf } from "../core/methods.js";
+import { issuerOf, withIssuer, withoutIssuer } from "../core/owners.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";

@@ -1,5 +1,4 @@
 /** Which client owns a task of a server, under which handle, and how do task methods reach that server? */
-
 import {
   createCipheriv,
   createDecipheriv,
@@ -14,9 +13,9 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Handler, Reply } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
-import { withIssuer, withoutIssuer } from "../core/issuer.js";
 import { taskFlaw } from "../core/list-entries.js";
 import { supportsTaskList, supportsTasks } from "../core/methods.js";
+import { withIssuer, withoutIssuer } from "../core/owners.js";
 import { entryAndKeyLimit } from "../runtime/cache-limits.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";

@@ -1,6 +1,6 @@
 /** Backoff after a failed renewal: when the next one may start, and which error callers receive until then. */
 import type { GatewayError } from "../core/errors.js";
-import { backoffMs } from "./token-life.js";
+import { backoffMs } from "./current-token.js";
 
 /** A longer `Retry-After` is cut to this. */
 const MAX_RETRY_AFTER_MS = 3_600_000;

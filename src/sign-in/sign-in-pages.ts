@@ -18,7 +18,6 @@ import { PAGE_HEADERS, sendPage } from "./page.js";
 import { connectPage, finishedPage, refusalPage } from "./page-texts.js";
 import type { Proof } from "./pending-content.js";
 import { CALLBACK_PATH, clientDocumentUrl } from "./prepare-sign-in.js";
-import { readForm } from "./read-form.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import type { SignIns } from "./sign-ins.js";
 
@@ -154,4 +153,22 @@ export class SignInPages {
 function notAllowed(response: ServerResponse, allow: string): void {
   response.setHeader("allow", allow);
   sendPage(response, 405, refusalPage(`This address takes ${allow} only.`));
+}
+
+/** A token and a key have a few hundred bytes. */
+const MAX_BYTES = 16_384;
+
+/** Reads a form body. @throws SignInRefusal if it is not a form or too large */
+async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  if (!/^application\/x-www-form-urlencoded(?:\s*;|$)/i.test(request.headers["content-type"] ?? "")) {
+    throw new SignInRefusal("This address takes the form of its own page only. Open it in a browser.", 400);
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > MAX_BYTES) throw new SignInRefusal("The form is too large.", 400);
+    chunks.push(chunk as Buffer);
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
 }

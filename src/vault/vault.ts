@@ -5,8 +5,8 @@
 import { dirname, join } from "node:path";
 import { inBackground } from "../core/logger.js";
 import type { ClientRegistration, Credential, Vault } from "../sign-in/types.js";
+import { isObject } from "../wire/json.js";
 import type { KeySource } from "./key-source.js";
-import { isClient, isCredential } from "./record-content.js";
 import { clientName, credentialName, isCredentialFile, nameOfFile, type RecordName } from "./record-names.js";
 import { type Records, type RecordsOptions, recordsAt } from "./records.js";
 import { type Rotation, rotateRecords } from "./rotate.js";
@@ -195,3 +195,20 @@ export function keySource({ folder, keys = {} }: Pick<VaultOptions, "folder" | "
 
 const unknownContent = ({ what, remedy }: RecordName): VaultError =>
   new VaultError("damaged", `${what} has a format that this version does not read; ${remedy}`);
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** Whether it is a sign-in record. */
+const isCredential = (value: unknown): value is Credential =>
+  isObject(value) &&
+  Number.isSafeInteger(value.generation) &&
+  [value.server, value.principal, value.issuer, value.resource, value.tokenEndpoint, value.grant].every(
+    isText,
+  ) &&
+  isClient(value.client) &&
+  Array.isArray(value.askedScopes) &&
+  (value.tokens === undefined || (isObject(value.tokens) && isText(value.tokens.accessToken)));
+
+/** Whether it is a registration record. */
+const isClient = (value: unknown): value is ClientRegistration =>
+  isObject(value) && isText(value.clientId) && isText(value.tokenEndpointAuthMethod) && isText(value.source);

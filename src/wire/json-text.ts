@@ -1,5 +1,5 @@
 /** How is JSON parsed and written without changing a number? */
-import { exceedsDepth } from "./depth.js";
+
 import {
   ExactNumber,
   type JsonObject,
@@ -8,7 +8,7 @@ import {
   type WriteOptions,
   writeExact,
 } from "./json.js";
-import { endOfString, skipSpace } from "./result-span.js";
+import { endOfString, exceedsDepth, skipSpace } from "./json-scan.js";
 
 /**
  * JSON.parse, but a number that JavaScript would serialize differently becomes an `ExactNumber`.

@@ -1,6 +1,5 @@
 /** How do bytes from a server become checked messages? */
 import { isAscii } from "node:buffer";
-import { NestedTooDeep } from "./depth.js";
 import {
   type Batch,
   checkFrame,
@@ -14,10 +13,10 @@ import {
   requestIdOf,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
+import { NestedTooDeep, type Span, scanResponse } from "./json-scan.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths } from "./length-limits.js";
 import { parseInSteps } from "./parse-in-steps.js";
-import { type Span, scanResponse } from "./result-span.js";
 
 /**
  * The nesting limit for messages of servers. Higher than for clients, because results such as syntax trees may be deep,

@@ -1,7 +1,6 @@
 /** How is a long JSON text parsed while other calls are served? In steps, with a yield after each. */
-import { NestedTooDeep } from "./depth.js";
+import { endOfString, NestedTooDeep } from "./json-scan.js";
 import { parseJson } from "./json-text.js";
-import { endOfString } from "./result-span.js";
 
 /** Characters per step: about 0.5 ms. */
 const STEP_CHARS = 65_536;

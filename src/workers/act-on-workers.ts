@@ -1,8 +1,7 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
-import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
-import { ACTION_PATHS } from "../admin/actions.js";
-import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { ACTION_PATHS, type ActionName, type ActionOutcome, type AdminActions } from "../admin/actions.js";
+import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** Timeout (ms) of a worker's response; a server may need as long to restart. */

@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { readCallQuery } from "../admin/call-rows.js";
 import type { CallFeed } from "../admin/call-stream.js";
-import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import { isObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { WorkerStatus } from "./worker-pool.js";

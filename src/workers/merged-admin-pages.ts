@@ -3,13 +3,12 @@ import { request } from "node:http";
 import { BadQuery, type Pages } from "../admin/pages.js";
 import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
+import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { StopSignal } from "../core/stop.js";
-import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
 import { ACCEPT_OPEN_METRICS, fromOpenMetrics } from "../telemetry/open-metrics.js";
 import { isObject, type JsonObject } from "../wire/json.js";
-import { mergeCalls, mergeHistories } from "./merged-calls.js";
 import { MonotonicMetrics } from "./merged-metrics.js";
-import { mergeTokenReports } from "./merged-token-reports.js";
+import { mergeCalls, mergeHistories, mergeTokenReports } from "./merged-rows.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** The workers, and the primary process that serves the pages. */

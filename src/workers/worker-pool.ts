@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import type { ListenConfig } from "../config/config.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import { type WorkerIdentity, workerSocket } from "../core/worker-identity.js";
+import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { FromWorker, ToWorker } from "./worker.js";
 
 /** A process as `cluster.fork` returns it. */

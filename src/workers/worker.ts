@@ -1,6 +1,6 @@
 /** The worker side: receives its identity from the primary process, reports readiness, and stops. */
 import type { ListenConfig } from "../config/config.js";
-import type { WorkerIdentity } from "../core/worker-identity.js";
+import type { WorkerIdentity } from "../core/owners.js";
 
 /** The identity of a worker, from the primary. */
 export interface WorkerContext {

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { workerSocket } from "../../src/core/worker-identity.js";
+import { workerSocket } from "../../src/core/owners.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { forwardToAnyWorker } from "../../src/workers/forward-to-any.js";
 import { inRepository } from "../support/cardea.js";

@@ -17,9 +17,9 @@ import { Limit } from "../../src/policy/limits/limit.js";
 import { ResponseCache } from "../../src/policy/response-cache.js";
 import { RetryBudget } from "../../src/policy/retry.js";
 import { Tasks } from "../../src/routing/tasks.js";
+import { RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords } from "../../src/telemetry/call-records.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
-import { RecentCalls } from "../../src/telemetry/recent-calls.js";
 import { Payload } from "../../src/wire/payload.js";
 import { clientOf, limit, routeTo, rule, toolCall } from "../policy/support.js";
 import { inRepository } from "../support/cardea.js";
@@ -79,7 +79,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "reload.test.ts",
     title: "memory of an old config is released after reloads",
   },
-  "telemetry/recent-calls.ts": {
+  "telemetry/call-history.ts": {
     mib: 2,
     times: 15,
     fill: () => {
@@ -94,10 +94,6 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
           onEnd({ ...call, method, record: callNotes() }, { kind: "error", error }, 1);
       };
     },
-  },
-  "telemetry/call-history.ts": {
-    file: "telemetry/call-records.test.ts",
-    title: "the history has the finished steps of an hour, with percentiles, and forgets older ones",
   },
   "admin/call-stream.ts": {
     file: "admin/call-stream.test.ts",

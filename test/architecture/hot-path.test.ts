@@ -10,7 +10,7 @@ const ENTRANCES = [
   "downstream/modern/edge.ts",
   "policy/sealed-state.ts",
   "routing/configured-arguments.ts",
-  "routing/drop-baggage.ts",
+  "core/trace-context.ts",
   "routing/locate.ts",
   "routing/router.ts",
   "telemetry/finished-calls.ts",

@@ -1,9 +1,9 @@
 /** How replicas know each other's requests: any change of one, and any other key, is refused. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { newReplicaId } from "../../src/cluster/open-cluster.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
-import { newReplicaId } from "../../src/cluster/replica-id.js";
-import { issuerOf, withIssuer } from "../../src/core/issuer.js";
+import { issuerOf, withIssuer } from "../../src/core/owners.js";
 
 const MINUTE = 60_000;
 const keyAt = (minute: number, secret = "secret") => new PeerKey(secret, () => minute * MINUTE);

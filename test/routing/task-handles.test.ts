@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/core/client.js";
-import { issuerOf } from "../../src/core/issuer.js";
+import { issuerOf } from "../../src/core/owners.js";
 import { type Task, TaskHandles } from "../../src/routing/tasks.js";
 import { fakeClient } from "../support/fake-upstream.js";
 import fc from "../support/fast-check.js";

@@ -7,10 +7,9 @@ import { SILENT } from "../../src/core/logger.js";
 import { concurrency, Semaphore } from "../../src/policy/concurrency.js";
 import { deadline } from "../../src/policy/deadline.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
-import { CallHistory } from "../../src/telemetry/call-history.js";
+import { CallHistory, MAX_RECENT_CALLS, RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords, policyTimed } from "../../src/telemetry/call-records.js";
-import { MAX_RECENT_CALLS, RecentCalls } from "../../src/telemetry/recent-calls.js";
-import { RunningCalls } from "../../src/telemetry/running-calls.js";
+import { RunningCalls } from "../../src/telemetry/live-calls.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";
 
 /** The records of calls that go through the layers which measure, to `server`. */

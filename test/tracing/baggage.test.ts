@@ -1,6 +1,6 @@
 /** What hosts say in `baggage` ends at the gateway, unless the config forwards it (W3C Baggage, "Security Considerations"). */
 import { expect, test } from "vitest";
-import { withoutBaggage } from "../../src/routing/drop-baggage.js";
+import { withoutBaggage } from "../../src/core/trace-context.js";
 import { HOSTS, openGateway } from "../policy/gateway.js";
 import { modernRequest } from "../support/http-host.js";
 

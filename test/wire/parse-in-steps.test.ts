@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { NestedTooDeep } from "../../src/wire/depth.js";
 import { ExactNumber } from "../../src/wire/json.js";
+import { NestedTooDeep } from "../../src/wire/json-scan.js";
 import { parseJson } from "../../src/wire/json-text.js";
 import { parseInSteps } from "../../src/wire/parse-in-steps.js";
 import fc from "../support/fast-check.js";

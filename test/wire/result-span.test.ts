@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { messagesIn, RESULT_TEXT } from "../../src/wire/envelope.js";
+import { scanResponse } from "../../src/wire/json-scan.js";
 import { readMessages } from "../../src/wire/message.js";
-import { scanResponse } from "../../src/wire/result-span.js";
 import fc from "../support/fast-check.js";
 
 /** The text that is kept of the result of a response, however it came. */

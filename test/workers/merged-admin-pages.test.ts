@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BadQuery } from "../../src/admin/pages.js";
+import { workerSocket } from "../../src/core/owners.js";
 import { Stop } from "../../src/core/stop.js";
-import { workerSocket } from "../../src/core/worker-identity.js";
 import { createMergedAdminPages, type MergedAdminPages } from "../../src/workers/merged-admin-pages.js";
 import type { WorkerStatus } from "../../src/workers/worker-pool.js";
 

@@ -1,6 +1,5 @@
 /** The postings: the entries of each term, with weights. Stored in two typed arrays for all terms together. */
 import type { Steps } from "../../runtime/cooperative-yield.js";
-import { resized } from "./resized.js";
 
 /** The entries of each term, in ascending order. */
 export class Postings {
@@ -82,4 +81,13 @@ export class PostingsBuilder {
     this.#entries = resized(this.#entries, new Uint32Array(length));
     this.#weights = resized(this.#weights, new Float32Array(length));
   }
+}
+
+/** `larger`, starting with the content of `array`. */
+export function resized<Numbers extends Uint32Array | Float32Array | Float64Array>(
+  array: Numbers,
+  larger: Numbers,
+): Numbers {
+  larger.set(array);
+  return larger;
 }

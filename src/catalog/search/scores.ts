@@ -1,7 +1,6 @@
 /** Scores each visible entry: BM25F for the whole query, and for each request in it. */
-import type { Postings } from "./postings.js";
+import { type Postings, resized } from "./postings.js";
 import type { Concept, Query } from "./query.js";
-import { resized } from "./resized.js";
 
 /** The weight of the relative score within a part; the rest is the score for the whole query. */
 const PART_SHARE = 0.5;

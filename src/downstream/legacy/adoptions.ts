@@ -1,7 +1,7 @@
 /** How does a session over HTTP outlive its replica? Its record is kept up to date, and others open it under the same id. */
 import type { SessionRecords } from "../../core/cluster.js";
-import { issuerOf } from "../../core/issuer.js";
 import { inBackground, type Logger } from "../../core/logger.js";
+import { issuerOf } from "../../core/owners.js";
 import { HEADER } from "../../wire/names.js";
 import type { HttpExchange } from "../edge.js";
 import { openAdoptedSession, type SessionOpener } from "./handshake.js";

@@ -5,7 +5,7 @@ import { invalidParams, paramsFault, responseFault } from "../../core/check-para
 import type { Principal } from "../../core/client.js";
 import type { SessionRecords } from "../../core/cluster.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
-import { withIssuer } from "../../core/issuer.js";
+import { withIssuer } from "../../core/owners.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
   type Batch,

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { badRequest, overloaded, refusalError } from "../../core/errors.js";
-import { withIssuer } from "../../core/issuer.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import { withIssuer } from "../../core/owners.js";
 import { withTimeout } from "../../core/stop.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";

@@ -3,8 +3,8 @@
  * JSON (2025-06-18 and later: server/tools, "Structured Content"), or in any other form: several documents, YAML, a sentence.
  */
 import type { Steps, Work } from "../../runtime/cooperative-yield.js";
-import { exceedsDepth } from "../../wire/depth.js";
 import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
+import { exceedsDepth } from "../../wire/json-scan.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 import { descend, isTarget, type PathNodes } from "./positions.js";
 

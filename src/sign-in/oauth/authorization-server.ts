@@ -3,9 +3,8 @@ import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isLoopback } from "../../http/loopback.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
 import type { AuthorizationServer, Quirks, Step } from "../types.js";
-import { fetchMetadata } from "./fetch-metadata.js";
+import { fetchMetadata, issuerMetadataUrls } from "./fetch-metadata.js";
 import { OAuthError, quotedText } from "./oauth-error.js";
-import { issuerMetadataUrls } from "./well-known-urls.js";
 
 interface Options {
   readonly serverUrl: string;

@@ -13,7 +13,6 @@ export {
 export { authorizationResponse } from "./authorization-response.js";
 export { bearerChallenge } from "./challenge.js";
 export { importSigningKey } from "./client-authentication.js";
-export { clientMetadataDocument } from "./client-metadata-document.js";
 export {
   type DeviceAuthorization,
   pollDeviceToken,
@@ -25,6 +24,7 @@ export {
   discover,
   discoverIssuer,
 } from "./discovery.js";
+export { clientMetadataDocument } from "./dynamic-registration.js";
 export {
   enterpriseTokens,
   TOKEN_TYPES,

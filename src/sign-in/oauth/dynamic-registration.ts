@@ -1,9 +1,9 @@
-/** Dynamic client registration (RFC 7591), with lenient parsing of responses. */
+/** Client registration: dynamic (RFC 7591), with lenient parsing of responses, or by a client ID metadata document. */
 import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
+import { isLoopback } from "../../http/loopback.js";
 import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 import type { AuthorizationServer, ClientRegistration, Quirks } from "../types.js";
-import { applicationType, CLIENT_NAME } from "./client-metadata-document.js";
 import { OAuthError, quotedText, reasonOf } from "./oauth-error.js";
 
 /** Input of a dynamic registration. */
@@ -135,4 +135,48 @@ function refused(
     `${at} did not register the gateway (${why}).${name} Register it there by hand and set auth.clientId; if the server needs no OAuth, set auth.type to none and configure a header.`,
     isListed ? { quirk: "client-name: NAME" } : {},
   );
+}
+
+/** Members of the document besides the names. */
+export interface ClientMetadataDocumentOptions {
+  /** The https URL, with a path, of the document; it is the client id. */
+  readonly url: string;
+  readonly redirectUris: readonly string[];
+  /** Default: `Cardea`. */
+  readonly clientName?: string;
+  /** A page about this gateway. */
+  readonly clientUri?: string;
+}
+
+/**
+ * The document that the gateway serves about itself (draft-ietf-oauth-client-id-metadata-document; SEP-991).
+ *
+ * @throws OAuthError if the URL is not https: or has no path
+ */
+export function clientMetadataDocument(
+  options: ClientMetadataDocumentOptions,
+): Readonly<Record<string, unknown>> {
+  const { url, redirectUris, clientName = CLIENT_NAME, clientUri } = options;
+  const { protocol, pathname, hash } = new URL(url);
+  if (protocol !== "https:" || pathname === "/" || hash !== "") {
+    throw new OAuthError(`${url}: a client ID metadata document needs an https URL with a path`);
+  }
+  return {
+    client_id: url,
+    client_name: clientName,
+    ...(clientUri !== undefined && { client_uri: clientUri }),
+    redirect_uris: redirectUris,
+    application_type: applicationType(redirectUris[0] ?? url),
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+}
+
+/** The client name of the gateway at authorization servers. */
+const CLIENT_NAME = "Cardea";
+
+/** SEP-837: `native` if the redirect goes to loopback, `web` for a public host. */
+function applicationType(redirectUri: string): "native" | "web" {
+  return isLoopback(new URL(redirectUri).hostname) ? "native" : "web";
 }

@@ -3,9 +3,8 @@ import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import type { Step } from "../types.js";
 import type { BearerChallenge } from "./challenge.js";
-import { type FetchedMetadata, fetchMetadata } from "./fetch-metadata.js";
+import { type FetchedMetadata, fetchMetadata, resourceMetadataUrls } from "./fetch-metadata.js";
 import { OAuthError, quotedText } from "./oauth-error.js";
-import { resourceMetadataUrls } from "./well-known-urls.js";
 
 /** The members that are used. */
 export interface ProtectedResource {

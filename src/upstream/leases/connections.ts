@@ -125,7 +125,7 @@ export class Connections {
       },
     });
     this.exclusive = new ExclusiveConnections(this.leases, server.transport.kind);
-    this.#advertisedToModern = advertisedToModern(() => gateway.isAggregated());
+    this.#advertisedToModern = advertisedToModern(gateway.isAggregated);
   }
 
   /** Whether the shared connection was open. */

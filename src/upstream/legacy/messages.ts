@@ -2,7 +2,9 @@
  * How is a call written for a server of a revision up to 2025-11-25, and which reply is its response? The error -32042
  * becomes questions: the call continues when the user has visited its links.
  */
+
 import type { Call, InputResponses, Reply } from "../../core/call.js";
+import { resultFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { codeOf, type Envelope, type Request, type RpcError } from "../../wire/envelope.js";
@@ -15,7 +17,6 @@ import {
   invalidQuestionError,
   type Presentation,
   presentQuestions,
-  resultFault,
 } from "../protocol/questions.js";
 
 /** The request for `call` under the gateway's own id, which is its progress token as well. */

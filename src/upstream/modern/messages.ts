@@ -1,6 +1,8 @@
 /** How is a call written for a 2026-07-28 server (body, and headers that agree with it), and which reply is its response? */
+
 import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { TraceContext } from "../../core/call-record.js";
+import { resultFault } from "../../core/check-params.js";
 import type { Client } from "../../core/client.js";
 import { TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
@@ -17,12 +19,7 @@ import {
 import { CODE, HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
-import {
-  INTERACTIVE_METHODS,
-  invalidQuestionError,
-  readQuestions,
-  resultFault,
-} from "../protocol/questions.js";
+import { INTERACTIVE_METHODS, invalidQuestionError, readQuestions } from "../protocol/questions.js";
 import type { Headers } from "../transport/channel.js";
 
 /** A request and its HTTP headers. */

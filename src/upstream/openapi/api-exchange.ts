@@ -4,7 +4,7 @@ import type { StopSignal } from "../../core/stop.js";
 import { connectionError, statusError } from "../transport/http-errors.js";
 import { HttpRequest, type OutgoingRequest } from "../transport/http-request.js";
 import type { HttpTarget } from "../transport/http-target.js";
-import { NO_HEADERS, type ResponseHeaders } from "../transport/response-headers.js";
+import { NO_HEADERS, type ResponseHeaders } from "../transport/message-bodies.js";
 
 /** The answer of an API. */
 export interface ApiAnswer {

@@ -13,10 +13,10 @@ import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "../tran
 import { HttpPool } from "../transport/http-pool.js";
 import { HttpTarget } from "../transport/http-target.js";
 import { exchangeWithApi } from "./api-exchange.js";
+import { UnusableArgument } from "./given-values.js";
 import { type ApiSource, loadApi } from "./load-api.js";
 import type { ApiDescription, Operation } from "./operation.js";
 import { readAnswer } from "./read-answer.js";
-import { UnusableArgument } from "./unusable-argument.js";
 import { type ApiAddress, writeApiRequest } from "./write-request.js";
 
 /**

@@ -6,7 +6,7 @@ import type { StopSignal } from "../../core/stop.js";
 import type { Headers } from "../transport/channel.js";
 import { HttpPool } from "../transport/http-pool.js";
 import { HttpTarget } from "../transport/http-target.js";
-import { headerOf } from "../transport/response-headers.js";
+import { headerOf } from "../transport/message-bodies.js";
 import { exchangeWithApi } from "./api-exchange.js";
 
 /** The document cannot be used; the message is the end of a sentence that begins with the server's name. */

@@ -3,7 +3,6 @@ import { isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Parameter } from "./operation.js";
 import type { TakenNames } from "./taken-names.js";
-import { UnusableArgument } from "./unusable-argument.js";
 
 /** A parameter and the value of its argument. */
 export type Given = readonly [Parameter, unknown];
@@ -30,4 +29,9 @@ export function refuseTaken(
   if (found === undefined) return;
   const name = writeJson(found.slice(0, 100));
   throw new UnusableArgument(`the argument "${argument}" must not set ${name}, which is not its own`);
+}
+
+/** The arguments cannot be sent; the message tells the model which one, and why. */
+export class UnusableArgument extends Error {
+  override readonly name = "UnusableArgument";
 }

@@ -1,11 +1,11 @@
 /** Which tool result is the answer of an API? */
 import { STATUS_CODES } from "node:http";
 import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
-import { exceedsDepth } from "../../wire/depth.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
+import { exceedsDepth } from "../../wire/json-scan.js";
 import { parseJson } from "../../wire/json-text.js";
 import { parseInSteps } from "../../wire/parse-in-steps.js";
-import { headerOf, type ResponseHeaders } from "../transport/response-headers.js";
+import { headerOf, type ResponseHeaders } from "../transport/message-bodies.js";
 import type { ApiAnswer } from "./api-exchange.js";
 import type { Operation } from "./operation.js";
 import { isJsonType } from "./responses.js";

@@ -2,11 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { refuseTaken } from "./given-values.js";
+import { refuseTaken, UnusableArgument } from "./given-values.js";
 import type { FormField, RequestBody } from "./operation.js";
 import { encodeValue, type Pair, pairsOf, plainText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
-import { UnusableArgument } from "./unusable-argument.js";
 
 /** A body and its type. */
 export interface WrittenBody {

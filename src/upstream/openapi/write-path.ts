@@ -1,9 +1,8 @@
 /** How do arguments become the path of a request, and stay in their part of it? */
 import { isObject } from "../../wire/json.js";
-import { type Given, givenValue, refuseTaken } from "./given-values.js";
+import { type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
 import { encodeValue, isExploded, plainText, segmentText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
-import { UnusableArgument } from "./unusable-argument.js";
 
 /** The path of `template`, below the base URL. @throws UnusableArgument */
 export function writePath(template: string, given: readonly Given[]): string {

@@ -3,11 +3,10 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Headers } from "../transport/channel.js";
 import type { HttpMethod, OutgoingRequest } from "../transport/http-request.js";
-import { type Given, givenValue, refuseTaken } from "./given-values.js";
+import { type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
 import type { Operation, Parameter } from "./operation.js";
 import { encodeReserved, encodeValue, type Pair, pairsOf, plainText, segmentText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
-import { UnusableArgument } from "./unusable-argument.js";
 import { writeBody } from "./write-body.js";
 import { writePath } from "./write-path.js";
 

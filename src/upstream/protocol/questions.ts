@@ -5,7 +5,7 @@
  */
 
 import { membersFault, paramsFault } from "../../core/check-params.js";
-import { INPUT_REQUEST, INPUT_REQUIRED_RESULT, URL_ELICITATIONS } from "../../core/members.js";
+import { INPUT_REQUEST, URL_ELICITATIONS } from "../../core/members.js";
 import { questionKind } from "../../core/methods.js";
 import type { Notification, RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
@@ -146,10 +146,6 @@ export function readUrlElicitations(error: RpcError): ReadResult<RpcError> {
   }
   return { value: { ...error, data: { ...data, elicitations: pages } } };
 }
-
-/** What is wrong with a result that another JSON reader could take for one with questions. */
-export const resultFault = (result: JsonObject): string | undefined =>
-  membersFault(result, INPUT_REQUIRED_RESULT, "");
 
 /** Whether JSON readers could read a notification in two ways; then it is dropped, as it has no response. */
 export function isAmbiguous(

@@ -2,7 +2,7 @@
 import { GatewayError } from "../../core/errors.js";
 import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
-import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./response-headers.js";
+import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./message-bodies.js";
 
 const BODY_EXCERPT_BYTES = 4096;
 

@@ -5,8 +5,8 @@ import { deliverSafely, type Headers, type UnmatchedHandlers } from "./channel.j
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
+import { isEventStream, type ResponseHeaders } from "./message-bodies.js";
 import { MessageStream } from "./message-stream.js";
-import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 /** What a stream needs, and the callbacks that it calls. */
 export interface EventStreamSettings {

@@ -19,14 +19,17 @@ import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import {
   HttpResponse,
+  headerOf,
+  isEventStream,
+  NO_HEADERS,
   type ResponseDocument,
+  type ResponseHeaders,
   readDocument,
   readDocumentInSteps,
   responseTo,
   textOf,
 } from "./message-bodies.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
-import { headerOf, isEventStream, NO_HEADERS, type ResponseHeaders } from "./response-headers.js";
 
 /** The channel of an exchange. */
 export interface ExchangeOwner {

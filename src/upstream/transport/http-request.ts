@@ -7,8 +7,8 @@ import type { GatewayError } from "../../core/errors.js";
 import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-pool.js";
 import type { HttpTarget } from "./http-target.js";
+import { headerOf, type ResponseHeaders } from "./message-bodies.js";
 import { RequestAuthorization } from "./request-authorization.js";
-import { headerOf, type ResponseHeaders } from "./response-headers.js";
 
 /** The methods of requests; MCP itself uses POST, GET and DELETE. */
 export type HttpMethod = "POST" | "GET" | "DELETE" | "PUT" | "PATCH" | "HEAD" | "OPTIONS";
@@ -51,7 +51,8 @@ export class HttpRequest implements PooledRequest {
   #redirects = 0;
   #redirectTo: string | undefined;
   /** Undefined where the channel has no credentials. */
-  readonly #authorization: RequestAuthorization | undefined;
+  /** Made when the request needs it: with credentials in use, or when the response refuses a request without. */
+  #authorization: RequestAuthorization | undefined;
   #path: string;
 
   constructor(target: HttpTarget, outgoing: OutgoingRequest, receiver: HttpReceiver) {
@@ -60,7 +61,7 @@ export class HttpRequest implements PooledRequest {
     this.#receiver = receiver;
     this.#path = outgoing.path ?? target.path;
     const { credentials } = target;
-    this.#authorization = credentials === undefined ? undefined : new RequestAuthorization(credentials);
+    if (credentials?.areUsed === true) this.#authorization = new RequestAuthorization(credentials);
     const obtained = this.#authorization?.obtain();
     if (obtained === undefined) this.#dispatch();
     else this.#dispatchWhen(obtained);
@@ -112,6 +113,14 @@ export class HttpRequest implements PooledRequest {
     );
   }
 
+  /** Whether the response refuses the credentials, or that there were none. */
+  #isRefusedBy(status: number, headers: ResponseHeaders): boolean {
+    const { credentials } = this.#target;
+    if (credentials === undefined) return false;
+    this.#authorization ??= new RequestAuthorization(credentials);
+    return this.#authorization.refuses(status, headers);
+  }
+
   #settled(): void {
     if (!this.#waiting) return;
     this.#waiting = false;
@@ -130,7 +139,7 @@ export class HttpRequest implements PooledRequest {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (this.#done || status < 200) return;
-    if (this.#authorization?.refuses(status, headers) === true) return;
+    if ((status === 401 || status === 403) && this.#isRefusedBy(status, headers)) return;
     if (status === 307 || status === 308) {
       this.#redirectTo = this.#pathOfRedirect(status, headerOf(headers, "location"));
       if (this.#redirectTo !== undefined) return;

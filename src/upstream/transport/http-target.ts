@@ -4,8 +4,8 @@ import type { Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import type { HttpPool } from "./http-pool.js";
 import { HttpRequest, type OutgoingRequest } from "./http-request.js";
+import { isEventStream, NO_HEADERS } from "./message-bodies.js";
 import type { ChannelCredentials } from "./request-authorization.js";
-import { isEventStream, NO_HEADERS } from "./response-headers.js";
 
 /** The HTTP server of a config entry. */
 export interface HttpServer {

@@ -1,4 +1,7 @@
-/** How is a message written as JSON, and which message in the body of an HTTP response answers its request? */
+/**
+ * How is a message written as JSON, and what does an HTTP response say: in its headers, and which message of its body answers
+ * the request?
+ */
 import { GatewayError } from "../../core/errors.js";
 import {
   type Batch,
@@ -12,8 +15,7 @@ import {
 } from "../../wire/envelope.js";
 import { writeJson } from "../../wire/json-text.js";
 import { readMessages, readMessagesInSteps } from "../../wire/message.js";
-import type { ChannelResponse } from "./channel.js";
-import { headerOf, type ResponseHeaders } from "./response-headers.js";
+import type { ChannelResponse, Headers } from "./channel.js";
 
 /**
  * The JSON text of a message.
@@ -130,3 +132,35 @@ function notValid(status: number, error: unknown): ResponseDocument {
 }
 
 const isOk = (status: number): boolean => status < 300;
+
+/** By name in lower case; a list where the header came several times. */
+export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** No response headers. */
+export const NO_HEADERS: ResponseHeaders = {};
+
+/** One header by its name in lower case; values of a repeated header are joined with commas (RFC 9110, 5.3). */
+export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
+  // A name such as `constructor` is none of the object's own.
+  const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  return value === undefined || typeof value === "string" ? value : value.join(", ");
+}
+
+/** All headers, as one string each. */
+export const singleValued = (headers: ResponseHeaders): Headers =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name, headerOf(headers, name) ?? ""]));
+
+/** Whether the content type is `text/event-stream`. */
+export function isEventStream(headers: ResponseHeaders): boolean {
+  const type = headerOf(headers, "content-type");
+  return type !== undefined && (type === "text/event-stream" || /^\s*text\/event-stream\s*(;|$)/i.test(type));
+}
+
+/** `Retry-After` in milliseconds; on the wire it is a number of seconds or a date (RFC 9110, 10.2.3). */
+export function retryAfter(headers: ResponseHeaders, now: number = Date.now()): number | undefined {
+  const header = headerOf(headers, "retry-after");
+  if (header === undefined) return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

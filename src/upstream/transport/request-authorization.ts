@@ -2,7 +2,7 @@
 import type { RejectedRequest, RequestCredentials } from "../../core/credentials.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop } from "../../core/stop.js";
-import { headerOf, type ResponseHeaders } from "./response-headers.js";
+import { headerOf, type ResponseHeaders } from "./message-bodies.js";
 
 /** The credentials of all requests over one channel. */
 export interface ChannelCredentials extends RequestCredentials {
@@ -15,7 +15,7 @@ const MAX_ATTEMPTS = 3;
 
 /** The authorization of one request. */
 export class RequestAuthorization {
-  /** The header to send; undefined where the request carries none. */
+  /** The header to send; undefined until `obtain`, and where the request carries none. */
   header: string | undefined;
   readonly #credentials: ChannelCredentials;
   #attempts = 0;
@@ -24,12 +24,13 @@ export class RequestAuthorization {
 
   constructor(credentials: ChannelCredentials) {
     this.#credentials = credentials;
-    if (credentials.areUsed) this.header = credentials.header;
   }
 
   /** Undefined where the request can be sent at once; else resolves to the header, or to why it cannot be sent. */
   obtain(): Promise<string | GatewayError> | undefined {
-    if (this.header !== undefined || !this.#credentials.areUsed) return undefined;
+    if (!this.#credentials.areUsed) return undefined;
+    this.header = this.#credentials.header;
+    if (this.header !== undefined) return undefined;
     return this.#settled(this.#credentials.obtain(this.#signal));
   }
 

@@ -10,10 +10,9 @@ import { connectionError, statusError } from "./http-errors.js";
 import { HttpPool } from "./http-pool.js";
 import { HttpRequest, type OutgoingRequest } from "./http-request.js";
 import { type HttpServer, HttpTarget, type PendingSend, send } from "./http-target.js";
-import { textOf } from "./message-bodies.js";
+import { isEventStream, type ResponseHeaders, textOf } from "./message-bodies.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
-import { isEventStream, type ResponseHeaders } from "./response-headers.js";
 
 /** A server, the handlers of unusable messages, and shared connections. */
 export interface SseOptions extends HttpServer, UnmatchedHandlers {

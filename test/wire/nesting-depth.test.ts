@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exceedsDepth } from "../../src/wire/depth.js";
+import { exceedsDepth } from "../../src/wire/json-scan.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
 

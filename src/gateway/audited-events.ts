@@ -1,6 +1,7 @@
-/** Audits sign-ins: counted ones at servers, and those in hosts. */
+/** Writes sign-ins and expired approvals to the audit log. */
 import type { HostSignIn } from "../authorization-server/types.js";
 import type { AuditLog } from "../core/audit.js";
+import type { ApprovalExpiry } from "../policy/approvals.js";
 import type { SignInCounter } from "../sign-in/sign-in-events.js";
 import type { RefreshCounter } from "../sign-in/token-events.js";
 
@@ -33,3 +34,22 @@ export const auditedHostSignIns =
       ...(principal !== undefined && { principal }),
       ...(error !== undefined && { arguments: { error } }),
     });
+
+/** Notifies `audit`, with targets passed through `redact`; undefined without a log. */
+export function auditedExpiry(
+  audit: AuditLog | undefined,
+  answerMs: () => number,
+  redact: (text: string) => string,
+): ApprovalExpiry | undefined {
+  if (audit === undefined) return undefined;
+  return {
+    answerMs,
+    onExpired: (approval) =>
+      audit.event({
+        kind: "approval",
+        decision: "expired",
+        ...approval,
+        target: redact(approval.target),
+      }),
+  };
+}
