@@ -4,9 +4,9 @@
  * @param {string} id the goal's, P1 … P12
  * @param {{ value: number, goal: number, floor?: number, atLeast?: boolean, unit?: string, digits?: number }[]} figures
  * each is better the smaller it is, unless it is to be `atLeast` its goal; without a floor only the goal is said
- * @param options `judged`: whether a figure below its floor says anything
+ * @param options `evaluated`: whether a figure below its floor says anything
  */
-export function within(id, work, figures, detail = "", { judged = true } = {}) {
+export function within(id, work, figures, detail = "", { evaluated = true } = {}) {
   const text = ({ unit = "", digits = 2 }, number) => `${number.toFixed(digits)}${unit}`;
   const holds = ({ value, atLeast = false }, bound) => (atLeast ? value >= bound : value <= bound);
   return {
@@ -16,7 +16,7 @@ export function within(id, work, figures, detail = "", { judged = true } = {}) {
     goal: figures.map((figure) => `${figure.atLeast ? "≥" : "≤"} ${text(figure, figure.goal)}`).join(", "),
     met: figures.every((figure) => holds(figure, figure.goal)),
     aboveFloor:
-      !judged || figures.every((figure) => figure.floor === undefined || holds(figure, figure.floor)),
+      !evaluated || figures.every((figure) => figure.floor === undefined || holds(figure, figure.floor)),
     detail,
   };
 }

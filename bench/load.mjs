@@ -18,7 +18,7 @@ const job = {
   bytes: 0,
   ...JSON.parse(process.argv[2]),
 };
-/** Session i calls the tool i, i + tools.length, …: one server takes so many calls at once and no more. */
+/** Session i calls the tool i, i + tools.length, …: the concurrent calls of one server are exactly this number. */
 const tools = job.tools ?? [job.tool];
 
 const asks = job.work === "ask";
@@ -106,8 +106,8 @@ const round = async (seconds, record) => {
 };
 await round(job.warmSeconds, false);
 process.stdout.write("warm\n");
-// Each line asks for a round. At the end of them the sessions are closed; until then whoever measures may look at what
-// they cost the other side at rest.
+// Each line requests a round. At the end of them the sessions are closed; until then the idle cost of the other side
+// can be measured.
 for await (const _ of createInterface({ input: process.stdin })) {
   latencies = [];
   const start = performance.now();

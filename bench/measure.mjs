@@ -8,7 +8,7 @@ export const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(
 
 /**
  * By name the medians; `against(name, other, figure)`: the median of the ratios of each round; and `calm`: whether most
- * rounds were disturbed by nobody.
+ * rounds were undisturbed.
  */
 function summary(names, kept, worse) {
   const all = [...kept, ...worse];
@@ -64,7 +64,7 @@ export function createMeasure({ roundSeconds, rounds, again, seconds, warmSecond
   /**
    * Every target in every round, forwards and backwards by turns, so that none is always the first. Rounds are short,
    * and sessions stay open for all of them: a machine that is slower for some seconds is so for every target.
-   * @param targets by name; `job` of a target is what it is asked for beyond the common one
+   * @param targets by name; `job` of a target is what it is requested beyond the common one
    * @param before what came of the same work done by other processes, to be taken together with these
    * @param share how many processes of each target there will be: each does its share of the rounds
    */

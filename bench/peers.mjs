@@ -73,7 +73,7 @@ function install() {
   });
 }
 
-/** A port that nobody has at this moment: these programs take no 0. */
+/** A port that is free at this moment: these programs do not accept 0. */
 function freePort() {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {

@@ -78,7 +78,7 @@ export function rssMiB(pids) {
   return pids.reduce((sum, pid) => sum + of(pid), 0);
 }
 
-/** Processor time that was taken so far by anybody but this benchmark, what the hypervisor took included, in ms. */
+/** Processor time used so far by everything except this benchmark, including steal time of the hypervisor, in ms. */
 export function othersMs() {
   const line = readFileSync("/proc/stat", "utf8").split("\n")[0];
   const [, user, nice, system, , , irq, softirq, steal] = line.split(/\s+/).map(Number);

@@ -28,7 +28,7 @@ export function circumstances(command, cores = pinned) {
   return `\`${command}\`, commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${machine}; ${versions}; ${cores}`;
 }
 
-/** Puts `text` in the place of the section of that command (`bench`, `bench:peers` …). */
+/** Puts `text` in place of the section of that command (`bench`, `bench:peers` …). */
 export function writeSection(name, title, text) {
   const sections = new Map(existsSync(file) ? [...sectionsOf(readFileSync(file, "utf8"))] : []);
   sections.set(name, `<!-- ${name} -->\n## ${title}\n\n${text.trim()}\n<!-- end -->\n`);

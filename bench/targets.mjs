@@ -8,7 +8,10 @@ import { onCore, printed, start, stop } from "./processes.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
-/** @param options `tools`: how many besides the three; `lie`: every so many answers is wrong; `listMs`: what a list takes */
+/**
+ * @param options `tools`: how many besides the three; `lie`: the interval of wrong responses; `listMs`: the duration of
+ * a list
+ */
 export async function httpUpstream({ tools = 0, lie = 0, listMs = 0, core = 1 } = {}) {
   const flags = ["--tools", String(tools), "--lie", String(lie), "--list-ms", String(listMs)];
   const child = start(core, ["servers/http.mjs", ...flags]);
@@ -47,8 +50,8 @@ export const httpServers = ({ origin }, count) =>
 export const toolOfEach = (count, name = "echo") => Array.from({ length: count }, (_, i) => `s${i}__${name}`);
 
 /**
- * Cardea with `servers` (as in `mcpServers`) and whatever else the config should say, once it has met them all. Its
- * log goes to a file, as a pipe would cost whoever reads it.
+ * Cardea with `servers` (as in `mcpServers`) and the given config, once it has connected to them all. Its log goes to a
+ * file, because reading a pipe would cost time.
  * @param options `flags`: more of the command line; `env`: more of the environment
  */
 export async function cardea(servers, rest = {}, { flags = [], env = {}, core = 0 } = {}) {
@@ -94,7 +97,7 @@ async function readyLine(child, log) {
   throw new Error(`Cardea did not get ready: ${readFileSync(log, "utf8").slice(-4000)}`);
 }
 
-/** Waits until no server is on its way any more. @throws Error when one could not be connected */
+/** Waits until no server is on its way any longer. @throws Error when one could not be connected */
 async function met(page) {
   for (;;) {
     const servers = await page("servers");

@@ -1,4 +1,6 @@
-/** C1: every replica is replaced while hosts of both eras call, answer questions, hear progress and follow a page. */
+/**
+ * C1: every replica is replaced while hosts of both eras call, answer questions, receive progress and follow a page.
+ */
 import { pause, row } from "../faults/support/row.mjs";
 import {
   checkFollowers,

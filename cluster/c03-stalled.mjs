@@ -1,4 +1,4 @@
-/** C3: a replica stands still for 15 s, longer than the others take it for alive, and comes back. */
+/** C3: a replica is suspended for 15 s, longer than the others take it for alive, and comes back. */
 import { pause, row } from "../faults/support/row.mjs";
 import {
   checkFollowers,

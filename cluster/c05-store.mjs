@@ -1,4 +1,4 @@
-/** C5: the store is paused, slow, flushed, killed and started again, under load: calls go on as if nothing were. */
+/** C5: the store is paused, slow, flushed, killed and restarted, under load: calls continue. */
 import { pause, row, until } from "../faults/support/row.mjs";
 import { checkLedger, checkNoFailure, checkQuestions, checkSessions } from "./support/checks.mjs";
 import { startCluster } from "./support/cluster.mjs";

@@ -27,7 +27,7 @@ await row("C9", "1,000 sessions of a killed replica are adopted at once", async 
   const cluster = await startCluster(row);
   const agent = newAgent({ timeout: 4_000 });
   const hosts = await openAll(cluster.replicas[0].url, count, agent);
-  // They go on through the balancer.
+  // They continue through the balancer.
   const toBalancer = (host, method, params) => {
     const message = host.message(host.nextId(), method, params);
     return fetch(cluster.url, {

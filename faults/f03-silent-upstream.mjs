@@ -1,4 +1,4 @@
-/** F3: a server never answers, or answers when nobody waits any more. */
+/** F3: a server never answers, or answers after its caller has timed out. */
 
 import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";

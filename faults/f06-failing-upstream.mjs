@@ -45,7 +45,7 @@ await row(
       calls <= 20 || took <= 10_000,
     );
 
-    // Nothing reaches it, and everybody is told at once when to come back.
+    // Nothing reaches it, and all callers get a retry time immediately.
     const atOpen = performance.now();
     const reached = asked;
     const refused = await Promise.all(

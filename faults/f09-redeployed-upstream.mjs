@@ -17,7 +17,7 @@ await row(
     const echo = (host, text) => host.call("web__echo", { text });
     await echo(hosts[0], "first");
 
-    // The sessions are gone: one more handshake, and nobody notices.
+    // The sessions are gone: one more handshake, without an error at any host.
     const opened = upstream.ledger.opened;
     upstream.sessions.clear();
     const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => echo(hosts[i % 2], `after ${i}`)));
@@ -26,7 +26,7 @@ await row(
     const handshakes = upstream.ledger.opened - opened;
     row.check("handshakes needed", 1, handshakes, handshakes === 1);
 
-    // Credentials are refused: told once, not tried over and over.
+    // Credentials are refused: reported once, not retried repeatedly.
     let asked = 0;
     upstream.intercept = (_request, response) => {
       asked += 1;
@@ -63,7 +63,7 @@ await row(
     );
     upstream.intercept = undefined;
 
-    // A server that says so while it is being met is left alone for so long.
+    // A server that sends Retry-After during its handshake is left alone for that time.
     let greetings = [];
     const busy = row.own(await httpUpstream({ era: "legacy" }));
     const begun = performance.now();

@@ -8,7 +8,7 @@ import { mib, ms, pause, row, until } from "./support/row.mjs";
 import { httpProcess, httpServer } from "./support/servers.mjs";
 import { startTraffic } from "./support/traffic.mjs";
 
-/** A modern host that sends one call and reads nothing until it is told to. */
+/** A modern host that sends one call and reads nothing until requested. */
 function deafHost(url, name, args) {
   const { hostname, port, pathname } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -94,7 +94,7 @@ await row("F12", "100 hosts do not read 1 MB/s each; 20 do not read a large resp
   );
 
   if (row.quick) return;
-  // One large answer that is left lying: no budget is broken, but nothing moves any more.
+  // One large answer that is left lying: no budget is broken, but nothing moves any longer.
   const lying = performance.now();
   const deaf = Array.from({ length: 20 }, (_, i) =>
     row.own(deafHost(gateway.url, `${names[i % names.length]}__blob`, { bytes: 16 * 1_048_576 })),

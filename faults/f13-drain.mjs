@@ -1,4 +1,4 @@
-/** F13: the gateway is told to stop while it has much to do. */
+/** F13: the gateway is stopped under load. */
 
 import { newAgent, openHost, textOf } from "../test/support/host/host.mjs";
 import { get, startGateway } from "./support/gateway.mjs";
@@ -21,7 +21,7 @@ await row("F13", "SIGTERM under load, with long calls in flight and streams open
   let ended = 0;
   for (const host of hosts) await host.stream({ onEnd: () => (ended += 1) });
   const main = new URL(gateway.url).origin;
-  // Somebody in front asks whether it is ready, as a load balancer does, and stops sending when it is not.
+  // A load balancer in front polls readiness and stops sending when it fails.
   const first = await get(`${main}/readyz`);
   row.check("/readyz before", 200, first.status, first.status === 200);
   const traffic = row.own(await startTraffic(gateway.url, { tools: ["pipe__echo", "web__echo"], rate: 200 }));
@@ -56,7 +56,7 @@ await row("F13", "SIGTERM under load, with long calls in flight and streams open
   const [onMain, onAdmin] = await Promise.all([unready(main), unready(gateway.admin)]);
   row.timing("/readyz says 503 on the main listener after", "<= 100 ms", ms(onMain), onMain <= 100);
   row.timing("/readyz says 503 on the admin listener after", "<= 100 ms", ms(onAdmin), onAdmin <= 100);
-  // Until whoever is in front has noticed, calls still come, on new connections as well.
+  // Until the load balancer has noticed, calls still come, on new connections as well.
   await pause(2000 - (performance.now() - told));
   const late = await traffic.window();
   await traffic.stop();

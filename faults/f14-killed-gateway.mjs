@@ -34,8 +34,7 @@ await row("F14", "`kill -9` of the gateway", async (row) => {
     isAlive(stubborn),
   );
 
-  // The next start says so, as soon as it has had time to end by itself, and leaves it alone; what is not ours is never
-  // touched.
+  // The next start reports it, once it had time to exit, and leaves it alone; foreign processes are never touched.
   const second = row.own(await startGateway(config, { state }));
   await until("the report", () => second.log().some(({ pid }) => pid === stubborn), 8_000).catch(() => {});
   const report = second.log().find(({ pid }) => pid === stubborn);
@@ -64,7 +63,7 @@ await row("F14", "`kill -9` of the gateway", async (row) => {
   row.check("with --reap", "gone", isAlive(stubborn) ? "alive" : "gone", !isAlive(stubborn));
   await third.met("good", "old", "stubborn");
 
-  // A process that happens to have the same number by now is somebody else's.
+  // A process that happens to have the same pid by now is not one of ours.
   const stranger = row.own(start(process.execPath, ["-e", "setInterval(() => {}, 1000)"]));
   await third.stop();
   const { readdirSync, readFileSync, writeFileSync } = await import("node:fs");

@@ -99,7 +99,7 @@ await row(
     await until("it to be gone", () => pids() === before, 5_000).catch(() => {});
     row.check("and removed again", before, pids(), pids() === before);
 
-    // Bad files: the old config serves on, and everybody who asks is told.
+    // Invalid files: the old config stays live, and the log and `/readyz` report it.
     const reload = () => gateway.metric("cardea_config_last_reload_successful");
     const bad = async (what, spoil, place) => {
       const known = gateway.log().length;

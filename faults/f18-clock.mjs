@@ -1,4 +1,4 @@
-/** F18: somebody sets the clock an hour forward, and an hour back. */
+/** F18: the system clock is set an hour forward, and an hour back. */
 import { createServer } from "node:http";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { Host, newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";

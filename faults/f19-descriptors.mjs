@@ -38,7 +38,7 @@ await row("F19", "256 descriptors, and a flood of connections", async (row) => {
   row.check("descriptors used by the flood", "well below 256", taken, taken < 200);
   row.check("connections refused", "> 0, and some accepted", `${600 - open} of 600`, open > 0 && open < 300);
 
-  // What hosts had already goes on, and the gateway can still open what it needs for its own work.
+  // What hosts had already continues, and the gateway can still open what it needs for its own work.
   const reply = await host.call("web__echo", { text: "in the flood" }).catch((error) => ({ error }));
   const own = textOf(reply.message);
   row.check(

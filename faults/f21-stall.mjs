@@ -1,4 +1,4 @@
-/** F21: the gateway stands still for two seconds with calls in flight. */
+/** F21: the gateway is suspended for two seconds with calls in flight. */
 
 import { newAgent, openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
@@ -26,7 +26,7 @@ await row("F21", "the process stopped for 2 s (SIGSTOP) with calls in flight", a
     await pause(STALL);
     process.kill(gateway.pid, "SIGCONT");
   };
-  // These are answered after 500 ms, while the gateway stands still: well within their time.
+  // These are answered after 500 ms, while the gateway is suspended: well within their time.
   const calls = Array.from({ length: 40 }, (_, i) =>
     hosts[i % 2].call(`${["pipe", "web"][(i >> 1) % 2]}__slow`, { ms: 500, text: String(i) }),
   );

@@ -72,7 +72,7 @@ await row("F22", "DNS fails, recovers, and returns another address", async (row)
     );
   }
 
-  // And when the old one is gone, so is everybody's patience with it.
+  // And when the old one is gone, its grace time is over.
   await names({ address: "127.0.0.2" });
   await first.stop();
   await until("calls at the new address", served, 10_000, 50);

@@ -97,7 +97,7 @@ await row("F24", "a chain of two gateways; a loop of two; a gateway that is its 
     after === before && (await other.list("tools")).some(({ name }) => name === "a__own__extra_0"),
   );
 
-  // Names as they are: nothing in a name tells that it goes round.
+  // Unprefixed names: nothing in a name reveals the loop.
   const [c, d] = [await freePort(), await freePort()];
   const [third] = await Promise.all([
     gateway({ d: { ...at(d), prefix: "" } }, c),

@@ -1,4 +1,4 @@
-/** F28: mixed traffic with kills, reloads, and questions that nobody answers; afterwards nothing of all that is held. */
+/** F28: mixed traffic with kills, reloads, and unanswered questions; afterwards nothing is retained. */
 
 import { Host, newAgent, textOf } from "../test/support/host/host.mjs";
 import { NOT_OPTIMIZING, startGateway } from "./support/gateway.mjs";

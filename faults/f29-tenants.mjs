@@ -152,7 +152,7 @@ function stormAt(gateway, agent) {
       Array.from({ length: HOSTS }, async (_, host) => {
         for (let at = host; performance.now() < end; at += 1) {
           n += 1;
-          // Whoever is not answered soon goes on with the next; the connection stays as it is.
+          // A client without a timely response sends the next call; the connection stays open.
           const came = await Promise.race([worst[at % worst.length]().catch(() => undefined), pause(3_000)]);
           if (came?.stop !== undefined) streams.push(came);
           await pause(250);
@@ -163,7 +163,7 @@ function stormAt(gateway, agent) {
     for (const host of left.splice(0)) await host.close();
     return n - first;
   }
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when nothing of it is under way any longer. */
   async function calm() {
     agent.destroy();
     await until(

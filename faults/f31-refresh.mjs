@@ -4,7 +4,7 @@
  * oidc-provider with rotation: of two refreshes with one token one fails, and the winner's token dies too.
  *
  * `node faults/f31-refresh.mjs [--rounds=500] [--holders=12] [--in-process] [--redis]`; `--in-process` refreshes in the processes that
- * are killed, and with `--redis` the vault is in a store, as that of replicas, which stands still for a moment of each round.
+ * are killed, and with `--redis` the vault is in a store, as that of replicas, which is suspended for a moment of each round.
  */
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -33,7 +33,7 @@ const given = numberOf("rounds");
 const inProcess = process.argv.includes("--in-process");
 const isShared = process.argv.includes("--redis");
 
-/** How long (ms) the store stands still at most: longer than a use of it may take, shorter than a call waits for it. */
+/** How long (ms) the store is suspended at most: longer than a use of it may take, shorter than a call waits for it. */
 const STALL_MS = 1_200;
 
 /** The processes of the worst moment: all are killed between the answer of the issuer and its arrival. */

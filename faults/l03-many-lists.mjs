@@ -44,7 +44,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
     cold <= SLOWEST_MS + 1_000,
   );
 
-  // Over and over: from a prepared text, without asking anybody.
+  // Repeatedly, from a prepared text, without any request to a server.
   const asked = () => upstreams.reduce((sum, upstream) => sum + upstream.requests, 0);
   const before = asked();
   const count = row.quick ? 1_500 : 5_000;
@@ -105,7 +105,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   );
   agent.destroy();
 
-  // One that hangs keeps nobody waiting, and the list says that it is not to be kept.
+  // A hanging server delays no client, and the list is marked as uncacheable.
   const hanging = upstreams[3];
   hanging.intercept = (_request, _response, { method }) => method === "tools/list";
   const partial = row.own(await startGateway({ mcpServers }));

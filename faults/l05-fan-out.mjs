@@ -1,4 +1,4 @@
-/** L5: one change is told to ten thousand hosts. */
+/** L5: ten thousand hosts are notified of one change. */
 
 import { openHost } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
@@ -15,7 +15,7 @@ await row("L5", "one change of a list, sent to 10,000 subscriptions", async (row
   const streams = row.own(
     await openStreams(gateway.url, {
       modern: count,
-      heard: (text) => {
+      onText: (text) => {
         if (!text.includes("list_changed")) return;
         told += 1;
         last = performance.now();
@@ -28,7 +28,7 @@ await row("L5", "one change of a list, sent to 10,000 subscriptions", async (row
   const lags = [];
   for (let round = 0; round < 5; round += 1) {
     await pause(1000);
-    // The gauge begins anew with each scrape.
+    // The gauge begins again with each scrape.
     await gateway.metric("nodejs_eventloop_lag_max_seconds");
     told = 0;
     const begun = performance.now();

@@ -9,7 +9,7 @@ import { stdioServer } from "./support/servers.mjs";
 const TEN_MINUTES = 120_000;
 /** More than there is room for in any cache that knows clients by name (10,000 entries), so that all of them are full. */
 const WARM_UP = 11_000;
-/** So many rounds until V8 has forgotten what nobody calls any more. */
+/** Enough rounds for V8 to discard unused code. */
 const SETTLING = 4;
 const AT_ONCE = 24;
 
@@ -35,7 +35,7 @@ await row("L6", "1,000 open sessions, and 200 or more per second opened, used an
       failed += 1;
     }
   };
-  /** So many sessions, a few at a time. */
+  /** Opens this number of sessions, a few at a time. */
   const churn = async (count) => {
     let left = count;
     const next = async () => {

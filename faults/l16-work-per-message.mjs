@@ -97,8 +97,8 @@ await row("L16", "messages that make the gateway work", async (row) => {
   await other.during(() => pause(3_000));
 
   /**
-   * How long the calls of somebody else take while `work` is under way. They come from a thread of their own: to write and
-   * read the large messages keeps this one busy for longer than the gateway.
+   * The latency of another client's calls while `work` runs. They come from a separate thread: writing and reading the
+   * large messages keeps this one busy for longer than the gateway.
    */
   async function beside(work) {
     const { samples, errors, firstError } = await other.during(async () => {
@@ -109,7 +109,7 @@ await row("L16", "messages that make the gateway work", async (row) => {
     return samples.map((sample) => sample.ms);
   }
   const told = (waits) => `${ms(quantile(waits, 0.5))} median, ${ms(Math.max(...waits))} at most`;
-  const judged = (what, waits) =>
+  const evaluated = (what, waits) =>
     row.timing(what, `<= ${AIM} ms for others`, told(waits), Math.max(...waits) <= AIM);
 
   const calm = await beside(() => pause(500));
@@ -132,7 +132,7 @@ await row("L16", "messages that make the gateway work", async (row) => {
       const replies = await Promise.all(times(many, one));
       refused.push(...replies.map(({ message }) => refusalOf(message)?.code));
     });
-    judged(`${many} calls at once: ${what}`, waits);
+    evaluated(`${many} calls at once: ${what}`, waits);
     if (DECIDED.has(args.kind)) {
       const right = refused.every((code) => code === "denied");
       row.check(`${what}: the rule`, "decides against the caller", [...new Set(refused)].join(), right);
@@ -144,12 +144,12 @@ await row("L16", "messages that make the gateway work", async (row) => {
       await hostile.exchange("resources/read", { uri: `files+file:///c${"abc/{x}?".repeat(480_000)}` });
     }
   });
-  judged("URIs of 3.9 MB, held against globs", uri);
+  evaluated("URIs of 3.9 MB, held against globs", uri);
 
   const schemas = await beside(() =>
     Promise.all(times(row.quick ? 50 : 200, (at) => hostile.call(`patterns__t${at}`, { a0: "b" }))),
   );
-  judged("the first calls of 200 tools, with five large patterns each", schemas);
+  evaluated("the first calls of 200 tools, with five large patterns each", schemas);
 
   if (row.quick) return;
   const length = await batchOf(gateway.url, 50, 11_000_000);

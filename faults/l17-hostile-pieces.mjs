@@ -12,7 +12,7 @@ const LONG_AIM = 150;
 const times = (length, make) => Array.from({ length }, (_, at) => make(at));
 const A100K = "a".repeat(100_000);
 
-/** Texts in which every start of a secret, or of a format, is found again and again. */
+/** Texts in which every start of a secret, or of a format, is found repeatedly. */
 const REPEATED = [
   ...["eyJ-", "-----BEGIN PRIVATE KEY-----", "sk-", "a:b@", "://a:b", '"password":"', "password=", "--a "],
   ...["Bearer ", "s.", "%3D", "aaaa", "…", "\\", "'", "token: ", "://"],

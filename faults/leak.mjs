@@ -10,7 +10,7 @@ import { httpUpstream } from "./upstreams/http.mjs";
 
 await row("leak", "200 crashes of servers and 1,000 reloads under load", async (row) => {
   const web = row.own(await httpUpstream());
-  // In the command line of every process of these servers, whoever its parent is by now.
+  // In the command line of every process of these servers, whatever its parent is by now.
   const mark = join(row.folder, "starts");
   const victims = Array.from({ length: row.quick ? 5 : 20 }, (_, i) => `victim${i}`);
   const config = (n) => ({
@@ -61,7 +61,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   );
   const reloads = row.quick ? 60 : 1000;
   const heap = [];
-  // A process that has ended is a zombie for the moment until its parent is told; one that stays is never collected.
+  // A process that has ended is a zombie until its parent reaps it; one that stays is never reaped.
   let [looks, zombies, most] = [0, 0, 0];
   let ended = new Set();
   const watching = setInterval(() => {

@@ -1,7 +1,7 @@
 /**
  * `npm run faults [-- F1,F3] [--quick] [--long]`: every row of the fault matrix, each a program of its own, against the built
  * gateway. A whole run writes the table `docs/faults.md`; it takes about 15 minutes, with `--quick` 4; with
- * `--long` storms go on for 15 minutes and siege for 5.
+ * `--long` storms continue for 15 minutes and siege for 5.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -21,8 +21,8 @@ const { values, positionals } = parseArgs({
 const wanted = new Set(positionals.flatMap((word) => word.toLowerCase().split(",")));
 
 /**
- * Rows that mostly wait, or that judge no short times: they run beside each other when the rest is done. The longest
- * first, so that no lane is left with it.
+ * Rows that mostly wait, or that measure no short times: they run in parallel when the rest is done. The longest first,
+ * so that no lane ends with it.
  */
 const TOGETHER = ["f15", "leak", "f27", "f02", "f22", "f03", "f18", "f14"];
 const LANES = 4;

@@ -18,7 +18,7 @@ import {
   SUITE,
   scenariosOf,
 } from "../test/conformance/suite.mjs";
-import { judge, tally } from "../test/conformance/verdict.mjs";
+import { evaluate, tally } from "../test/conformance/verdict.mjs";
 import { build } from "./build.mjs";
 import { root } from "./install.mjs";
 
@@ -97,20 +97,20 @@ async function clientRun(upstream, folder, driverFlags) {
 const directClient = once((era) => clientRun(era, `direct-${era}`, `--direct --host ${era}`));
 const throughClient = ({ host, upstream }) => clientRun(upstream, `${host}-${upstream}`, `--host ${host}`);
 
-/** One column of the report: a pair, judged. */
+/** One column of the report: a pair and its verdicts. */
 async function column(leg, pair, scenarios, direct, through) {
   const runs = { direct: await direct, through: await through };
   const names = scenarios.map((scenario) => scenario.name);
-  const { judged, stale } = judge(runs, names, excusesFor(leg, pair));
+  const { evaluated, stale } = evaluate(runs, names, excusesFor(leg, pair));
   const revision = REVISION[leg === "server" ? pair.host : pair.upstream];
   const name = `${leg}: ${pair.host} host, ${pair.upstream} upstream`;
-  console.error(`${name}: ${JSON.stringify(tally(judged))}`);
-  for (const { scenario, check, status } of judged.filter(({ verdict }) => verdict === "failed")) {
+  console.error(`${name}: ${JSON.stringify(tally(evaluated))}`);
+  for (const { scenario, check, status } of evaluated.filter(({ verdict }) => verdict === "failed")) {
     console.error(`  unexpected ${status}: ${scenario}:${check}`);
   }
   for (const check of stale) console.error(`  excused in the baseline, and yet it passes: ${check}`);
-  const alone = judge({ direct: runs.direct, through: runs.direct }, names, []);
-  return { ...pair, revision, scenarios, judged, stale, direct: alone.judged };
+  const alone = evaluate({ direct: runs.direct, through: runs.direct }, names, []);
+  return { ...pair, revision, scenarios, evaluated, stale, direct: alone.evaluated };
 }
 
 /** The gateway is the client: there is no run without it. */
@@ -121,13 +121,13 @@ async function authColumn(revision) {
   const excuses = (baseline.auth?.[revision] ?? []).flatMap(({ checks, reason }) =>
     checks.map((check) => ({ check, reason })),
   );
-  const { judged, stale } = judge({ direct: new Map(), through }, names, excuses);
-  console.error(`auth: ${revision}: ${JSON.stringify(tally(judged))}`);
-  for (const { scenario, check, status } of judged.filter(({ verdict }) => verdict === "failed")) {
+  const { evaluated, stale } = evaluate({ direct: new Map(), through }, names, excuses);
+  console.error(`auth: ${revision}: ${JSON.stringify(tally(evaluated))}`);
+  for (const { scenario, check, status } of evaluated.filter(({ verdict }) => verdict === "failed")) {
     console.error(`  unexpected ${status}: ${scenario}:${check}`);
   }
   for (const check of stale) console.error(`  excused in the baseline, and yet it passes: ${check}`);
-  return { revision, scenarios, judged, stale };
+  return { revision, scenarios, evaluated, stale };
 }
 
 installSuite();
@@ -165,6 +165,6 @@ if (whole && !flags["keep-report"]) {
   writeFileSync(`${root}docs/conformance.md`, report({ versions, server, client, auth, notRun: NOT_RUN }));
 }
 const bad = [...server, ...client, ...auth].some(
-  ({ judged, stale }) => stale.length > 0 || judged.some(({ verdict }) => verdict === "failed"),
+  ({ evaluated, stale }) => stale.length > 0 || evaluated.some(({ verdict }) => verdict === "failed"),
 );
 process.exit(bad ? 1 : 0);

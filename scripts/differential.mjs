@@ -1,4 +1,6 @@
-/** `npm run differential`: odd requests against the whole gateway, judged by foreign readers; 100,000, or CARDEA_RUNS. */
+/**
+ * `npm run differential`: odd requests against the whole gateway, checked by other parsers; 100,000, or CARDEA_RUNS.
+ */
 import { build } from "./build.mjs";
 import { root, run } from "./install.mjs";
 

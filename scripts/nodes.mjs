@@ -21,7 +21,7 @@ const REST = [
   ...["real", "scenarios", "policy", "catalog", "core", "config", "patterns", "telemetry"],
   ...["docs", "architecture", "shipping", "admin/console", "routing", "bench", "conformance"],
 ].flatMap((folder) => ["--exclude", `test/${folder}/**`]);
-/** The tests once, not once more through `call_tool`. */
+/** The tests once, not again through `call_tool`. */
 const ONCE = ["--project", "!through*"];
 
 const flags = process.argv.slice(2).filter((flag) => flag !== "--ends");

@@ -93,13 +93,13 @@ const shell: CommandContext = {
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
   openSignInStore,
-  examineCluster: async (config) => {
+  checkCluster: async (config) => {
     const { cluster } = config;
     const secret = sharedSecret(config);
     if (cluster === undefined || secret === undefined) return [];
-    const { examineCluster } = await import("./cluster/examine-cluster.js");
+    const { checkCluster } = await import("./cluster/check-cluster.js");
     const keepsSignIns = sharesSignIns(config);
-    return examineCluster({ config: cluster, secret, version: packageVersion(), keepsSignIns });
+    return checkCluster({ config: cluster, secret, version: packageVersion(), keepsSignIns });
   },
   probe: async (server, signal, config) => {
     const [{ probeServer }, { probeWithSignIn }] = await Promise.all([

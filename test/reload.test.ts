@@ -19,8 +19,8 @@ function configOf(file: object): Config {
   return read.config;
 }
 
-test("nothing of a config stays in memory when others have taken its place", async () => {
-  // Nobody listens at that address, which makes it a server like any other.
+test("memory of an old config is released after reloads", async () => {
+  // Nothing listens at that address, which makes it a server like any other.
   const config = (): Config => configOf({ mcpServers: { away: { url: "http://127.0.0.1:1/mcp" } } });
   const gateway = createGateway(config(), { logger: SILENT, version: "0.0.0-test" });
   const replaced: WeakRef<Config>[] = [];
@@ -37,7 +37,7 @@ test("nothing of a config stays in memory when others have taken its place", asy
   await gateway.stop({ immediate: true });
 });
 
-test("a config that comes while everything ends starts nothing any more", async () => {
+test("a reload during a stop starts no server", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const world = new World(new Map([["a", 0]]));
@@ -50,7 +50,7 @@ test("a config that comes while everything ends starts nothing any more", async 
   expect(world.machine("b-0").server.channels).toEqual([]);
 });
 
-test("a config that comes while running calls finish starts nothing any more", async () => {
+test("a reload while a stop waits for running calls starts no server", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const world = new World(new Map([["a", 0]]));
@@ -64,7 +64,7 @@ test("a config that comes while running calls finish starts nothing any more", a
   expect(await world.stopping).toBe(0);
 });
 
-test("no list waits in a config that was being put into effect when the gateway began to stop", async () => {
+test("a list that waits during a reload ends when the gateway stops", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const world = new World(new Map([["a", 0]]));
@@ -87,7 +87,7 @@ test("no list waits in a config that was being put into effect when the gateway 
   expect(await world.stopping).toBe(0);
 });
 
-test("a question between calls is judged as the host will be asked it", async () => {
+test("a session question is evaluated by the policy in the form that the host receives", async () => {
   const rule = { name: "no-secrets", on: "sampling", effect: "deny" };
   const when = "request.messages.exists(m, m.content.uri == 'a+x:secret')";
   const config = configOf({
@@ -110,7 +110,7 @@ test("a question between calls is judged as the host will be asked it", async ()
   expect(await world.stopping).toBe(0);
 });
 
-test("calls under way on a server that the next config has not finish there, and then it ends", async () => {
+test("calls on a server that the next config removes finish, then the server is closed", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const world = new World(new Map([["a", 0]]));

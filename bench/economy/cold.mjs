@@ -12,7 +12,7 @@ import { descendants } from "./descendants.mjs";
 import { CAN_BE_ASKED, CANNOT_BE_ASKED, startCardea } from "./gateway.mjs";
 import { installed, mcpServers } from "./servers.mjs";
 
-/** A start of another gateway that takes longer is given up. */
+/** A start of another gateway that takes longer is cancelled. */
 const LIMIT_MS = 60_000;
 
 /**

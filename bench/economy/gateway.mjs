@@ -62,7 +62,7 @@ export async function until(what, read, holds, limitMs) {
   }
 }
 
-/** Until no server is in its first start any more. */
+/** Until no server is in its first start any longer. */
 export const settled = (gateway, limitMs) =>
   until(
     "no server is starting",

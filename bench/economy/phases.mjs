@@ -23,7 +23,7 @@ const CALLS = [
   ["filesystem__list_allowed_directories", {}],
 ];
 
-/** A time limit (ms) for what nobody waits for: learning, and the end of processes that nothing uses. */
+/** A time limit (ms) for background work: loading lists, and the exit of unused processes. */
 const SLACK_MS = 120_000;
 
 /**

@@ -24,8 +24,8 @@ const isModern = ({ params }) => params?._meta?.[`${META}protocolVersion`] !== u
 
 /**
  * @param {{ tools?: number, lieEvery?: number, listMs?: number }} options `tools`: how many the list shows besides
- *   `echo`, `blob` and `ask`; `lieEvery`: every so many calls get a wrong text, which the load generator must notice;
- *   `listMs`: how long each list but the first takes
+ * `echo`, `blob` and `ask`; `lieEvery`: the interval of calls with a wrong text, which the load generator must detect;
+ * `listMs`: the duration of each list except the first
  */
 export function createEchoServer({ tools = 0, lieEvery = 0, listMs = 0 } = {}) {
   let list = [
@@ -61,7 +61,7 @@ export function createEchoServer({ tools = 0, lieEvery = 0, listMs = 0 } = {}) {
     return new Promise((resolve) => setTimeout(resolve, listMs, response));
   }
 
-  /** From now on the list is another one: the same tools, one of them described anew. */
+  /** From now on the list is another one: the same tools, one of them described again. */
   function change() {
     const [first, ...rest] = list;
     list = [{ ...first, description: `${first.description} (change ${counts.lists})` }, ...rest];

@@ -84,7 +84,9 @@ function* calling(where, sessions, result) {
   yield throughput("P2", `the same with auth, 20 rules, limits`, result, "guarded", [0.8, 0.45, 50]);
   const p99 = result.against("open", "ruler", "p99");
   const detail = ms("p99", result.open.p99, result.ruler.p99);
-  yield times("P5", `p99 at ${where}`, p99, sessions === 16 ? 1.5 : 1.2, 3, detail, { judged: result.calm });
+  yield times("P5", `p99 at ${where}`, p99, sessions === 16 ? 1.5 : 1.2, 3, detail, {
+    evaluated: result.calm,
+  });
 }
 
 function* alone(result, era) {
@@ -94,8 +96,8 @@ function* alone(result, era) {
   ]) {
     const ratio = result.against("open", "ruler", figure);
     const detail = ms(figure, result.open[figure], result.ruler[figure]);
-    const judged = { judged: result.calm };
-    yield times("P4", `${figure} with one session, ${era}`, ratio, goal, floor, detail, judged);
+    const evaluated = { evaluated: result.calm };
+    yield times("P4", `${figure} with one session, ${era}`, ratio, goal, floor, detail, evaluated);
   }
 }
 
@@ -139,9 +141,9 @@ function throughput(id, work, result, name, [goal, floor, cpuGoal]) {
   const ratio = result.against(name, "ruler", "perSecond");
   const detail = `${Math.round(target.perSecond)} against ${Math.round(result.ruler.perSecond)} calls/s, ${target.cpuUs.toFixed(0)} against ${result.ruler.cpuUs.toFixed(0)} µs of processor a call, ${ms("p99", target.p99, result.ruler.p99)}`;
   const cpu = cpuGoal === undefined ? [] : [{ value: target.cpuUs, goal: cpuGoal, unit: " µs", digits: 0 }];
-  const judged = result.calm || result.against("ruler", name, "cpuUs") < floor;
+  const evaluated = result.calm || result.against("ruler", name, "cpuUs") < floor;
   return within(id, work, [{ value: ratio, atLeast: true, goal, floor, digits: 2 }, ...cpu], detail, {
-    judged,
+    evaluated,
   });
 }
 

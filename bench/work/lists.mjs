@@ -1,4 +1,4 @@
-/** P7 and P8: what a list of 1000 tools costs, and what it costs to hear that it has changed. */
+/** P7 and P8: the cost of a list of 1000 tools, and of a list_changed. */
 import { setTimeout as wait } from "node:timers/promises";
 import { times, within } from "../goals.mjs";
 import { median } from "../measure.mjs";
@@ -26,7 +26,7 @@ export async function* lists({ measure, quick }) {
     const work = `processor for a list of 1000 tools, ${SERVERS} upstreams, ${era}`;
     yield within("P7", work, [{ value: cpu, goal: 0.2, floor: 0.8, unit: " ms" }], detail);
     yield times("P7", `p50 of that list, ${era}`, result.against("gateway", "ruler", "p50"), 0.6, 2, detail, {
-      judged: result.calm,
+      evaluated: result.calm,
     });
   }
   if (!quick) yield await refreshing(parts, gateway);
@@ -70,7 +70,7 @@ async function refreshing(parts, gateway) {
   );
 }
 
-/** Nobody who calls or lists waits for servers that take a second to list. */
+/** No call and no list waits for servers that take a second to list. */
 async function* callingMeanwhile(measure) {
   const parts = await httpUpstream({ tools: TOOLS_EACH, listMs: LIST_MS });
   const gateway = await cardea(httpServers(parts, SERVERS));

@@ -35,7 +35,7 @@ async function streams(servers, era) {
   await wait(1000);
   const before = rssMiB(gateway.pids);
   const many = await openStreams(gateway, { era, streams: STREAMS });
-  // At rest for so long, it has given back what only their opening took.
+  // At rest for this time, it has returned the memory of their opening.
   await wait(10_000);
   const each = ((rssMiB(gateway.pids) - before) * 1024) / STREAMS;
   for (const some of [first, many]) await some.close();

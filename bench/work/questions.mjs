@@ -32,7 +32,7 @@ export async function* questions({ measure }) {
   await server.stop();
 }
 
-/** What a timer of so many milliseconds really takes in this Node on this machine: the median of a few. */
+/** The real duration of a timer of this length (ms) in this Node on this machine: the median of a few. */
 async function waitOf(ms) {
   const waits = [];
   for (let i = 0; i < 25; i += 1) {

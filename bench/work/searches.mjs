@@ -7,7 +7,7 @@ import { cardea, httpServers, httpUpstream } from "../targets.mjs";
 const SERVERS = 10;
 const TOOLS_EACH = 997;
 const PAIRS = 8;
-/** A search every so many ms: twenty a second, as of a hundred agents. */
+/** The interval of searches in ms: twenty a second, like a hundred agents. */
 const EVERY_MS = 50;
 
 /** Resolves to `{ quiet, busy, ratio, searches }`: medians of the p99 (ms) of each pair of rounds. */

@@ -46,18 +46,18 @@ export function checkQuestions(row, tally) {
   );
 }
 
-/** No host was told that its session is unknown. */
+/** No session was unknown to its host. */
 export const checkSessions = (row, tally) => row.check("lost sessions", 0, `${tally.lost}`, tally.lost === 0);
 
 /**
- * Words for a call whose outcome nobody knows: from a replica; from the balancer; or the balancer has closed the connection, as
- * it does when a response has begun, or when the connection to the replica had been used before.
+ * Errors of a call with an unknown outcome: from a replica; from the balancer; or the balancer has closed the
+ * connection, as it does when a response has begun, or when the connection to the replica had been used before.
  */
 const UNKNOWN = /^(outcome_unknown$|HTTP 502|ECONNRESET$|UND_ERR_SOCKET$|other side closed|the stream ended)/;
-/** The balancer may write to a connection of the dead for so long. */
+/** How long the balancer may write to a connection of the dead replica. */
 const NOTICE_MS = 50;
 
-/** Only what was under way when a replica was killed failed, each with a word that says so. */
+/** Only running calls of a killed replica failed, each with an error that states it. */
 export function checkInFlight(row, tally, killedAt) {
   const later = tally.failed.filter(({ at }) => at > killedAt + NOTICE_MS);
   row.check(

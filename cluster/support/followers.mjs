@@ -5,7 +5,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 /**
  * @param host that is open
  * @param {object} pages exposed URIs
- * @returns `updates`: how many it has heard; `opened`: how often the stream was opened; `errors`
+ * @returns `updates`: how many it has received; `opened`: how often the stream was opened; `errors`
  */
 export function follow(host, pages) {
   const self = { updates: 0, opened: 0, errors: [] };

@@ -72,7 +72,7 @@ ${servers.join("\n")}
   return { ...program, url: `redis://127.0.0.1:${port}` };
 }
 
-/** Resolves when `isUp` does to true: as soon as there is somebody behind it. */
+/** Resolves when `isUp` resolves to true: once a backend is available. */
 async function run(text, isUp) {
   const { haproxy } = programs("haproxy");
   const folder = mkdtempSync(join(tmpdir(), "cardea-haproxy-"));

@@ -1,4 +1,6 @@
-/** The thread of load.mjs: hosts that call, answer questions, hear progress and follow a page, and write all of it down. */
+/**
+ * The thread of load.mjs: hosts that call, answer questions, receive progress and follow a page, and record all of it.
+ */
 import { parentPort, workerData } from "node:worker_threads";
 import { newAgent, openHost, refusalOf, textOf } from "../../test/support/host/host.mjs";
 import { follow } from "./followers.mjs";

@@ -79,7 +79,7 @@ export function tally(samples) {
     answered: samples.length - failed.length,
     asked: asked.length,
     answerErrors: samples.filter(({ answerError }) => answerError !== undefined),
-    /** Sessions that somebody was told are unknown. */
+    /** Sessions for which a host got 404. */
     lost: new Set(failed.filter(({ error }) => error === "HTTP 404").map(({ host }) => host)).size,
     within: (from, to) => tally(samples.filter(({ at, end }) => at <= to && end >= from)),
     since: (from) => tally(samples.filter(({ at }) => at >= from)),

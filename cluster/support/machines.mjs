@@ -1,6 +1,6 @@
 /**
- * Machines: network namespaces behind one bridge, each with an address of its own. The store has an address of its own
- * on this side. A partition loses packets without a word: the neighbour's hardware address becomes one that nobody has.
+ * Machines: network namespaces behind one bridge, each with its own address. The store has its own address on this
+ * side. A partition silently drops packets: the neighbour's hardware address becomes an unused one.
  */
 import { execFileSync } from "node:child_process";
 import { programs } from "./debian.mjs";

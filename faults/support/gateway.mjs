@@ -109,7 +109,7 @@ export async function startGateway(config, options = {}) {
     async heapMiB() {
       return (await this.ask("heap")).heapUsed / 1_048_576;
     },
-    /** The same without compiled code: V8 goes on compiling for minutes, which would look like a leak. */
+    /** The same without compiled code: V8 continues compiling for minutes, which would look like a leak. */
     async objectsMiB() {
       const { heapUsed, code } = await this.ask("heap");
       return (heapUsed - code) / 1_048_576;

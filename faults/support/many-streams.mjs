@@ -3,12 +3,12 @@ import { connect } from "node:net";
 import { Host, newAgent, openHost } from "../../test/support/host/host.mjs";
 
 /**
- * Opens streams, so many at a time, and resolves when each has its head.
+ * Opens streams, this many at a time, and resolves when each has its head.
  * @param {string} url of the gateway
- * @param {{ modern?: number, legacy?: number, perSession?: number, heard?: (text: string) => void }} options
- *   `perSession`: how many GET streams an older host has; `heard` gets whatever comes after the heads
+ * @param {{ modern?: number, legacy?: number, perSession?: number, onText?: (text: string) => void }} options
+ * `perSession`: how many GET streams an older host has; `onText` receives everything after the heads
  */
-export async function openStreams(url, { modern = 0, legacy = 0, perSession = 4, heard = () => {} }) {
+export async function openStreams(url, { modern = 0, legacy = 0, perSession = 4, onText = () => {} }) {
   const { hostname, port, pathname } = new URL(url);
   const sockets = new Set();
   const agent = newAgent();
@@ -46,7 +46,7 @@ export async function openStreams(url, { modern = 0, legacy = 0, perSession = 4,
       };
       socket.once("connect", () => socket.write(requestOf(i)));
       socket.on("data", (chunk) => {
-        if (begun) return heard(chunk.toString("latin1"));
+        if (begun) return onText(chunk.toString("latin1"));
         begin(chunk.toString("latin1", 9, 12) === "200");
       });
       socket.on("error", () => begin(false));

@@ -1,7 +1,7 @@
 /**
- * Loaded into the gateway's process by `node --import`, never by the program itself: collects garbage and tells
- * how large the heap is, holds ballast, sets the clock, and answers for the name server, when the script that
- * started it says so.
+ * Loaded into the gateway's process by `node --import`, never by the program itself: on request of the script that
+ * started it, it collects garbage and reports the heap size, holds ballast, sets the clock, and replaces the name
+ * server.
  */
 import dns from "node:dns";
 import { syncBuiltinESMExports } from "node:module";
@@ -47,7 +47,7 @@ const jobs = {
     const { code_and_metadata_size: code, bytecode_and_metadata_size: bytecode } = getHeapCodeStatistics();
     return { heapUsed, external, arrayBuffers, rss, code: code + bytecode };
   },
-  /** Holds so many MiB of objects in the old space; 0 lets them go. */
+  /** Holds this number of MiB of objects in the old space; 0 releases them. */
   ballast({ mib }) {
     ballast = [];
     const each = 131_072 / 8;

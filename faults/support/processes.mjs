@@ -77,7 +77,7 @@ export function descendants(pid) {
 
 export const children = (pid) => everybody().filter(({ parent }) => parent === pid);
 
-/** Whether there is such a process, and it is more than an entry that nobody has collected. */
+/** Whether there is such a process, and it is not a zombie. */
 export function isAlive(pid) {
   try {
     return statOf(pid)[0] !== "Z";

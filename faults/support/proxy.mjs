@@ -25,7 +25,7 @@ export async function faultProxy(target, faults = {}) {
     }
     let answered = 0;
     let limit;
-    // What is spoiled is each answer, so the count begins anew with each request on the connection.
+    // What is spoiled is each answer, so the count begins again with each request on the connection.
     client.on("data", (bytes) => {
       answered = 0;
       limit = undefined;

@@ -30,7 +30,7 @@ export async function row(id, title, work) {
   const others = watchOthers();
   const self = {
     quick,
-    /** Rows that go on for as long as somebody has time take the whole of it. */
+    /** Rows without a fixed duration use all of the given time. */
     long,
     folder,
     /** One figure of the row. */
@@ -39,8 +39,8 @@ export async function row(id, title, work) {
       console.log(`${id.padEnd(4)} ${pass ? "pass" : "FAIL"}  ${what}: ${figure} (aim: ${aim})`);
     },
     /**
-     * The same for a figure that depends on how fast the machine is. Missed while others kept the machine busy it
-     * is not judged: `pass` is undefined then.
+     * The same for a figure that depends on the speed of the machine. Missed while other programs kept the machine busy
+     * it is not evaluated: `pass` is undefined then.
      */
     timing(what, aim, figure, pass) {
       const busy = others();
@@ -52,20 +52,20 @@ export async function row(id, title, work) {
       );
     },
     /**
-     * A figure whose aim cannot be met here for a reason that lies in the thing itself. Where it is missed, the table
-     * says so and why, and the row does not fail as long as the figure is `bearable`.
+     * A figure whose aim cannot be met here for an inherent reason. If it is missed, the table states the reason, and
+     * the row does not fail as long as the figure is `bearable`.
      */
     shortfall(what, aim, figure, { met, bearable, why }) {
       if (met || !bearable) return self.timing(what, aim, figure, met);
       checks.push({ what, aim, figure: String(figure), pass: false, why });
       return console.log(`${id.padEnd(4)} MISS  ${what}: ${figure} (aim: ${aim}), because ${why}`);
     },
-    /** The whole row cannot run here: says so loudly, and judges nothing. */
+    /** The whole row cannot run here: prints that clearly, and evaluates nothing. */
     skip(why) {
       checks.push({ what: "the whole row", aim: "runs", figure: `SKIPPED: ${why}`, pass: undefined });
       console.log(`${id.padEnd(4)} SKIPPED: ${why}`);
     },
-    /** What the reader must know of the figures, such as what could not be judged. */
+    /** Notes for the reader about the figures, such as what could not be evaluated. */
     note(sentence) {
       notes.push(sentence);
       console.log(`${id.padEnd(4)} note  ${sentence}`);

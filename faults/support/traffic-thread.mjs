@@ -38,7 +38,7 @@ const begun = performance.now();
 setInterval(() => {
   // As many as are due by now, so that a late timer does not thin the load out.
   const due = Math.min(((performance.now() - begun) / 1000) * rate, sent + rate / 10);
-  // Behind the input: a connection that was closed while this thread stood still is known as such by then.
+  // Behind the input: a connection that was closed while this thread was suspended is known as such by then.
   setImmediate(() => {
     while (sent < due) void once();
   });

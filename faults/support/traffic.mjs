@@ -1,6 +1,6 @@
 /**
- * A steady load in a thread of its own, so that whatever the script does meanwhile does not slow it down. Each call
- * says something else and must hear just that, once; what it took stands in a ledger.
+ * A steady load in a separate thread, so that the script itself does not slow it down. Each call has a unique text and
+ * must get exactly that, once; latencies are in a ledger.
  */
 import { Worker } from "node:worker_threads";
 import { pause, quantile } from "./row.mjs";

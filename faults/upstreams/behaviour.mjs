@@ -27,7 +27,7 @@ const TOOLS = {
 export function createServer({ era = "both", name = "faulty", tools = [], capabilities } = {}) {
   const ledger = { calls: {}, cancelled: 0, opened: 0 };
   const timers = new Map();
-  /** Who listens in the way of the new era: the id of the request, and how it is told. Several may use the same id. */
+  /** The subscribers of the new era: the id of the request, and how to notify. Several may use the same id. */
   const listening = new Set();
   const blobs = new Map();
   let extra = 0;

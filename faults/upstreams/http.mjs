@@ -1,4 +1,4 @@
-/** Servers over HTTP that behave as they are told; the script that starts one may step in before each request. */
+/** Servers over HTTP with scripted behaviour; the script that starts one may intercept each request. */
 import { serveHttp, serveSse } from "../../test/support/server/http.mjs";
 import { createServer } from "./behaviour.mjs";
 

@@ -1,10 +1,10 @@
 /**
- * A server on a pipe that behaves as it is told.
+ * A server on a pipe with scripted behaviour.
  *
- *   node stdio.mjs [--era legacy|modern|both] [--at-start die|hang] [--stubborn] [--start-ms N] [--note FILE] [--follow]
+ * node stdio.mjs [--era legacy|modern|both] [--at-start die|hang] [--stubborn] [--start-ms N] [--note FILE] [--follow]
  *
- * `--stubborn`: pays no attention to the end of its input, nor to SIGTERM. `--note`: adds a line for each start. `--follow`:
- * its resources can be followed.
+ * `--stubborn`: ignores the end of its input, and SIGTERM. `--note`: adds a line for each start. `--follow`: its
+ * resources can be followed.
  */
 import { appendFileSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -33,8 +33,8 @@ const ACTIONS = {
   disable_tool: "Hide a tool from all hosts until the next reload",
   enable_tool: "Show a disabled tool again",
   end_session: "End a session over HTTP",
-  cancel_call: "Give up a call under way",
-  revoke_approval: "Take back a remembered approval",
+  cancel_call: "Cancel a running call",
+  revoke_approval: "Revoke a remembered approval",
 } as const satisfies Record<keyof typeof ACTION_PATHS, string>;
 
 const login = z.looseObject({ login: z.string() });
@@ -42,7 +42,7 @@ const login = z.looseObject({ login: z.string() });
 /** Every route below `/api/v1`, and the probes. */
 const API_ROUTES: readonly ApiRoute[] = [
   { ...page("", "Whether the process is alive", z.object({ status: z.literal("ok") })), path: "/healthz" },
-  { ...page("", "Whether calls can be served; 503 where not", schemas.readiness), path: "/readyz" },
+  { ...page("", "Whether calls can be served; 503 if not", schemas.readiness), path: "/readyz" },
   { ...page("", "The list of pages", schemas.pages), path: "/api/v1" },
   page("openapi.json", "This document", z.looseObject({ openapi: z.string() })),
   page("status", "The gateway: version, process, readiness", schemas.status),
@@ -55,7 +55,12 @@ const API_ROUTES: readonly ApiRoute[] = [
   page("sessions", "Hosts that are connected", schemas.sessions),
   page("questions", "Questions that wait for an answer", schemas.questions),
   page("decisions", "The last decisions of rules", schemas.decisions),
-  page("explain", "What a call would meet", schemas.explanation, ["name", "args", "wait", ...AS]),
+  page("explain", "Whether a call would be allowed, and why", schemas.explanation, [
+    "name",
+    "args",
+    "wait",
+    ...AS,
+  ]),
   page("tokens", "What the definitions of tools cost a model", schemas.tokens, AS),
   page("logins", "Who is signed in at which server", schemas.logins),
   page("calls", "The last calls, the newest first", z.array(schemas.call), ["limit", ...FILTERS]),
@@ -65,8 +70,8 @@ const API_ROUTES: readonly ApiRoute[] = [
   page("approvals", "Remembered approvals", schemas.approvals),
   page("tools/disabled", "Tools that are disabled until the next reload", schemas.disabledTools),
   page("config", "The config in effect, secrets masked", schemas.config),
-  page("cluster", "The replicas of the cluster; none where there is no cluster", schemas.cluster),
-  page("workers", "Each worker process; only where there are several", schemas.workers),
+  page("cluster", "The replicas of the cluster; none without a cluster", schemas.cluster),
+  page("workers", "Each worker process; only with several workers", schemas.workers),
   {
     ...{ method: "post", path: "/api/v1/calls", summary: "Call a tool", answer: schemas.reply },
     body: z.object({ name: z.string(), arguments: z.looseObject({}).optional() }),
@@ -84,7 +89,7 @@ const API_ROUTES: readonly ApiRoute[] = [
     ...{ body: z.object({}), answer: z.looseObject({ wasSignedIn: z.boolean() }) },
   },
   {
-    ...{ method: "post", path: "/api/v1/sign-ins/state", summary: "What has become of a sign-in" },
+    ...{ method: "post", path: "/api/v1/sign-ins/state", summary: "The outcome of a sign-in" },
     ...{ body: z.object({ login: z.string() }), answer: z.looseObject({ state: z.string() }) },
   },
   {

@@ -83,7 +83,7 @@ export function checkLine(bytes: Buffer): LineCheck {
   const digest = hash("sha256", Buffer.concat([bytes.subarray(0, Math.max(0, end)), CLOSING]));
   return written === digest
     ? { ok: true, line }
-    : { ok: false, reason: "its content does not have its hash", claims: line };
+    : { ok: false, reason: "its hash does not match its content", claims: line };
 }
 
 function parsed(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {

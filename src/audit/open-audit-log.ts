@@ -122,7 +122,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
 }
 
 const FOUND = {
-  torn: "left with an unfinished last line, which is kept beside it",
+  torn: "left with an incomplete last line, which is saved beside it",
   cut: "shorter than its head says",
 } as const;
 

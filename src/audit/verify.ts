@@ -99,7 +99,7 @@ class Chain {
     const head = this.#head;
     const name = basename(headName(file));
     if (head === undefined) {
-      this.#fault({ file, reason: `${name} is missing or no head: a truncated end cannot be seen` });
+      this.#fault({ file, reason: `${name} is missing or invalid: a truncated end cannot be detected` });
       return;
     }
     const seq = this.#last?.seq ?? 0;

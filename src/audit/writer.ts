@@ -158,7 +158,7 @@ export class AuditWriter {
     if (file.found === "cut")
       this.#logger.error(
         { file: this.#options.file, line: file.position.seq },
-        "lines of the audit log were deleted while it was written; the chain goes on after them",
+        "lines of the audit log were deleted while it was written; the chain continues after them",
       );
     return file;
   }

@@ -78,10 +78,7 @@ export class Authorize {
     const client = await clients.find(required(query, "client_id"), addressOf(request));
     const redirectUri = required(query, "redirect_uri");
     if (!isRegistered(redirectUri, client.redirectUris)) {
-      throw new OAuthError(
-        "invalid_request",
-        `redirect_uri is none of those that "${client.name}" has registered`,
-      );
+      throw new OAuthError("invalid_request", `redirect_uri is not registered by "${client.name}"`);
     }
     let asked: AuthorizationRequest;
     try {
@@ -122,13 +119,13 @@ export class Authorize {
     if (!isObject(pending) || browser === undefined || !isSame(digestOf(browser), pending.browser))
       throw new OAuthError(
         "invalid_request",
-        "this page was opened in another browser; begin again in the host",
+        "this page was opened in another browser; start again in the host",
         {
           status: 403,
         },
       );
     if (pending.until <= now())
-      throw new OAuthError("invalid_request", "this page is too old; begin again in the host");
+      throw new OAuthError("invalid_request", "this page has expired; start again in the host");
     const { request: asked } = pending;
     const line = {
       client: asked.clientName,
@@ -164,7 +161,7 @@ export class Authorize {
     if (!isObject(pending) || !isSame(pending.state, required(query, "state")) || pending.until <= now())
       throw new OAuthError(
         "invalid_request",
-        "this sign-in was begun in another browser, was used before, or is too old; begin again in the host",
+        "this sign-in was started in another browser, was used before, or has expired; start again in the host",
       );
     const { request: asked } = pending;
     try {

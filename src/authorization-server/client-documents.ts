@@ -62,13 +62,13 @@ export class ClientDocuments {
     const document = await fetch(id).catch((cause: unknown) => {
       throw refused("the client metadata document at client_id cannot be fetched", cause);
     });
-    if (!isObject(document)) throw refused("the client metadata document at client_id is no JSON object");
+    if (!isObject(document)) throw refused("the client metadata document at client_id is not a JSON object");
     if (document.client_id !== id)
       throw refused("client_id in the client metadata document is not its own URL");
     const method: unknown = document.token_endpoint_auth_method ?? "none";
     if (method !== "none")
       throw refused(
-        "the client metadata document asks for client authentication; this server takes public clients only (none)",
+        "the client metadata document requires client authentication; this server supports public clients only (none)",
       );
     try {
       const redirectUris = readRedirectUris(document.redirect_uris, allowed);

@@ -77,8 +77,8 @@ export class Grants {
    */
   async redeem({ code, client, redirectUri, verifier }: Redemption): Promise<Renewed> {
     return this.#change(code, "code", async (grant, generation) => {
-      if (generation !== 0) throw invalid("this is no authorization code");
-      if (grant.client !== client) throw invalid("the code is that of another client");
+      if (generation !== 0) throw invalid("this is not an authorization code");
+      if (grant.client !== client) throw invalid("the code belongs to another client");
       if (grant.redirectUri !== redirectUri)
         throw invalid("redirect_uri is not that of the authorization request");
       if (!isSame(challengeOf(verifier), grant.challenge)) throw invalid("code_verifier is wrong (PKCE)");
@@ -97,8 +97,8 @@ export class Grants {
    */
   async refresh(token: string, client: string, check: (grant: Grant) => void): Promise<Renewed> {
     return this.#change(token, "refresh token", async (grant, generation) => {
-      if (generation === 0) throw invalid("this is no refresh token");
-      if (grant.client !== client) throw invalid("the refresh token is that of another client");
+      if (generation === 0) throw invalid("this is not a refresh token");
+      if (grant.client !== client) throw invalid("the refresh token belongs to another client");
       check(grant);
     });
   }
@@ -130,7 +130,7 @@ export class Grants {
     return store.locked(read.id, async () => {
       const grant = await this.#readGrant(read.id);
       if (grant === undefined)
-        throw invalid(`the ${kind} is not valid any more: it was revoked, or used before`);
+        throw invalid(`the ${kind} is no longer valid: it was revoked, or used before`);
       const about = { principal: grant.subject, host: grant.clientName };
       try {
         await check(grant, read.generation);
@@ -142,7 +142,7 @@ export class Grants {
         await store.remove(grant.id);
         logger.warn(
           { principal: grant.subject, client: grant.clientName },
-          `a ${kind} was used twice, so one of two has stolen it: the sign-in of ${grant.subject} in "${grant.clientName}" has ended`,
+          `a ${kind} was used twice, so it may be stolen: the sign-in of ${grant.subject} in "${grant.clientName}" has ended`,
         );
         onSignIn({ outcome: "reused", ...about });
         throw invalid(`the ${kind} was used before; the sign-in has ended`);

@@ -184,8 +184,8 @@ export class IssuerLogin {
       const response = await oauth.discoveryRequest(url, { algorithm: "oidc", ...this.#http() });
       const server = await oauth.processDiscoveryResponse(url, response);
       if (server.issuer !== signIn.issuer)
-        throw new Error(`its metadata name the issuer ${server.issuer}; write that into auth.signIn.issuer`);
-      if (server.jwks_uri === undefined) throw new Error("its metadata name no jwks_uri");
+        throw new Error(`its metadata names the issuer ${server.issuer}; write that into auth.signIn.issuer`);
+      if (server.jwks_uri === undefined) throw new Error("its metadata has no jwks_uri");
       const keyOf = createRemoteJWKSet(new URL(server.jwks_uri), {
         [joseFetch]: (keysUrl, { signal }) => fetch(keysUrl, { signal }),
         timeoutDuration: TIMEOUT_MS,
@@ -210,7 +210,7 @@ export class IssuerLogin {
     const { signIn, logger } = this.#options;
     logger.warn(
       { issuer: signIn.issuer },
-      `nobody can sign in: the issuer ${signIn.issuer} cannot be used (${reason})`,
+      `sign-in is not possible: the issuer ${signIn.issuer} cannot be used (${reason})`,
     );
     return new OAuthError(
       "temporarily_unavailable",

@@ -1,11 +1,11 @@
 /** Grants without a state directory: in memory, until the process ends. */
-import { Turns } from "../vault/turns.js";
+import { TaskQueues } from "../vault/task-queues.js";
 import type { GrantStore, Now } from "./types.js";
 
 /** A store in memory; its values are copies, like those of a file. */
 export class MemoryStore implements GrantStore {
   readonly #values = new Map<string, { readonly text: string; readonly writtenAt: number }>();
-  readonly #turns = new Turns();
+  readonly #queues = new TaskQueues();
   readonly #now: Now;
 
   constructor(now: Now = Date.now) {
@@ -32,6 +32,6 @@ export class MemoryStore implements GrantStore {
   }
 
   locked<T>(name: string, task: () => Promise<T>): Promise<T> {
-    return this.#turns.run(name, task);
+    return this.#queues.run(name, task);
   }
 }

@@ -52,7 +52,7 @@ export function consentPage({ request, documentUrl, resource, issuer, action, se
 <dt>With these scopes</dt>${listed}
 <dt>The result is sent to ${target}</dt><dd><code>${escapeHtml(redirectUri)}</code></dd>
 </dl>
-<p class="warn">Go on only if you have just started this yourself. You sign in at ${escapeHtml(new URL(issuer).host)} next.</p>
+<p class="warn">Continue only if you have just started this yourself. You sign in at ${escapeHtml(new URL(issuer).host)} next.</p>
 <form method="post" action="${escapeHtml(action)}">
 <input type="hidden" name="request" value="${escapeHtml(sealed)}">
 <button class="go" type="submit" name="decision" value="allow">Allow</button>
@@ -67,7 +67,7 @@ export function errorPage(sentence: string, back?: { readonly url: string; reado
     back === undefined
       ? "<p>You can close this page.</p>"
       : `<p><a rel="noreferrer" href="${escapeHtml(back.url)}">Go back to ${escapeHtml(back.name)}</a> (${escapeHtml(new URL(back.url).host)}), if you trust it.</p>`;
-  return page("Sign-in", `<h1>This sign-in cannot go on</h1>\n<p>${escapeHtml(sentence)}</p>\n${link}`);
+  return page("Sign-in", `<h1>This sign-in cannot continue</h1>\n<p>${escapeHtml(sentence)}</p>\n${link}`);
 }
 
 const page = (title: string, body: string): string => `<!doctype html>

@@ -26,9 +26,9 @@ export async function readJson(request: IncomingMessage): Promise<JsonObject> {
     const value = JSON.parse(text) as unknown;
     if (isObject(value)) return value;
   } catch (cause) {
-    throw new OAuthError("invalid_client_metadata", "the body is no JSON", { cause });
+    throw new OAuthError("invalid_client_metadata", "the body is not JSON", { cause });
   }
-  throw new OAuthError("invalid_client_metadata", "the body is no JSON object");
+  throw new OAuthError("invalid_client_metadata", "the body is not a JSON object");
 }
 
 /** The parameter `name`. @throws OAuthError `invalid_request` if it is missing or empty */
@@ -45,7 +45,7 @@ export const addressOf = ({ socket }: IncomingMessage): string => socket.remoteA
 function parametersOf(search: URLSearchParams): Parameters {
   const found = new Map<string, string>();
   for (const [name, value] of search) {
-    if (found.has(name)) throw new OAuthError("invalid_request", `${safe(name)} is there twice`);
+    if (found.has(name)) throw new OAuthError("invalid_request", `${safe(name)} is repeated`);
     found.set(name, value);
   }
   for (const [name, value] of found) if (value === "") found.delete(name);

@@ -1,6 +1,5 @@
 /**
- * What all servers list, as each client sees it: kept current, announced when it changes, never fetched
- * during a call.
+ * The lists of all servers, as each client sees them: kept current, announced on change, never fetched during a call.
  */
 import { type Freshness, mergedFreshness, type Route, type RouteKind } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
@@ -17,11 +16,11 @@ import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
 import { type ExposureSettings, Exposures } from "./exposure.js";
 import { StartupWaits } from "./first-start.js";
-import type { KnownListsStore } from "./known-lists.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
 import { exposedPrefix, exposeUri, NameOwners, type Naming } from "./naming.js";
+import type { ListStore } from "./persisted-lists.js";
 import { RenamedEntries } from "./renamed-entries.js";
 import {
   type ListHints,
@@ -36,14 +35,14 @@ import { type FoundTools, searchableServer, type ToolQuery, ToolSearch } from ".
 import type { CatalogView, Snapshot, VisibilityCheck } from "./view.js";
 import { Views } from "./views.js";
 
-/** What the catalog is built from. */
+/** Dependencies of the catalog. */
 export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly upstreams: readonly Upstream[];
-  /** In the order of the config, which is the order of the lists; each upstream by its name. */
+  /** In config order, which is the list order; each upstream by its name. */
   readonly servers: readonly CatalogServer[];
   readonly naming: Naming;
   readonly profiles?: Readonly<Record<string, CatalogProfile>>;
-  /** Which tools hosts list, where a profile does not say otherwise. Default: all. */
+  /** Which tools hosts list, unless a profile overrides it. Default: all. */
   readonly exposure?: ExposureSettings;
   /** The gateway's own name and version. */
   readonly self: JsonObject;
@@ -52,13 +51,13 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   /** A resource for which it returns false cannot be followed. Default: every visible resource can. */
   readonly mayFollow?: VisibilityCheck;
   readonly logger?: Logger;
-  /** The catalog of an earlier config: what it knows of the very same upstreams is taken over. It is not closed. */
+  /** The catalog of an earlier config: its lists of unchanged upstreams are inherited. It is not closed. */
   readonly before?: Catalog;
   /** Called once per real change of a server's list, whatever the number of list scopes that see it. */
   readonly onListChanged?: (server: string, list: ListKind) => void;
-  /** Keeps what is known of a server for the next run. Default: nothing is kept. */
-  readonly kept?: (server: string) => KnownListsStore | undefined;
-  /** Where other replicas say that a list of the same server has changed. Default: there are none. */
+  /** Caches the lists of a server for the next run. Default: no cache. */
+  readonly kept?: (server: string) => ListStore | undefined;
+  /** List changes reported by other replicas. Default: none. */
   readonly listHints?: (server: string) => ListHints | undefined;
 }
 
@@ -72,11 +71,11 @@ interface ServerStatus extends ServerListsStatus {
 /** The merged lists of all servers of one config. */
 export interface Catalog {
   readonly changes: ChangeFeed;
-  /** What `client` sees now; never waits. */
+  /** The current view of `client`; never waits. */
   view(client: Client): CatalogView;
-  /** What `client` would see now if no rule hid anything from it. */
+  /** The view of `client` without hiding rules. */
   unfilteredView(client: Client): CatalogView;
-  /** What a list request of `client` answers: of the tools perhaps not all that `view` has. */
+  /** The response to a list request of `client`; it may have fewer tools than `view`. */
   listed(client: Client, kind: ListKind): Snapshot;
   /** Whether `client` may use the search tools. */
   hasSearch(client: Pick<Client, "endpoint">): boolean;
@@ -85,46 +84,46 @@ export interface Catalog {
   /** How long `client` may keep a list. */
   freshness(client: Client, kind: ListKind): Freshness;
   /**
-   * Waits, bounded by `callWaitMs`, for what would make the view of `client` truer: servers that are starting,
-   * and the first lists of its class. With `sought`, targets that the view does not have, also those that are away and
-   * may have them, as far as they can be hurried, and those that start for as long as a list, until `stopWaiting`. Ends
-   * when `signal` aborts. Never rejects.
+   * Waits, bounded by `callWaitMs`, for lists that would change the view of `client`: of starting servers, and the
+   * first lists of its class. With `sought`, targets missing from the view, also for disconnected servers that may have
+   * them, if they can be reconnected now, and for starting ones like a list, until `stopWaiting`. Ends when `signal`
+   * aborts. Never rejects.
    */
   prepare(client: Client, sought?: readonly Target[], signal?: StopSignal): Promise<void>;
   /**
-   * As `prepare`, for a list of `client`, which its host may keep: waits for each server in its first start up to
+   * Like `prepare`, for a list of `client`, which its host may cache: waits for each starting server up to
    * `startupWaitMs`, for a `required` one up to its `connectTimeoutMs`. Ends when `signal` aborts and at `stopWaiting`.
    */
   prepareLists(client: Client, signal: StopSignal): Promise<void>;
-  /** Lists, and calls for a server that starts, are answered with what is known; later ones do not wait for a start. */
+  /** Pending lists, and calls for a starting server, are answered with the available lists; later ones do not wait. */
   stopWaiting(): void;
-  /** The catalog of the config in effect: this one, or after `close` the one that has replaced it. */
+  /** The live catalog: this one, or after `close` its successor. */
   readonly latest: Catalog;
-  /** Servers in their first start, whose lists are not known yet, in the order of the config. */
+  /** Starting servers without cached lists, in config order. */
   starting(): readonly string[];
   /** Resolves when the first start of a server is over and it has listed for `client`, or has failed. Never rejects. */
   whenLoaded(server: string, client: Client): Promise<void>;
-  /** What the gateway says of itself to `client`, by what is known now. */
+  /** The server description for `client`, from the available lists. */
   describe(client: Client): ServerDescription;
   /** The list entry of a tool by a name that `client` may use. */
   toolEntry(client: Client, name: string): JsonObject | undefined;
-  /** What a server last said to clients like `client` that it can do; undefined while it was never met. */
+  /** The capabilities that a server last returned to clients like `client`; undefined before its first connection. */
   capabilities(server: string, client: Client): JsonObject | undefined;
-  /** Remembers that `server` gave `client` an address that does not tell by its form whose it is. */
+  /** Records that `server` returned an ambiguous URI to `client`. */
   learnUri(client: Client, uri: string, server: string): void;
-  /** Remembers that `client` has fetched a page of `server`, on which an app may run. */
+  /** Records that `client` has fetched a page of `server`, on which an app may run. */
   recordAppPage(client: Client, server: string): void;
   /** Whether a scope exists for this principal; one of which rules hide every server does not. */
   hasEndpoint(name: string, principal: Principal): boolean;
   /** Whether rules leave anything of a server to `client`. */
   isServerVisible(client: Client, server: string): boolean;
-  /** Whether a server lists nothing for `client` before its principal has signed in there. */
+  /** Whether a server lists nothing for `client` until its principal has signed in. */
   wantsSignIn(client: Client, server: string): boolean;
-  /** The servers in the view of `client`, those that rules hide from it among them. */
+  /** The servers in the view of `client`, including those that rules hide from it. */
   serversOf(client: Client): readonly string[];
   /** The servers in the view of `client` that rules hide neither from it nor for this method, in the order of the config. */
   reachable(client: Client, method: string): readonly string[];
-  /** A session is over: what was kept for its affinity alone goes. */
+  /** A session has ended: the state of its affinity is dropped. */
   releaseClient(affinity: string): void;
   status(): readonly ServerStatus[];
   /** Aborts at `close`. */
@@ -140,9 +139,9 @@ const TIMES: RefreshTimes = {
   graceMs: 60_000,
 };
 
-/** What a catalog hands on to the next one. */
+/** The state that a catalog hands over to the next one. */
 interface CatalogState {
-  /** The catalog that takes its place once it is closed. */
+  /** The successor of a closed catalog. */
   successor?: Catalog;
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly learnedUris: LearnedUris;
@@ -153,7 +152,7 @@ const catalogStates = new WeakMap<Catalog, CatalogState>();
 
 const RESOLVED = Promise.resolve();
 
-/** Loads lists in the background from now on, until `close`. */
+/** Starts to load lists in the background, until `close`. */
 export function createCatalog(options: CatalogOptions): Catalog {
   const { upstreams, naming, profiles = {}, self, isVisible, logger = SILENT, onListChanged } = options;
   const times: RefreshTimes = {
@@ -238,15 +237,15 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const visibleLists = (client: Client): readonly ServerLists[] =>
     visibleServers(client).flatMap(({ name }) => servers.get(name) ?? []);
 
-  /** What the exposed names, or URIs, of a server begin with. */
+  /** The prefix of the exposed names, or URIs, of a server. */
   function exposedPrefixOf(space: ServerNamespace, kind: ListKind): string {
     const isName = kind === "tools" || kind === "prompts";
     return isName ? exposedPrefix(space.prefix, naming) : exposeUri(space, "");
   }
 
   /**
-   * Whether rules leave anything of a server to `client`; of one that lists nothing, its methods. What a server says of
-   * itself, that it is there, and its path are hidden with all that it has.
+   * Whether rules leave anything of a server to `client`; for a server with empty lists, its methods. Its description,
+   * existence and path are hidden with its targets.
    */
   function isServerShown(client: Client, space: ServerNamespace, view: () => CatalogView): boolean {
     if (isVisible === undefined) return true;
@@ -264,7 +263,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     );
   }
 
-  /** What stands for all names and URIs of a server, and for all its methods: the same objects each time. */
+  /** The wildcard targets of a server and its methods: the same objects each time. */
   function prefixRoutes(space: ServerNamespace): Readonly<Record<RouteKind, Route>> {
     const { name, aggregate = space } = space;
     let routes = starts.get(space);
@@ -306,12 +305,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
     await startupWaits.during(signal, (end) =>
       Promise.all(late.flatMap((server) => server.prepare(client, listWait(server, end)) ?? [])),
     );
-    // A config that was replaced meanwhile is not the one whose servers the host will call.
+    // A replaced config is not the one whose servers the host will call.
     const { latest } = catalog;
     if (latest !== catalog) await latest.prepareLists(client, signal);
   }
 
-  /** A client of a kind that no rule has distinguished yet. */
+  /** A client without attributes that rules distinguish. */
   const unknownClient = (principal: Principal, endpoint: string): Client => ({
     principal,
     affinity: `${principal.id} at ${endpoint}`,
@@ -331,12 +330,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
     freshness(client, kind) {
       const parts = visibleLists(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = mergedFreshness(parts);
-      // A list that was filtered for one principal is not shared with others, nor is one that depends on the host.
+      // A list that was filtered for one principal, or that depends on the host, is not shared.
       const isOwn = isVisible !== undefined || (kind === "tools" && exposures.of(client.endpoint).isPerHost);
       return isOwn ? { ...whole, scope: "private" } : whole;
     },
     prepare(client, sought = [], signal) {
-      // A hidden server is neither connected nor waited for on behalf of this client.
+      // A hidden server is neither connected nor awaited on behalf of this client.
       const waits = visibleServers(client).flatMap((space) => {
         const server = servers.get(space.name);
         if (server === undefined) return [];

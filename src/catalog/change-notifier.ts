@@ -1,4 +1,4 @@
-/** Tells clients what changed in their own view: lists that really differ, and resources they follow. */
+/** Notifies clients of changes in their own view: lists that really differ, and followed resources. */
 
 import type { Client } from "../core/client.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/gateway-api.js";
@@ -11,9 +11,9 @@ import { isSubResource } from "./naming.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
 import type { CatalogView, ListVersion, Snapshot } from "./view.js";
 
-/** What the notifier reads, and where it subscribes. */
+/** Dependencies of the notifier. */
 export interface ChangeNotifierOptions extends ResourceOwnersOptions {
-  /** What a list request of this client answers. */
+  /** The response to a list request of this client. */
   readonly listed: (client: Client, kind: ListKind) => Snapshot;
   readonly logger: Logger;
 }
@@ -31,18 +31,18 @@ interface Subscriber {
   readonly onChange: (change: Change) => void;
   /** The followed lists, in the version of the subscription or of the last notification. */
   readonly knownVersions: ListVersion[];
-  /** By exposed URI; undefined while no server that can be followed owns it. */
+  /** By exposed URI; undefined while no server can be subscribed for it. */
   readonly follows: Map<string, FollowedResource | undefined>;
 }
 
-/** A server that has not refused within this time (ms) has not refused. */
+/** A subscription that the server has not refused within this time (ms) counts as accepted. */
 const REFUSAL_WAIT_MS = 2_000;
 /**
  * Servers often change together (they start, or react to the same event), so changes within this window (ms)
  * are notified together.
  */
 const COALESCE_MS = 20;
-/** Subscribers that are notified before the event loop gets a turn. */
+/** Subscribers notified per turn of the event loop. */
 const BATCH_SIZE = 500;
 
 /** The change feed of one catalog. */
@@ -50,9 +50,9 @@ export class ChangeNotifier implements ChangeFeed {
   readonly #options: ChangeNotifierOptions;
   readonly #owners: ResourceOwners;
   readonly #subscribers = new Set<Subscriber>();
-  /** Those that have followed something at a server, by its name, until they end: its updates are of no concern to others. */
+  /** Subscribers that have followed something at a server, by its name, until they end. */
   readonly #followers = new Map<string, Set<Subscriber>>();
-  /** A walk over the subscribers is due or under way, and whether another must follow it. */
+  /** Whether a walk over the subscribers is scheduled or running, and whether another must follow it. */
   #isNotifying = false;
   #again = false;
   #due: NodeJS.Timeout | undefined;
@@ -76,7 +76,7 @@ export class ChangeNotifier implements ChangeFeed {
     return () => this.#end(subscriber);
   }
 
-  /** All or nothing: where one follow throws, those before it are stopped, as no subscriber would ever own them. */
+  /** All or nothing: if one subscription throws, the earlier ones are released, because they would have no owner. */
   #followAll(
     client: Client,
     view: CatalogView,
@@ -114,7 +114,7 @@ export class ChangeNotifier implements ChangeFeed {
     return new Map(refused);
   }
 
-  /** Some list of some audience is another one now. */
+  /** A list of a scope has changed. */
   listsChanged(): void {
     this.#again = true;
     if (this.#isNotifying || this.#closed) return;
@@ -125,7 +125,7 @@ export class ChangeNotifier implements ChangeFeed {
     );
   }
 
-  /** A server is there, for the first time or again; it may be another, which tells of other resources. */
+  /** A server has connected, for the first time or again; it may notify of other resources. */
   serverOpened(name: string): void {
     this.listsChanged();
     const tells = supportsSubscribe(this.#options.servers.get(name));
@@ -145,7 +145,7 @@ export class ChangeNotifier implements ChangeFeed {
     for (const subscriber of [...this.#subscribers]) this.#guard(() => this.#compare(subscriber));
   }
 
-  /** A server says that its `uri` is not what it was. */
+  /** A server notifies that its `uri` has changed. */
   resourceUpdated(server: string, uri: string, listScope: ListScope | undefined): void {
     const from = this.#options.servers.get(server);
     if (from === undefined) return;
@@ -157,7 +157,7 @@ export class ChangeNotifier implements ChangeFeed {
     }
   }
 
-  /** What the subscriber calls `uri` of `server`, where it follows that, or what it is a part of. */
+  /** The subscriber's URI for `uri` of `server`, if it follows that or an ancestor of it. */
   #followedAs(subscriber: Subscriber, server: string, uri: string): string | undefined {
     for (const [exposed, follow] of subscriber.follows) {
       if (follow?.server !== server || !isSubResource(uri, follow.target)) continue;
@@ -173,7 +173,7 @@ export class ChangeNotifier implements ChangeFeed {
     else known.add(subscriber);
   }
 
-  /** The URI of a part of what is followed; undefined where the part may not be followed by itself. */
+  /** The URI of a sub-resource; undefined if it may not be followed. */
   #exposed({ client }: Subscriber, server: string, uri: string): string | undefined {
     const route = this.#options.view(client).resourceOf(server, uri);
     return route === undefined || this.#options.mayFollow?.(client, route) === false
@@ -218,7 +218,7 @@ export class ChangeNotifier implements ChangeFeed {
     }
   }
 
-  /** The server that `uri` waits for may be there now. What happened before it was followed went unheard. */
+  /** The server that `uri` waits for may have connected. Earlier updates were missed. */
   #followLate(subscriber: Subscriber, view: CatalogView, uri: string): void {
     const { client, follows } = subscriber;
     const found = this.#owners.find(client, view, uri);
@@ -257,7 +257,7 @@ export class ChangeNotifier implements ChangeFeed {
     this.#notify(subscriber, { kind: "unfollowed", uri });
   }
 
-  /** Undefined where a server has no room for the client at the moment; the next change of a list tries again. */
+  /** Undefined if a server has no free connection for the client now; the next change of a list retries. */
   #tryFollow(client: Client, view: CatalogView, uri: string): FollowedResource | undefined {
     try {
       return this.#follow(client, view, uri);
@@ -278,7 +278,7 @@ export class ChangeNotifier implements ChangeFeed {
     this.#guard(() => subscriber.onChange(change));
   }
 
-  /** One broken stream must not keep the others from hearing. */
+  /** A broken stream must not prevent other notifications. */
   #guard(step: () => void): void {
     try {
       step();
@@ -293,11 +293,11 @@ export class ChangeNotifier implements ChangeFeed {
     this.#stopAll(subscriber.follows);
   }
 
-  /** One server that fails to stop keeps no other follow alive. */
+  /** A failed unsubscription must not keep others alive. */
   #stopAll(follows: Subscriber["follows"]): void {
     for (const follow of follows.values()) this.#guard(() => follow?.stop());
   }
 }
 
-/** Of those who follow nothing, which are nearly all. */
+/** For subscribers that follow nothing, which is the common case. */
 const NONE: Map<string, FollowedResource | undefined> = new Map();

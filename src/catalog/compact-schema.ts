@@ -1,10 +1,10 @@
-/** What of a tool's JSON Schema can be left out so that it validates the same values? Texts for people, never a constraint. */
+/** Compacts a tool's JSON Schema without changing the accepted values: removes texts for people, never a constraint. */
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 
-/** The maximum length of a description in a compact schema, in characters; nine of ten are shorter. */
+/** The maximum length of a description in a compact schema, in characters; 90 % are shorter. */
 export const SCHEMA_DESCRIPTION_LENGTH = 200;
 
-/** Keywords whose value is one schema, those with a list of schemas, and those with schemas by name. */
+/** Keywords whose value is one schema, a list of schemas, or schemas by name. */
 const ONE = new Set([
   ...["additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"],
   ...["propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"],
@@ -16,8 +16,8 @@ const BY_NAME = new Set([
 
 /**
  * The schema without `title`, `$comment` and `examples`, without descriptions that only repeat a name, and with long
- * descriptions cut; the same object where nothing changes. All other keywords stay, data (`enum`, `const`, `default`) and
- * unknown keywords with all that is in them.
+ * descriptions cut; the same object if nothing changes. All other keywords stay, including data (`enum`, `const`,
+ * `default`) and unknown keywords with their content.
  *
  * @param known what a description may repeat: the name of the schema, the description of its tool
  */
@@ -37,7 +37,7 @@ class Compaction {
     return mapMembers(schema, (keyword, value) => this.#member(keyword, value, known));
   }
 
-  /** Undefined where the member is left out. */
+  /** Undefined if the member is omitted. */
   #member(keyword: string, value: unknown, known: readonly string[]): unknown {
     if (keyword === "title" || keyword === "$comment") return typeof value === "string" ? undefined : value;
     if (keyword === "examples") return Array.isArray(value) && !this.#hasReferences() ? undefined : value;
@@ -57,14 +57,17 @@ class Compaction {
     return compact.some((each, index) => each !== schemas[index]) ? compact : schemas;
   }
 
-  /** A reference can lead to a schema among the examples, which then stay. */
+  /** A reference may point into the examples, which then stay. */
   #hasReferences(): boolean {
     this.#keepsExamples ??= refersIntoExamples(this.#whole);
     return this.#keepsExamples;
   }
 }
 
-/** The object with `change` applied to each value, without members for which it gives undefined; the same object where nothing changes. */
+/**
+ * The object with `change` applied to each value, without members for which it returns undefined; the same object if
+ * nothing changes.
+ */
 function mapMembers(object: JsonObject, change: (key: string, value: unknown) => unknown): JsonObject {
   let changed: [string, unknown][] | undefined;
   const entries = Object.entries(object);
@@ -76,10 +79,10 @@ function mapMembers(object: JsonObject, change: (key: string, value: unknown) =>
   return changed === undefined ? object : Object.fromEntries(changed);
 }
 
-/** Whether a description says no more than what is known: `user_id`, "User ID." and "The user id" are one. */
+/** Whether a description only repeats known text: `user_id`, "User ID." and "The user id" are equal. */
 function isRepetition(description: string, known: readonly string[]): boolean {
   if (description === "") return true;
-  // The words of a text that is much longer, such as that of most parameters, are not compared: it says more.
+  // A much longer text is not compared: it says more.
   const near = known.filter(({ length }) => description.length <= length * 2 + "the ".length);
   if (near.length === 0) return false;
   const words = wordsOf(description);

@@ -1,4 +1,4 @@
-/** Which list changes and malformed entries of a server were reported before? Each is reported once. */
+/** Deduplicates reports of list changes and malformed entries of a server. */
 
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ListKind } from "../core/lists.js";
@@ -6,19 +6,19 @@ import type { Logger } from "../core/logger.js";
 import { writeJson } from "../wire/json-text.js";
 import type { ConnectionLists } from "./scoped-lists.js";
 
-/** The window (ms) in which later notifications of a change count as repetitions. */
+/** The window (ms) in which later notifications of a change count as duplicates. */
 const WINDOW_MS = 10_000;
 
 interface RecentChange {
   /** By the monotonic clock. */
   readonly since: number;
-  /** The scopes that have been notified of it. */
+  /** The notified scopes. */
   readonly listeners: WeakSet<object>;
 }
 
 /**
- * A server announces a change once, and then each list scope loads its own list. The first notification of a
- * scope repeats the recent change that other scopes have seen; the second one is a new change.
+ * A server announces a change once, and then each list scope loads its own list. The first notification of a scope
+ * duplicates the recent change that other scopes have reported; the second one is a new change.
  */
 export class ChangeDeduplicator {
   readonly #recent = new Map<ListKind, RecentChange>();
@@ -36,14 +36,14 @@ export class ChangeDeduplicator {
   }
 }
 
-/** A server that makes up ever new names is not remembered for ever, nor does it fill the log. */
+/** A server that generates new names endlessly must not grow memory or the log without bound. */
 const MAX_WARNINGS = 200;
 
-/** The entries of one server that were warned of, whichever audience they were listed for. */
+/** The reported entries of one server, over all list scopes. */
 export class MalformedEntries {
   readonly #warned = new Set<string>();
 
-  /** Logs one warning for each of `malformed` that was not warned of yet; up to 200 for each server in all. */
+  /** Logs one warning for each unreported entry of `malformed`; at most 200 per server. */
   warn(server: string, malformed: readonly MalformedEntry[], logger: Logger): void {
     for (const one of malformed) {
       const key = keyOf(one);
@@ -58,7 +58,7 @@ export class MalformedEntries {
     }
   }
 
-  /** What was left out of the lists of all listeners; each entry once. */
+  /** The omitted entries of all list scopes; each once. */
   static union(listeners: readonly ConnectionLists[]): readonly MalformedEntry[] {
     const all = listeners.flatMap(({ lists }) => [...lists.values()].flatMap(({ malformed }) => malformed));
     return [...new Map(all.map((one) => [keyOf(one), one])).values()];

@@ -1,4 +1,4 @@
-/** What does the definition of a tool cost: bytes for the host, tokens for its model? */
+/** The cost of a tool's definition: bytes for the host, tokens for its model. */
 import { estimateTokens } from "../core/token-estimate.js";
 import { runSteps, type Steps, Work } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
@@ -9,7 +9,7 @@ import type { Snapshot } from "./view.js";
 interface DefinitionCost {
   /** The list entry as JSON, in bytes of UTF-8. */
   readonly bytes: number;
-  /** An o200k estimate of what hosts give a model: name, description and input schema. */
+  /** An o200k estimate of the parts that hosts send to a model: name, description and input schema. */
   readonly tokens: number;
 }
 
@@ -36,7 +36,7 @@ export class DefinitionCosts {
     return cost;
   }
 
-  /** Estimates what is not known of a list yet, in steps between which calls are served: 10,000 tools take 0.6 s. */
+  /** Estimates the missing costs of a list, in steps that leave the event loop to calls: 10,000 tools take 0.6 s. */
   prepare(list: Pick<Snapshot, "entries">): Promise<void> {
     return runSteps(this.#prepareInSteps(list));
   }

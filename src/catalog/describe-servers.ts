@@ -1,4 +1,4 @@
-/** How does the gateway describe itself to one client? By what the servers in its view say, as far as hosts can read it. */
+/** The server description for one client (capabilities, name, instructions), merged from the servers in its view. */
 import type { ServerDescription } from "../core/gateway-api.js";
 import { implementationFlaw } from "../core/list-entries.js";
 import { LISTS_OF_CAPABILITY, type ListKind } from "../core/lists.js";
@@ -8,18 +8,20 @@ import { exposedPrefix, type Naming } from "./naming.js";
 import type { ServerNamespace } from "./server-namespace.js";
 import { toolOverview } from "./tool-overview.js";
 
-/** One server of the view, as far as it was met. */
+/** One server of the view. */
 interface DescribedServer {
   readonly space: ServerNamespace;
-  /** Undefined while it was never met. */
+  /** Undefined before its first connection. */
   readonly facts: ServerFacts | undefined;
-  /** False when filters leave nothing of what the server lists. */
+  /** False if filters leave no entry of the server. */
   readonly hasVisible: (kind: ListKind) => boolean;
-  /** How many of its tools the client sees; absent while its list is not known. */
+  /** The number of its tools visible to the client; absent while its list is unknown. */
   readonly tools?: number | undefined;
 }
 
-/** How the client learns of tools: `search`: its list does not show them; `deferred`: its host loads definitions on demand. */
+/**
+ * How the client finds tools: `search`: its list does not show them; `deferred`: its host loads definitions on demand.
+ */
 export type ToolAccess = "listed" | "deferred" | "search";
 
 const NONE: JsonObject = {};
@@ -32,7 +34,7 @@ export function describeServers(
   access: ToolAccess = "listed",
 ): ServerDescription {
   const [only, second] = servers;
-  // Seen alone and under its own names, a server is met as if nothing stood in between.
+  // Alone and with its own names, a server is presented as if there were no gateway.
   const alone = second === undefined && only?.space.prefix === "" ? only.facts : undefined;
   const instructions = instructionsOf(servers, naming, access);
   return {
@@ -42,7 +44,7 @@ export function describeServers(
   };
 }
 
-/** Without members that hosts cannot read; undefined where what is left does not name a server and its version. */
+/** Without members that hosts cannot read; undefined if server name or version are missing. */
 function readableInfo(info: JsonObject | undefined): JsonObject | undefined {
   let readable = info;
   for (let flaw = implementationFlaw(readable); flaw !== undefined; flaw = implementationFlaw(readable)) {
@@ -65,7 +67,7 @@ function capabilitiesOf(servers: readonly DescribedServer[], access: ToolAccess)
       };
     }
   }
-  // A server that was never connected may bring any of these, and clients request only what was advertised.
+  // A server that has never connected may have any of these, and clients request only advertised ones.
   const unmet = servers.some(({ facts }) => facts === undefined);
   for (const key of LISTS_OF_CAPABILITY.keys()) {
     const isOwn = key === "tools" && access === "search";
@@ -77,8 +79,8 @@ function capabilitiesOf(servers: readonly DescribedServer[], access: ToolAccess)
 }
 
 /**
- * Which tools can be run as tasks is said tool by tool, but that tasks can be listed or cancelled is a promise
- * about every task: it holds only where every server with tasks makes it.
+ * Task support of tools is declared per tool, but listing and cancelling tasks apply to every task: they are advertised
+ * only if every server with tasks supports them.
  */
 function withoutPartialTasks(union: JsonObject, servers: readonly DescribedServer[]): JsonObject {
   const tasks = objectAt(union, "tasks");
@@ -91,7 +93,7 @@ function withoutPartialTasks(union: JsonObject, servers: readonly DescribedServe
   return { ...union, tasks: without(tasks, half) };
 }
 
-/** Skills are read as resources (SEP-2640): where none are shown, there is nothing to the promise. */
+/** Skills are read as resources (SEP-2640): without visible resources they are not advertised. */
 function withoutUnbackedSkills(union: JsonObject): JsonObject {
   const extensions = objectAt(union, "extensions");
   if (extensions === undefined || Object.hasOwn(union, "resources")) return union;
@@ -110,8 +112,8 @@ function mergeCapabilities(first: unknown, second: unknown): unknown {
 }
 
 /**
- * What all servers say. Where tools are searched for, a line for each server takes its place, as that of one server alone
- * may be longer than a model should read for all of them; a host that defers definitions searches by these texts.
+ * The instructions of all servers. With tool search one line per server replaces them, because the instructions of one
+ * server may already be longer than a model should read; a host that defers definitions searches these texts.
  */
 function instructionsOf(
   servers: readonly DescribedServer[],
@@ -141,20 +143,20 @@ function ownInstructions(servers: readonly DescribedServer[], naming: Naming): s
     .join("\n\n");
 }
 
-/** The text speaks of names the server chose; the reader knows them with a prefix. */
+/** The text uses the server's own names; the reader sees them with a prefix. */
 function namesNote({ prefix }: ServerNamespace, naming: Naming): string {
   return prefix === ""
     ? ""
     : `Its tools and prompts have names that begin with \`${exposedPrefix(prefix, naming)}\`.\n\n`;
 }
 
-/** What hosts can make of a member; undefined where it is left out. */
+/** The readable part of a member; undefined if it is omitted. */
 type Reader = (value: unknown) => unknown;
 
 const object: Reader = (value) => (isObject(value) ? value : undefined);
 const flag: Reader = (value) => (typeof value === "boolean" ? value : undefined);
 
-/** An object; the members that are listed here are checked, all others are kept. */
+/** An object; the listed members are checked, all others are kept. */
 const shape =
   (members: Readonly<Record<string, Reader>>): Reader =>
   (value) =>
@@ -168,7 +170,7 @@ const mapOf =
   (value) =>
     isObject(value) ? mapped(value, () => read) : undefined;
 
-/** A server that says only `true` means that it has them. */
+/** `true` instead of an object declares the capability. */
 const lists =
   (read: Reader): Reader =>
   (value) =>
@@ -201,7 +203,7 @@ function readableCapabilities(capabilities: JsonObject): JsonObject {
   return read;
 }
 
-/** The members of `value`, checked by `readOf`; the same object where all are kept. */
+/** The members of `value`, checked by `readOf`; the same object if all are kept. */
 function mapped(value: JsonObject, readOf: (key: string) => Reader | undefined): JsonObject {
   let changed = false;
   const entries = Object.entries(value).flatMap(([key, member]): [string, unknown][] => {

@@ -1,4 +1,4 @@
-/** The parts of the gateway that can be seen: all of it, one server as it is, or a profile. */
+/** The endpoints: the whole gateway, a single server, or a profile. */
 import type { ListKind } from "../core/lists.js";
 import type { ExposureSettings } from "./exposure.js";
 import { type Filters, listFilter, type ServerNamespace, withoutPrefix } from "./server-namespace.js";
@@ -6,7 +6,7 @@ import { type Filters, listFilter, type ServerNamespace, withoutPrefix } from ".
 /** A named subset: some servers, and filters over exposed names. */
 export interface CatalogProfile extends Filters {
   readonly servers: readonly string[];
-  /** Absent where it is that of the gateway as a whole. */
+  /** Absent if it equals that of the whole gateway. */
   readonly exposure?: ExposureSettings;
 }
 
@@ -14,13 +14,13 @@ export interface CatalogProfile extends Filters {
 export interface Endpoint {
   /** "" for all of it, or the NAME of `/mcp/NAME`. */
   readonly name: string;
-  /** Its servers, in the order of the config. */
+  /** Its servers, in config order. */
   readonly namespaces: readonly ServerNamespace[];
-  /** A profile: a part of the whole, under the names of the whole. */
+  /** A profile: a part of the whole, with the names of the whole. */
   readonly filter?: { passes(kind: ListKind, exposed: string): boolean };
 }
 
-/** Every scope by its name. A profile with the name of a server hides that server's own scope. */
+/** Every scope by name. A profile hides a server of the same name. */
 export function endpointsOf(
   namespaces: readonly ServerNamespace[],
   profiles: Readonly<Record<string, CatalogProfile>>,

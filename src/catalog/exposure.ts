@@ -1,4 +1,4 @@
-/** Which tools does `tools/list` show to a client: all that it may call, or the search tools and the pinned ones? */
+/** Which tools `tools/list` shows to a client: all of them, or the search tools and the pinned ones. */
 import type { Client } from "../core/client.js";
 import { SEARCH_ROUTES, SEARCH_TOOL_NAMES, SEARCH_TOOLS } from "../core/search-tools.js";
 import { glob, type NameMatcher } from "../patterns/globs.js";
@@ -7,28 +7,27 @@ import { writeJson } from "../wire/json-text.js";
 import type { ToolAccess } from "./describe-servers.js";
 import { type ExposedItem, Snapshot } from "./view.js";
 
-/** What the config says of one URL. */
+/** The settings of one URL. */
 export interface ExposureSettings {
   readonly exposure: "full" | "search" | "auto";
-  /** Globs over exposed names of tools that are listed in any case. */
+  /** Globs over exposed names of tools that are always listed. */
   readonly pinned: readonly string[];
   /** With `auto`: the size of a list, in tokens, above which it is not shown in full. */
   readonly autoThreshold: number;
 }
 
-/** Which form a list has for one client. */
+/** The form of a client's list. */
 type ListExposure = "full" | "search";
 
-/** A definition has about a token for each four bytes of JSON. */
+/** About four bytes of JSON per token. */
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Names in `clientInfo` of hosts that load tool definitions on demand by themselves: Claude Code and Codex. Two tools in
- * the place of many would only add a round to each of their searches.
+ * Names in `clientInfo` of hosts that load tool definitions on demand themselves: Claude Code and Codex. Tool search would only add a round to each of their searches.
  */
 const DEFERRING_HOSTS: ReadonlySet<string> = new Set(["claude-code", "codex-mcp-client"]);
 
-/** Whether a host loads tool definitions on demand by itself. */
+/** Whether a host loads tool definitions on demand itself. */
 const defersTools = ({ info }: Pick<Client, "info">): boolean =>
   DEFERRING_HOSTS.has((stringAt(info, "name") ?? "").toLowerCase());
 
@@ -36,7 +35,7 @@ const defersTools = ({ info }: Pick<Client, "info">): boolean =>
 export class Exposure {
   readonly #settings: ExposureSettings;
   readonly #pins: readonly NameMatcher[];
-  /** By the list that they stand for, so that equal lists have one text and one version. */
+  /** Keyed by the list that they replace, so that equal lists share text and version. */
   readonly #short = new WeakMap<Snapshot, Snapshot>();
   readonly #isLarge = new WeakMap<Snapshot, boolean>();
 
@@ -46,12 +45,12 @@ export class Exposure {
     this.#pins = settings.pinned.map(glob);
   }
 
-  /** Whether clients may use the search tools here, also those that are shown the whole list at the moment. */
+  /** Whether clients may use the search tools here, including clients with the whole list. */
   get hasSearch(): boolean {
     return this.#settings.exposure !== "full";
   }
 
-  /** Whether lists differ by what the host says of itself. */
+  /** Whether lists depend on the host's `clientInfo`. */
   get isPerHost(): boolean {
     return this.#settings.exposure === "auto";
   }
@@ -63,13 +62,13 @@ export class Exposure {
     return !defersTools(client) && this.#exceedsThreshold(tools) ? "search" : "full";
   }
 
-  /** How the client learns of tools, for the instructions. */
+  /** How the client finds tools, for the instructions. */
   access(client: Pick<Client, "info">, tools: Snapshot): ToolAccess {
     if (this.of(client, tools) === "search") return "search";
     return this.isPerHost && defersTools(client) ? "deferred" : "listed";
   }
 
-  /** What `tools/list` shows of `tools`; the very same list where that is all of it. */
+  /** The part of `tools` that `tools/list` shows; the same list if that is all of it. */
   list(client: Pick<Client, "info">, tools: Snapshot): Snapshot {
     if (this.of(client, tools) === "full") return tools;
     let short = this.#short.get(tools);
@@ -91,7 +90,7 @@ export class Exposure {
     let isLarge = this.#isLarge.get(tools);
     if (isLarge === undefined) {
       let left = this.#settings.autoThreshold * BYTES_PER_TOKEN;
-      // Ends early: the size of a list of 10,000 tools does not matter to the byte.
+      // Returns early: the exact size of a list of 10,000 tools does not matter.
       isLarge = tools.entries.some(({ item }) => {
         left -= Buffer.byteLength(writeJson(item)) + 1;
         return left < 0;
@@ -107,7 +106,7 @@ export class Exposures {
   readonly #gateway: Exposure;
   readonly #profiles: ReadonlyMap<string, Exposure>;
 
-  /** @param gateway of every URL but those of profiles with settings of their own; default: everything is listed */
+  /** @param gateway for every URL except those of profiles with their own settings; default: everything is listed */
   constructor(
     gateway: ExposureSettings = { exposure: "full", pinned: [], autoThreshold: 0 },
     profiles: Readonly<Record<string, { readonly exposure?: ExposureSettings }>> = {},

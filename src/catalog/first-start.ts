@@ -1,4 +1,4 @@
-/** How long do clients wait for a server whose lists were never known? Until its first start is over, or hangs. */
+/** How long clients wait for a server without cached lists: until its first start is over, or hangs. */
 import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
 
 /** From the start of a server until its first lists are loaded, or it has failed. */
@@ -20,7 +20,7 @@ export class FirstStart {
     return this.#isOver;
   }
 
-  /** The lists are loaded, or the server has failed: it is not waited for again. */
+  /** The lists are loaded, or the server has failed: no further waits. */
   end(): void {
     this.#isOver = true;
     this.#end();
@@ -31,7 +31,10 @@ export class FirstStart {
     return this.#ended;
   }
 
-  /** Waits for the end, for at most `ms` and until `signal` aborts. A start that takes longer than `ms` already hangs: it is not waited for. */
+  /**
+   * Waits for the end, for at most `ms` and until `signal` aborts. A start that has taken longer than `ms` hangs and is
+   * not awaited.
+   */
   async wait(ms: number, signal: StopSignal | undefined): Promise<void> {
     if (this.#isOver || performance.now() - this.since >= ms) return;
     await awaitWithin(ms, this.#ended, signal);
@@ -43,7 +46,7 @@ export class StartupWaits {
   readonly #stops = new Set<Stop>();
   #isOver = false;
 
-  /** Whether the gateway drains, so that nothing waits for a first start any more. */
+  /** Whether the gateway drains, so that first starts are no longer awaited. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -54,7 +57,7 @@ export class StartupWaits {
     for (const stop of this.#stops) stop.abort();
   }
 
-  /** Runs `wait`, which ends early when the signal it gets aborts: with `signal`, and at `end`. */
+  /** Runs `wait`, which ends early when its signal aborts: with `signal`, and at `end`. */
   async during(
     signal: StopSignal | undefined,
     wait: (signal: StopSignal) => Promise<unknown>,

@@ -1,19 +1,19 @@
-/** What of a client's earlier results tells where its calls lead? URIs that servers gave it, and app pages that it fetched. */
+/** Routes learned from a client's earlier results: URIs that servers returned to it, and app pages that it fetched. */
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
 import { entryAndKeyLimit, entryLimit } from "../runtime/cache-limits.js";
 import { objectAt } from "../wire/json.js";
 import { MAX_NAME_LENGTH } from "../wire/length-limits.js";
 
-/** One server's key, or several that gave the same address. */
+/** One server's key, or several that returned the same URI. */
 type Owners = readonly string[];
 
-/** The limits: URIs, and their characters together. */
+/** The limits: number of URIs, and their total characters. */
 const LIMITS = entryAndKeyLimit(10_000, 16 * 1024 * 1024);
 
 /**
- * Per client, so that a client cannot probe for the URIs of others. Bounded: a forgotten URI is routed by
- * lists and templates again.
+ * Per client, so that a client cannot probe for the URIs of others. Bounded: an evicted URI is routed by lists and
+ * templates again.
  */
 export class LearnedUris {
   readonly #owners = new LRUCache<string, Owners>(LIMITS);
@@ -32,7 +32,7 @@ export class LearnedUris {
 
 const keyOf = (affinity: string, uri: string): string => `${affinity}\0${uri}`;
 
-/** Per client, and bounded: an app whose page is forgotten can call only tools with unambiguous names. */
+/** Per client, and bounded: an app whose page was evicted can call only tools with unambiguous names. */
 export class AppPageAccess {
   readonly #servers = new LRUCache<string, readonly string[]>(entryLimit(10_000));
 
@@ -41,10 +41,7 @@ export class AppPageAccess {
     if (!known.includes(server)) this.#servers.set(affinity, [...known, server]);
   }
 
-  /**
-   * The one of several tools with the same name that an app of the client can mean; undefined when that is
-   * ambiguous.
-   */
+  /** The one of several tools with the same name that an app of the client can mean; undefined if ambiguous. */
   resolveTool(affinity: string, tools: readonly Route[]): Route | undefined {
     if (tools.length < 2) return undefined;
     const shown = this.#servers.get(affinity) ?? [];
@@ -53,7 +50,7 @@ export class AppPageAccess {
   }
 }
 
-/** A tool that does not say who may call it is for apps too (MCP Apps 2026-01-26, "Tool Visibility"). */
+/** A tool without visibility is for apps too (MCP Apps 2026-01-26, "Tool Visibility"). */
 function isForApps(tool: Route["item"]): boolean {
   const visibility = objectAt(objectAt(tool, "_meta"), "ui")?.visibility;
   return !Array.isArray(visibility) || visibility.includes("app");

@@ -1,4 +1,4 @@
-/** Which lists does a server advertise, how fresh is a cached one, and when is it loaded again? */
+/** Which lists a server advertises, how fresh a cached one is, and when it is loaded again. */
 
 import type { Freshness } from "../core/call.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
@@ -6,19 +6,19 @@ import type { ServerFacts } from "../core/upstream.js";
 import { objectAt } from "../wire/json.js";
 import type { CachedList } from "./scoped-lists.js";
 
-/** A server that announces changes is asked anyway once in a while (ms), because announcements get lost. */
+/** A server with list_changed is polled at this interval (ms) anyway, because notifications get lost. */
 const REFRESH_AFTER_MS = { announced: 300_000, silent: 30_000 } as const;
 
-/** One that says how long its list may be kept is asked when that is over; in these bounds (ms). */
+/** A server with a ttlMs is polled when that has expired; within these bounds (ms). */
 const MIN_AGE_MS = 1_000;
 const MAX_AGE_MS = 3_600_000;
 
-/** Whether the server offers a list; one that was never met may. */
+/** Whether the server has the list; a server that has never connected may have it. */
 export function offersList(facts: ServerFacts | undefined, kind: ListKind): boolean {
   return facts === undefined || objectAt(facts.capabilities, LISTS[kind].capability) !== undefined;
 }
 
-/** The lists that are older at `now` than their own freshness and our patience allow. */
+/** The lists that are stale at `now`. */
 export function expiredLists(
   lists: ReadonlyMap<ListKind, CachedList>,
   facts: ServerFacts | undefined,
@@ -37,7 +37,7 @@ function maxAgeMs({ hasTtl, freshness }: CachedList, facts: ServerFacts | undefi
   return announced ? REFRESH_AFTER_MS.announced : REFRESH_AFTER_MS.silent;
 }
 
-/** What is left at `now` of the time that `held` may be kept. */
+/** The remaining ttlMs of `held` at `now`. */
 export function remainingFreshness(
   held: { readonly freshness: Freshness; readonly fetchedAt: number; readonly stale: boolean },
   now: number,

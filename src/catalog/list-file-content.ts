@@ -1,28 +1,28 @@
-/** Which JSON stands for what is known of a server, and is a JSON value of that form? */
+/** The JSON form of a server's cached lists, and its validation. */
 import { entryFlaw, type Flaw, type MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { exceedsDepth } from "../wire/json-scan.js";
 import { writeJson } from "../wire/json-text.js";
-import type { KnownList, KnownServer } from "./known-lists.js";
+import type { PersistedList, PersistedServer } from "./persisted-lists.js";
 
-/** How many scopes are kept; those of the least recent hosts are left out. */
+/** The number of cached scopes; those of the least recent hosts are dropped. */
 const MAX_SCOPES = 50;
-/** Far above what servers nest, and far below a stack overflow. */
+/** Far above the nesting of real servers, and far below a stack overflow. */
 export const MAX_DEPTH = 512;
 /** The brackets of the content around a list entry. */
 const DEPTH_OF_ENTRIES = 4;
 
-/** What is known of a server, as JSON in pieces; a list that several scopes share is in it once. */
+/** A server's cached lists, as JSON in pieces; a list that several scopes share is written once. */
 export class ListFileContent {
-  readonly #server: KnownServer;
-  readonly #lists: { readonly kind: ListKind; readonly list: KnownList }[] = [];
+  readonly #server: PersistedServer;
+  readonly #lists: { readonly kind: ListKind; readonly list: PersistedList }[] = [];
 
-  constructor(server: KnownServer) {
+  constructor(server: PersistedServer) {
     this.#server = server;
   }
 
-  /** @throws RangeError where something is nested more deeply than MAX_DEPTH */
+  /** @throws RangeError if something is nested more deeply than MAX_DEPTH */
   *pieces(): Generator<string, void> {
     const { memory, startFailed, scopes } = this.#server;
     const places = [...scopes].slice(0, MAX_SCOPES).map(([scope, known]) => ({
@@ -48,7 +48,7 @@ export class ListFileContent {
     return this.#lists.map(({ list }) => list.fetchedAt);
   }
 
-  #placeOf(kind: ListKind, list: KnownList): number {
+  #placeOf(kind: ListKind, list: PersistedList): number {
     const place = this.#lists.findIndex((one) => one.kind === kind && one.list === list);
     return place >= 0 ? place : this.#lists.push({ kind, list }) - 1;
   }
@@ -60,7 +60,7 @@ function boundedText(value: JsonObject): string {
   return text;
 }
 
-/** The JSON is not of the form that `ListFileContent` gives it. */
+/** The JSON does not have the form of `ListFileContent`. */
 export class UnusableContent extends Error {
   override readonly name = "UnusableContent";
   /** `at` is the path of the member; `flaw` what is wrong with a list entry. */
@@ -70,8 +70,8 @@ export class UnusableContent extends Error {
   }
 }
 
-/** What is known of a server, from the content that stands for it. @throws UnusableContent */
-export function readContent(known: unknown, times: unknown): KnownServer {
+/** The cached lists, from their JSON. @throws UnusableContent */
+export function readContent(known: unknown, times: unknown): PersistedServer {
   const whole = objectOf(known, "its content");
   const { memory, startFailed } = whole;
   if (typeof startFailed !== "boolean") throw new UnusableContent("startFailed");
@@ -88,7 +88,7 @@ export function readContent(known: unknown, times: unknown): KnownServer {
 
 interface ReadList {
   readonly kind: ListKind;
-  readonly list: KnownList;
+  readonly list: PersistedList;
 }
 
 function readList(value: unknown, fetchedAt: unknown, at: string): ReadList {
@@ -122,11 +122,11 @@ function readScope(
   value: unknown,
   lists: readonly ReadList[],
   at: string,
-): readonly [string, ReadonlyMap<ListKind, KnownList>] {
+): readonly [string, ReadonlyMap<ListKind, PersistedList>] {
   const given = objectOf(value, at);
   const scope = stringAt(given, "scope");
   if (scope === undefined) throw new UnusableContent(`${at}.scope`);
-  const kinds = listAt(given, "lists", `${at}.lists`).map((place): readonly [ListKind, KnownList] => {
+  const kinds = listAt(given, "lists", `${at}.lists`).map((place): readonly [ListKind, PersistedList] => {
     const read = typeof place === "number" ? lists[place] : undefined;
     if (read === undefined) throw new UnusableContent(`${at}.lists`);
     return [read.kind, read.list];

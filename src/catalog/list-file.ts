@@ -1,12 +1,12 @@
-/** How is what is known of a server written into a file, and when is such a file trusted? */
+/** The file format of a server's cached lists, and its authentication. */
 import { createHash } from "node:crypto";
 import type { Steps } from "../runtime/cooperative-yield.js";
 import { exceedsDepth } from "../wire/json-scan.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import type { KnownServer } from "./known-lists.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
+import type { PersistedServer } from "./persisted-lists.js";
 
-/** Takes the parts of a text, and gives a digest of them all. */
+/** Computes a digest of several texts. */
 interface Digest {
   update(part: string | Uint8Array): unknown;
   digest(encoding: "hex"): string;
@@ -15,40 +15,40 @@ interface Digest {
 /** Authenticates the file of one server with this head: 64 hexadecimal digits that depend on every byte of head and parts. */
 export type Seal = (head: string) => Digest;
 
-/** A change that other versions could misread changes the number; they ignore the file then. */
+/** Incremented with incompatible changes; other versions then ignore the file. */
 const FORMAT = 1;
 /** Larger files are neither written nor read: reading them would delay the start. */
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Text is written in pieces of this length (characters), between which calls are served. */
+/** Text is written in pieces of this length (characters), with the event loop free in between. */
 const PIECE_LENGTH = 64 * 1024;
 
 /**
  * The first of three lines: name, format, version of the writer, and the seal of everything else. The second is the
- * content; the third has the times at which its lists were loaded, which change where the content does not.
+ * content; the third has the load times of its lists, which change without the content.
  */
 const HEAD = /^(cardea-lists (\d{1,9}) ([\w.+-]{1,64})) ([\da-f]{64})$/;
 const MAX_HEAD_BYTES = 256;
 const NEWLINE = 10;
 
-/** A file to be written. */
+/** A file to write. */
 export interface EncodedListFile {
   /** Its text, in pieces. */
   readonly text: readonly string[];
-  /** The digest of the content: equal where nothing but times has changed. */
+  /** The digest of the content: equal if only times have changed. */
   readonly content: string;
 }
 
-/** What was read, or why nothing was, as the end of a sentence about the file. */
+/** The content, or why there is none, as the end of a sentence about the file. */
 export type DecodedListFile =
-  | { readonly ok: true; readonly server: KnownServer; readonly content: string }
+  | { readonly ok: true; readonly server: PersistedServer; readonly content: string }
   | { readonly ok: false; readonly reason: string };
 
 /**
- * The file of `server`, in steps; `version` is that of the gateway. Undefined where it would be too large or nested too
+ * The file of `server`, in steps; `version` is that of the gateway. Undefined if it would be too large or nested too
  * deeply to be read again.
  */
 export function* encodeListFile(
-  server: KnownServer,
+  server: PersistedServer,
   version: string,
   seal: Seal,
 ): Steps<EncodedListFile | undefined> {
@@ -87,8 +87,8 @@ export function* encodeListFile(
 const contentDigest = (): Digest => createHash("sha256");
 
 /**
- * Reads what `encodeListFile` wrote with the same seal. Entries are checked as when a server lists them. Never throws:
- * everything else is refused with a reason.
+ * Reads what `encodeListFile` wrote with the same seal. Entries are validated like those of a server. Never throws: any
+ * other content is refused with a reason.
  */
 export function decodeListFile(bytes: Uint8Array, seal: Seal): DecodedListFile {
   try {
@@ -104,12 +104,12 @@ export function decodeListFile(bytes: Uint8Array, seal: Seal): DecodedListFile {
   }
 }
 
-/** Why a file is not used. */
+/** Why a file is refused. */
 class RefusedFile extends Error {
   override readonly name = "RefusedFile";
 }
 
-/** What follows the head of a file whose format and seal are right. @throws RefusedFile */
+/** The lines after the header of a valid file. @throws RefusedFile */
 function openBody(bytes: Uint8Array, seal: Seal): string {
   if (bytes.length > MAX_FILE_BYTES) {
     throw new RefusedFile(`it is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`);

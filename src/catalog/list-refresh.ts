@@ -1,4 +1,4 @@
-/** Asks one server for its lists: one refresh at a time, many announcements in one, and again later when it fails. */
+/** Loads the lists of one server: one refresh at a time, coalesced notifications, and retries after failures. */
 
 import PQueue from "p-queue";
 import { GatewayError } from "../core/errors.js";
@@ -12,38 +12,38 @@ import type { ConnectionLists } from "./scoped-lists.js";
 export interface ListRefreshOptions {
   readonly upstream: Upstream;
   readonly logger: Logger;
-  /** How long (ms) to wait for more announcements before asking. */
+  /** Debounce time (ms) of list_changed. */
   readonly settleMs: number;
-  /** How long (ms) the server may take to give all pages of one list. */
+  /** Timeout (ms) of all pages of one list. */
   readonly listTimeoutMs: number;
   /** A list was loaded. An exception counts as a failure to list. */
   readonly onLoaded: (connection: ConnectionLists, kind: ListKind, list: ServerList) => void;
   readonly onFailed: (connection: ConnectionLists, kind: ListKind, cause: unknown) => void;
-  /** Whether a failed list is retried without a client waiting for it. */
+  /** Whether a failed list is retried without a waiting client. */
   readonly shouldRetry: (connection: ConnectionLists) => boolean;
 }
 
-/** Waits (ms) after the first failure, and at most. */
+/** Backoff (ms) after the first failure, and its maximum. */
 const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * A server whose lists change all the time is queried no more often than this (ms), once it was queried this
- * number of times with less than twice that interval in between.
+ * A server whose lists change constantly is polled at most at this interval (ms), after this number of polls at less
+ * than twice that interval.
  */
 const MIN_INTERVAL_MS = 1_000;
 const MAX_RAPID = 5;
 
-/** What is under way on behalf of one listener. */
+/** The refresh of one list scope. */
 interface RefreshJob {
   readonly due: Set<ListKind>;
-  /** What is being asked for at this moment. */
+  /** The list that is being loaded. */
   readonly inFlight: Set<ListKind>;
   timer: NodeJS.Timeout | undefined;
-  /** Refreshes that wait or run. */
+  /** Pending and running refreshes. */
   running: number;
   failures: number;
-  /** When it was last asked because of an announcement, and how many times soon after another. */
+  /** When a notification last triggered a poll, and the number of polls shortly after each other. */
   ranAt: number;
   rapidRefreshes: number;
   /** By the monotonic clock. */
@@ -71,7 +71,7 @@ export class ListRefresh {
     return this.#run(connection, job);
   }
 
-  /** Asks for `kinds` in a moment, together with whatever else is marked until then. */
+  /** Loads `kinds` after the debounce time, together with everything marked until then. */
   schedule(connection: ConnectionLists, kinds: readonly ListKind[], delayMs?: number): void {
     if (this.#closing.signal.aborted) return;
     const job = this.#jobOf(connection);
@@ -80,7 +80,7 @@ export class ListRefresh {
     if (job.timer !== undefined) return;
     const timer = setTimeout(() => {
       this.#disarm(job);
-      // Nothing is started for it: the next start loads all lists.
+      // No server is started for it: the next start loads all lists.
       if (this.#options.upstream.isOpenFor?.(connection.client) === false) return;
       const now = performance.now();
       job.rapidRefreshes = now - job.ranAt < 2 * MIN_INTERVAL_MS ? job.rapidRefreshes + 1 : 0;
@@ -91,20 +91,20 @@ export class ListRefresh {
     job.timer = timer;
   }
 
-  /** Whether `connection` is being asked, is about to be, or failed so recently that it had better not be. */
+  /** Whether a load for `connection` is running, scheduled, or failed so recently that it should wait. */
   isBusy(connection: ConnectionLists): boolean {
     const job = this.#jobs.get(connection);
     if (job === undefined) return false;
     return job.timer !== undefined || job.running > 0 || performance.now() < job.notBefore;
   }
 
-  /** What is still to be loaded for `connection`. */
+  /** The lists still to be loaded for `connection`. */
   pending(connection: ConnectionLists): readonly ListKind[] {
     const job = this.#jobs.get(connection);
     return job === undefined ? [] : [...new Set([...job.due, ...job.inFlight])];
   }
 
-  /** Forgets what was marked for `connection`. */
+  /** Drops the marks of `connection`. */
   cancel(connection: ConnectionLists): void {
     const job = this.#jobs.get(connection);
     if (job === undefined) return;
@@ -132,7 +132,7 @@ export class ListRefresh {
     const kinds = [...job.due];
     job.due.clear();
     for (const kind of kinds) job.inFlight.add(kind);
-    // Side by side, and each is taken in as it comes: a list that hangs holds up no other.
+    // In parallel, and each is stored when it arrives: a hanging list delays no other.
     const heard = await Promise.all(kinds.map((kind) => this.#load(connection, kind)));
     job.inFlight.clear();
     const missing = kinds.filter((_, index) => heard[index] === false);

@@ -1,4 +1,4 @@
-/** How are the lists of several servers merged under exposed names, in the order of the config, and their UI references kept? */
+/** Merges the lists of several servers under exposed names, in config order, and maps their UI references. */
 import type { Route } from "../core/call.js";
 import { LISTS, type ListKind } from "../core/lists.js";
 import { SEARCH_TOOL_NAMES } from "../core/search-tools.js";
@@ -8,15 +8,15 @@ import type { OverriddenTool } from "./overrides.js";
 import type { ServerNamespace } from "./server-namespace.js";
 import { type ExposedItem, Snapshot } from "./view.js";
 
-/** What one server adds to a list: entries that can be named, each name once (see `visibleItems`). */
+/** The entries of one server in a list: those that can be named, each name once (see `visibleItems`). */
 export interface Contribution {
   readonly space: ServerNamespace;
   readonly items: readonly JsonObject[];
 }
 
 /**
- * Merges the contributions, which come in the order of the config. A name belongs to the server whose prefix it begins
- * with, so what would take one of another's is named last, and gets the hash ending.
+ * Merges the contributions in config order. A name belongs to the server whose prefix it has, so entries that would
+ * take another server's name are named last, and get a hash ending.
  */
 export function mergeLists(
   kind: ListKind,
@@ -67,15 +67,15 @@ export interface Renamed {
   readonly name: string;
   readonly exposed: string;
   /**
-   * The server that keeps the name, the same one where two of its names are exposed alike; absent where the name is that of
-   * a tool of the gateway's own.
+   * The server that keeps the name, the same one if two of its names collide; absent if the name is that of a tool of
+   * the gateway itself.
    */
   readonly other?: string;
-  /** What the name begins with, where that is the prefix of `other`, whether or not `other` lists one of this name. */
+  /** The prefix of `other` with which the name begins, whether or not `other` lists one of this name. */
   readonly start?: string;
 }
 
-/** Why it is listed so, and what changes that. */
+/** Why it is listed so, and how to change that. */
 export function renamedReason({ server, other, start }: Renamed): string {
   if (start !== undefined)
     return `names that begin with ${start} are those of server ${other}; give one of the servers another "prefix"`;
@@ -88,7 +88,7 @@ export function renamedReason({ server, other, start }: Renamed): string {
 
 type OnRenamed = (renamed: Renamed) => void;
 
-/** The names that no server's entry of this list can have. */
+/** The names that no server's entry of this list may have. */
 const ownNames = (kind: ListKind, naming: Naming): Set<string> =>
   new Set(kind === "tools" && naming.hasSearchTools === true ? SEARCH_TOOL_NAMES : []);
 
@@ -98,10 +98,7 @@ interface ExposedName {
   readonly unambiguousName?: string;
 }
 
-/**
- * The names of all servers; names of servers that only use their own prefix come first, so that no other
- * server takes one.
- */
+/** The names of all servers; names with only their own prefix come first, so that no other server takes one. */
 function assignNames(
   kind: ListKind,
   sources: readonly Source[],
@@ -149,8 +146,8 @@ function assignNames(
 }
 
 /**
- * The part of the whole that is `space`'s, under its own names and in its own order. Cut out of the whole, so
- * that each route knows exactly what the whole calls it.
+ * The part of the whole that belongs to `space`, under its own names and in its own order. Cut from the whole, so that
+ * each route has its exposed name.
  */
 export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Naming): Snapshot {
   const { key } = LISTS[whole.kind];
@@ -159,7 +156,7 @@ export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Na
   const entries = whole.entries.flatMap(({ route }): readonly ExposedItem[] => {
     const { upstream, target, item, overriddenItem } = route;
     if (upstream !== space.name || item === undefined) return [];
-    // A server's own names differ; what the config puts in the place of one may be another's.
+    // A server's own names are unique; a configured replacement may collide with another name.
     const name =
       overrides === undefined && taken.size === 0
         ? target
@@ -176,8 +173,8 @@ export function withOwnNames(whole: Snapshot, space: ServerNamespace, naming: Na
 }
 
 /**
- * The part of a list that `keep` lets through; the very same list where that is all of it. References to
- * pages that `readable` does not let through (by exposed URI) are taken out of what stays.
+ * The part of a list that `keep` lets through; the same list if that is all of it. References to pages that `readable`
+ * rejects (by exposed URI) are removed.
  */
 export function subset(
   list: Snapshot,
@@ -196,7 +193,7 @@ export function subset(
   return changed ? new Snapshot(list.kind, entries) : list;
 }
 
-/** References to pages that filters take away, or that would lead to another server, are taken out. */
+/** References to filtered pages, or that would lead to another server, are removed. */
 function exposeItem(
   space: ServerNamespace,
   item: JsonObject,
@@ -212,8 +209,8 @@ function exposeItem(
 }
 
 /**
- * The later of two that would meet gets the hash ending, so order decides and nothing else.
- * @param attempt with which to begin; 0 where the name may stay without a hash ending
+ * The later of two colliding names gets the hash ending, so only the order decides.
+ * @param attempt the first attempt; 0 if the name may stay without a hash ending
  */
 function uniqueName(
   prefix: string,
@@ -229,16 +226,13 @@ function uniqueName(
 /** MCP Apps 2026-01-26 names it in `ui.resourceUri`; the flat keys are its predecessors that hosts still read. */
 const FLAT_KEYS = ["ui/resourceUri", "openai/outputTemplate"] as const;
 
-/** JSON text that holds none of these holds no reference. They end the keys: a slash may be written as `\/`. */
+/** JSON text without any of these has no reference. They are the ends of keys: a slash may be written as `\/`. */
 export const UI_MARKERS = ['resourceUri"', 'outputTemplate"'] as const;
 
-/** Gives the URI to put in place of one; undefined takes the reference away. */
+/** Returns the replacement URI; undefined removes the reference. */
 export type UriMap = (uri: string) => string | undefined;
 
-/**
- * `holder` (a tool, a result) with the references in its `_meta` mapped; the very same object where nothing
- * changes.
- */
+/** `holder` (a tool, a result) with the references in its `_meta` mapped; the same object if nothing changes. */
 export function mapUiReferences(holder: JsonObject, map: UriMap): JsonObject {
   const meta = objectAt(holder, "_meta");
   if (meta === undefined) return holder;
@@ -252,7 +246,7 @@ export function mapUiReferences(holder: JsonObject, map: UriMap): JsonObject {
   return mapped === meta ? holder : { ...holder, _meta: mapped };
 }
 
-/** `object` with the string at `key` mapped; the very same object where there is none or it stays. */
+/** `object` with the string at `key` mapped; the same object if there is none or it stays. */
 export function mapKey(object: JsonObject, key: string, map: UriMap): JsonObject {
   const uri = stringAt(object, key);
   if (uri === undefined) return object;
@@ -261,7 +255,7 @@ export function mapKey(object: JsonObject, key: string, map: UriMap): JsonObject
   return mapped === undefined ? without(object, [key]) : { ...object, [key]: mapped };
 }
 
-/** `object` with the array at `key` mapped item by item; the very same object where nothing changes. */
+/** `object` with the array at `key` mapped item by item; the same object if nothing changes. */
 export function mapItems(object: JsonObject, key: string, map: (item: JsonObject) => JsonObject): JsonObject {
   const items = Object.hasOwn(object, key) ? object[key] : undefined;
   if (!Array.isArray(items)) return object;

@@ -1,15 +1,15 @@
-/** Under which names and URIs do hosts see what a server has, and which server owns one by its prefix or its template? */
+/** Exposed names and URIs, and their owners by prefix or template. */
 import { createHash } from "node:crypto";
 
-/** One name space for all servers. */
+/** The naming settings of all servers. */
 export interface Naming {
   /** Stands between prefix and name. */
   readonly separator: string;
-  /** Longer names are cut and end in a hash. */
+  /** Longer names are truncated and end in a hash. */
   readonly maxLength: number;
-  /** Servers that the config leaves out; their names stay reserved. */
+  /** Disabled servers; their names stay reserved. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
-  /** Whether the gateway has tools of its own (`core/search-tools.ts`): no server's tool is exposed under their names. */
+  /** Whether the gateway has its own tools (`core/search-tools.ts`), whose names are reserved. */
   readonly hasSearchTools?: boolean;
 }
 
@@ -29,8 +29,8 @@ export function exposedName(prefix: string, name: string, naming: Naming): strin
 }
 
 /**
- * What to show when that name is taken: it ends in a hash of the full name. `attempt` starts at 1; more than
- * one is needed only when two servers have the very same full name, such as `a` + `b__c` and `a__b` + `c`.
+ * The name if that one is taken: it ends in a hash of the full name. `attempt` starts at 1; more than one is needed
+ * only if two servers have the same full name, such as `a` + `b__c` and `a__b` + `c`.
  */
 export function hashedName(prefix: string, name: string, naming: Naming, attempt: number): string {
   const full = prefix === "" ? name : prefix + naming.separator + name;
@@ -38,17 +38,17 @@ export function hashedName(prefix: string, name: string, naming: Naming, attempt
   return withHash(prefix === "" ? name : cleaned(full), hash, naming);
 }
 
-/** What the exposed names of a server with this prefix begin with, as far as they are not cut before. */
+/** The prefix of the exposed names of a server, unless truncated. */
 export function exposedPrefix(prefix: string, naming: Naming): string {
   return prefix === "" ? "" : cleaned(prefix + naming.separator);
 }
 
-/** Hosts and model APIs accept no other characters in a tool name than these. */
+/** Hosts and model APIs accept only these characters in a tool name. */
 const cleaned = (full: string): string => full.replace(/[^A-Za-z0-9_-]/gu, "_");
 
 function withHash(name: string, hash: string, naming: Naming): string {
   const room = Math.max(0, naming.maxLength - HASH_LENGTH - 1);
-  // A name that stays as it is may hold any character: never leave half of one behind.
+  // An unprefixed name may contain any character: never split a surrogate pair.
   return `${name.slice(0, room).replace(/[\uD800-\uDBFF]$/, "")}_${hash}`;
 }
 
@@ -67,29 +67,29 @@ const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** The two directions between a server's own URIs (or URI templates) and those that hosts see. */
 export interface UriNamespace {
-  /** The prefix as it stands in URIs. */
+  /** The prefix in URIs. */
   readonly prefix: string;
   expose(own: string): string;
-  /** The server's own URI; undefined when `exposed` is none of this server's by its form. */
+  /** The server's own URI; undefined if `exposed` does not have this server's form. */
   reveal(exposed: string): string | undefined;
 }
 
-/** The prefix as it stands in URIs: a part of a scheme, where only these characters are allowed. */
+/** The prefix in URIs: a part of a scheme, where only these characters are allowed. */
 export function uriPrefix(prefix: string): string {
   return prefix.toLowerCase().replace(/[^a-z0-9-]/gu, "-");
 }
 
-/** Schemes that hosts look at: an app's page must stay `ui:`, so the server moves behind the scheme. */
+/** Schemes with a meaning for hosts: an app's page must stay `ui:`, so the server follows the scheme. */
 const KEPT_SCHEMES = /^((?:ui|skill):(?:\/\/)?)(.*)$/is;
 
 /** Web addresses, which a client may fetch itself; they identify no server and are never rewritten. */
 export const isWebAddress = (uri: string): boolean => /^https?:/i.test(uri);
 
 /**
- * The URI space of a server with `prefix`; undefined for an empty prefix, which leaves all URIs alone.
+ * The URI space of a server with `prefix`; undefined for an empty prefix, which leaves all URIs unchanged.
  *
- * Templates go through the same way: what is put in front holds no braces, and an expanded template reveals
- * to the expansion of the server's own template.
+ * Templates are mapped the same way: the prefix has no braces, and an expanded template maps to the expansion of the
+ * server's own template.
  */
 export function uriNamespace(prefix: string): UriNamespace | undefined {
   if (prefix === "") return undefined;
@@ -136,11 +136,11 @@ interface Owner {
 
 /** Maps the prefix of a name or URI to its server. */
 export class NameOwners {
-  /** Those with the longest prefix come first: `a__b__c` is the name of `a__b`, not of `a`. */
+  /** The longest prefix comes first: `a__b__c` is the name of `a__b`, not of `a`. */
   readonly #owners: readonly Owner[];
   readonly #separator: string;
 
-  /** @param reserved servers that the config leaves out; their names stay reserved */
+  /** @param reserved disabled servers; their names stay reserved */
   constructor(servers: readonly PrefixedServer[], reserved: readonly PrefixedServer[], naming: Naming) {
     const owners = new Map<string, Owner>();
     for (const { name: server, prefix } of [...servers, ...reserved]) {
@@ -152,17 +152,17 @@ export class NameOwners {
     this.#separator = naming.separator;
   }
 
-  /** The server whose prefix a tool or prompt name begins with; undefined where no server has it. */
+  /** The server whose prefix a tool or prompt name has; undefined if none has it. */
   ofName(name: string): string | undefined {
     return this.ownerOf(name)?.server;
   }
 
-  /** The same, with what its names begin with. */
+  /** The same, with the prefix. */
   ownerOf(name: string): { readonly server: string; readonly namePrefix: string } | undefined {
     return this.#owners.find(({ namePrefix }) => name.startsWith(namePrefix));
   }
 
-  /** The server whose prefix a URI has; undefined where no server has it. */
+  /** The server whose prefix a URI has; undefined if none has it. */
   ofUri(uri: string): string | undefined {
     return this.#owners.find(({ uris }) => uris?.reveal(uri) !== undefined)?.server;
   }
@@ -180,7 +180,7 @@ export class NameOwners {
   }
 
   /**
-   * A foreign name with another character in the place of each separator that makes it so. What allows the names of
+   * A foreign name with another character in place of each separator that makes it so. What allows the names of
    * the server whose prefix it begins with does not allow this one.
    */
   unambiguousName(server: string, name: string): string {
@@ -199,8 +199,8 @@ export class NameOwners {
 export const NO_OWNERS = new NameOwners([], [], { separator: "__", maxLength: 50 });
 
 /**
- * Compares the literal pieces only: they must stand in the URI in the template's order, the first at its
- * start and the last at its end. Expressions count as any run of characters, the empty one too.
+ * Compares the literal parts only: they must occur in the URI in the template's order, the first at its start and the
+ * last at its end. Expressions match any run of characters, including the empty one.
  */
 export function couldExpandTo(template: string, uri: string): boolean {
   const pieces = template.split(/\{[^{}]*\}/);
@@ -211,7 +211,7 @@ export function couldExpandTo(template: string, uri: string): boolean {
   let at = first.length;
   const end = uri.length - last.length;
   for (const piece of rest) {
-    // The leftmost place leaves the most room for what follows, so there is no need to try another.
+    // The leftmost match leaves the most room for the rest, so no backtracking is needed.
     const found = uri.indexOf(piece, at);
     if (found < 0 || found + piece.length > end) return false;
     at = found + piece.length;

@@ -1,8 +1,8 @@
-/** How single tools of a server are shown and called, where the config says otherwise than the server. */
+/** Overrides of single tools: how the config changes their definition and arguments. */
 import type { ConfiguredArguments } from "../core/call.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 
-/** What the config says of one tool. */
+/** The override of one tool. */
 export interface ToolOverride {
   readonly name?: string;
   readonly title?: string;
@@ -10,14 +10,14 @@ export interface ToolOverride {
   readonly arguments?: ConfiguredArguments;
 }
 
-/** A tool that is overridden. */
+/** An overridden tool. */
 export interface OverriddenTool {
-  /** The name in place of its own. */
+  /** The name instead of its own. */
   readonly name: string;
   readonly configuredArguments: ConfiguredArguments | undefined;
-  /** The description in place of its own. */
+  /** The description instead of its own. */
   readonly description: string | undefined;
-  /** Its list entry as hosts see it, but for the name. */
+  /** Its list entry as hosts see it, except the name. */
   apply(item: JsonObject): JsonObject;
 }
 
@@ -25,7 +25,7 @@ export interface OverriddenTool {
 export class ToolOverrides {
   readonly #overrides: Readonly<Record<string, ToolOverride>>;
   readonly #tools: ReadonlyMap<string, OverriddenTool>;
-  /** Unknown names that were already reported. */
+  /** Unknown names already reported. */
   readonly #reported = new Set<string>();
 
   /** @param overrides by the server's own names */
@@ -41,8 +41,8 @@ export class ToolOverrides {
   }
 
   /**
-   * The overridden names that this list of the server's tools lacks, each reported once. One override may have two
-   * names, of which the list has one.
+   * The overridden names missing from this list, each reported once. One override may have two names, of which the list
+   * has one.
    */
   missing(items: readonly JsonObject[]): readonly string[] {
     const listed = new Set(items.map((item) => stringAt(item, "name")));
@@ -70,7 +70,7 @@ function overriddenTool(
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
   };
-  // List entries never change, and are shown again with every list that is merged.
+  // List entries are immutable, and shared by every merged list.
   const shown = new WeakMap<JsonObject, JsonObject>();
   return {
     name: name ?? own,
@@ -89,7 +89,7 @@ function overriddenTool(
   };
 }
 
-/** The schema without what is fixed; what has a default may be left out, and says what it then is. */
+/** The schema without fixed arguments; arguments with a default become optional, and show it. */
 function schemaFor(schema: JsonObject, { defaults, fixed }: ConfiguredArguments): JsonObject {
   const properties = objectAt(schema, "properties");
   const open = properties && without(properties, Object.keys(fixed));

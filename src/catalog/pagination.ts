@@ -1,18 +1,18 @@
-/** Cursors into a list: which list, which revision of it, how far, and after what. */
+/** Cursors into a list: the list, its revision, the offset, and the last item. */
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 
-/** Items per page; the catalogs of most gateways fit on one. */
+/** Items per page; the lists of most gateways fit on one. */
 export const PAGE_SIZE = 1000;
 
 /** A position in a merged list. */
 export interface Cursor {
   readonly kind: ListKind;
-  /** The revision of the list that the page before was cut from. */
+  /** The revision of the list of the previous page. */
   readonly revision: string;
-  /** How many items have been given so far. */
+  /** The number of items returned so far. */
   readonly offset: number;
-  /** The exposed name of the last one given: finds the place again in a later revision. */
+  /** The exposed name of the last returned item: finds the position again in a later revision. */
   readonly after: string;
 }
 
@@ -22,7 +22,7 @@ export function writeCursor({ kind, revision, offset, after }: Cursor): string {
   return Buffer.from(text, "utf8").toString("base64url");
 }
 
-/** Reads a cursor; undefined when `text` is none that this gateway writes. */
+/** Parses a cursor; undefined if this gateway did not issue `text`. */
 export function readCursor(text: string): Cursor | undefined {
   const fields = parse(text);
   if (!Array.isArray(fields) || fields.length !== 4) return undefined;
@@ -31,21 +31,21 @@ export function readCursor(text: string): Cursor | undefined {
   if (kind === undefined || typeof revision !== "string" || typeof after !== "string") return undefined;
   if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 1) return undefined;
   const cursor = { kind, revision, offset, after };
-  // One cursor, one text: whatever else decodes to the same was not written here.
+  // Canonical form only: other texts that decode to the same were not issued here.
   return writeCursor(cursor) === text ? cursor : undefined;
 }
 
-/** What a page is cut from. */
+/** The list of a page. */
 export interface PagedList {
   readonly revision: string;
   readonly length: number;
-  /** Where the item with this exposed name stands; -1 when it is gone. */
+  /** The index of the item with this exposed name; -1 if it is gone. */
   indexOf(exposed: string): number;
 }
 
 /**
- * Where the page of `cursor` begins in the list as it is now. In a later revision that is behind the item that
- * was given last, wherever it stands now; when that item is gone, as far in as before.
+ * The start of the page of `cursor` in the current list. In a later revision that is after the last returned item,
+ * wherever it is now; if that item is gone, the old offset.
  */
 export function pageStart(list: PagedList, cursor: Cursor): number {
   if (cursor.revision === list.revision) return Math.min(cursor.offset, list.length);

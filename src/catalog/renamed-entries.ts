@@ -4,10 +4,10 @@ import type { Logger } from "../core/logger.js";
 import { writeJson } from "../wire/json-text.js";
 import { type Renamed, renamedReason } from "./merge.js";
 
-/** A server that makes up ever new names does not fill the log. */
+/** A server that generates new names endlessly must not fill the log. */
 const MAX_WARNINGS = 200;
 
-/** The entries that were warned of, also under earlier configs. */
+/** The reported entries, including those of earlier configs. */
 export class RenamedEntries {
   readonly #warned = new Set<string>();
 

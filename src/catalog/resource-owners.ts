@@ -1,4 +1,4 @@
-/** Where a resource can be followed, and whether now or when its server, which was never met, is there. */
+/** Finds the server of a followed resource, and whether it can be subscribed now or once the server has connected. */
 
 import type { Client } from "../core/client.js";
 import type { FollowTime } from "../core/gateway-api.js";
@@ -10,9 +10,9 @@ import type { CatalogView, VisibilityCheck } from "./view.js";
 export interface ResourceOwnersOptions {
   readonly view: (client: Client) => CatalogView;
   readonly servers: ReadonlyMap<string, ServerLists>;
-  /** A resource for which it returns false cannot be followed: updates would reveal what may not be read. */
+  /** A resource for which it returns false cannot be followed: updates would reveal it. */
   readonly mayFollow: VisibilityCheck | undefined;
-  /** How long (ms) a client waits for servers that are starting, to learn what they list. */
+  /** How long (ms) a client waits for the lists of starting servers. */
   readonly callWaitMs: number;
 }
 
@@ -23,7 +23,7 @@ export interface Owner {
   readonly target: string;
 }
 
-/** `isMet`: the server was met, and tells of no resource. */
+/** `isMet`: the server has connected, and does not support subscriptions. */
 export type ResourceLookup =
   | ({ readonly when: "now" } & Owner)
   | { readonly when: "later" }
@@ -51,7 +51,7 @@ export class ResourceOwners {
     return { when: "now", server, target: route.target };
   }
 
-  /** The server of a resource, if it can be followed there now. */
+  /** The server of a resource, if it can be followed now. */
   owner(client: Client, view: CatalogView, uri: string): Owner | undefined {
     const found = this.find(client, view, uri);
     return found.when === "now" ? found : undefined;
@@ -70,8 +70,8 @@ export class ResourceOwners {
   }
 
   /**
-   * Waits for servers that were never connected: the owners of `uris` by their form, and for a shorter time
-   * those that may list one.
+   * Waits for servers that have never connected: the owners of `uris` by their form, and for a shorter time those that
+   * may list one.
    */
   async #awaitOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
     const { servers, mayFollow, callWaitMs } = this.#options;
@@ -102,12 +102,12 @@ export class ResourceOwners {
   }
 }
 
-/** Whether a server says that it tells of updates of resources. */
+/** Whether a server advertises resource subscriptions. */
 export function supportsSubscribe(server: Pick<ServerLists, "facts"> | undefined): boolean {
   const capabilities: JsonObject | undefined = server?.facts?.capabilities;
   return objectAt(capabilities, "resources")?.subscribe === true;
 }
 
 const NOT_FOUND: ResourceLookup = { when: "never", isMet: false };
-/** Of a server that tells of no resource. */
+/** For a server without resource subscriptions. */
 const NOT_SUBSCRIBABLE: ResourceLookup = { when: "never", isMet: true };

@@ -1,8 +1,8 @@
 /**
- * Which list of one server each audience sees.
+ * The lists of one server per list scope.
  *
- * A connection that has listed sees its own list. Before that its class is the forecast: clients of equal
- * capabilities mostly get equal lists. Where even the class is new, the shared list stands in.
+ * A connection that has listed sees its own list. Before that it sees the list of its capability class: clients of
+ * equal capabilities mostly get equal lists. For a new class, the shared list is used.
  */
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -24,43 +24,43 @@ export interface InternedList {
 /** A list with the time of its load. */
 export interface CachedList {
   readonly list: InternedList;
-  /** All that the server gave, before filters took some away. */
+  /** All entries of the server, before filters. */
   readonly unfiltered: readonly JsonObject[];
-  /** Entries that the server gave and that hosts cannot read; they are in neither. */
+  /** Entries that hosts cannot read; they are in neither. */
   readonly malformed: readonly MalformedEntry[];
   readonly freshness: Freshness;
-  /** Whether the server says itself how long. */
+  /** Whether the server sends a ttlMs. */
   readonly hasTtl: boolean;
   /** By the monotonic clock, in milliseconds. */
   readonly fetchedAt: number;
-  /** The list may have changed since, and could not be loaded again. */
+  /** The list may have changed since, and could not be reloaded. */
   readonly stale: boolean;
 }
 
-/** What is known of one connection's lists. */
+/** The lists of one connection. */
 export interface ConnectionLists {
   readonly listScope: ListScope;
   /** The client for which its lists are loaded; undefined for the shared connection. */
   readonly client: Client | undefined;
   readonly lists: Map<ListKind, CachedList>;
   openedAt: number;
-  /** Whether its last list was refused for want of a sign-in. */
+  /** Whether its last list was refused for lack of a sign-in. */
   wantsSignIn: boolean;
 }
 
 interface ClassLists {
   readonly lists: Map<ListKind, CachedList>;
-  /** A connection of the class sees another list by now, so the next one had better look for itself. */
+  /** A connection of the class has another list by now, so the next one should load its own. */
   stale: boolean;
 }
 
 /**
- * Servers that list by the client's capabilities often announce the full list just after opening. Until then
- * a change belongs to the class; later it is one connection's own affair.
+ * Servers that list by the client's capabilities often announce the full list just after opening. Until then a change
+ * belongs to the class; later to one connection only.
  */
 const OPENING_MS = 5_000;
 
-/** Listeners are kept up to 2,000, and what their clients say of themselves up to 16 Mi characters. */
+/** At most 2,000 scopes, and 16 Mi characters of what their clients declare. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 const MIN_CHARACTERS = Math.ceil(MAX_CHARACTERS / 2_000);
 
@@ -75,25 +75,25 @@ export class ScopedLists {
         this.#scopeKeys.delete(client.affinity);
     },
   });
-  /** The audience key of each affinity that has a connection of its own. */
+  /** The scope key of each affinity that has its own connection. */
   readonly #scopeKeys = new Map<string, string>();
   readonly #classes = new LRUCache<string, ClassLists>({ max: 200 });
   #lastId = 0;
-  /** By digest, while a scope holds them. */
+  /** Keyed by digest, while a scope holds them. */
   readonly #interned = new LRUCache<string, WeakRef<InternedList>>({ max: 500 });
 
-  /** The listener of `audience`, if it was met. */
+  /** The scope of `audience`, if it exists. */
   find(listScope: ListScope): ConnectionLists | undefined {
     return listScope.key === SHARED_SCOPE.key ? this.shared : this.#connections.get(listScope.key);
   }
 
-  /** The listener of `audience`; met now when it was not. */
+  /** The scope of `audience`; created if missing. */
   register(listScope: ListScope, client: Client): ConnectionLists {
     const known = this.find(listScope);
     if (known !== undefined) return known;
     const connection = newConnectionLists(listScope, client);
     this.#connections.set(listScope.key, connection);
-    // Where one connection serves a whole class, its lists outlive the client that first loaded them.
+    // If one connection serves a whole class, its lists outlive the client that first loaded them.
     if (listScope.key !== listScope.capabilityClass) this.#scopeKeys.set(client.affinity, listScope.key);
     else
       for (const [kind, held] of this.#classes.get(listScope.key)?.lists ?? [])
@@ -123,8 +123,8 @@ export class ScopedLists {
   }
 
   /**
-   * Stores a list that `connection` loaded. Returns the previous one, if any, and the current one; `isNew` is false where
-   * the whole answer of the server was known.
+   * Stores a list that `connection` loaded. Returns the previous one, if any, and the current one; `isNew` is false if
+   * the response is unchanged.
    */
   store(
     connection: ConnectionLists,
@@ -144,17 +144,17 @@ export class ScopedLists {
     const held: CachedList = { list: this.#intern(kind, shown), ...rest, fetchedAt, stale: false };
     connection.lists.set(kind, held);
     if (connection !== this.shared) this.#storeForClass(connection, kind, held);
-    // A change of the shared list has most likely changed that of each class too.
+    // A change of the shared list probably concerns each class too.
     else if (before !== held.list) for (const each of this.#classes.values()) each.stale = true;
     return { before, now: held.list, isNew: known === undefined || !isSameAnswer(known, held) };
   }
 
-  /** The lists of each class that are true as far as is known; the most recently used class first. */
+  /** The current lists of each class; the most recently used class first. */
   byClass(): ReadonlyMap<string, ReadonlyMap<ListKind, CachedList>> {
     const known = new Map<string, ReadonlyMap<ListKind, CachedList>>();
     if (this.shared.lists.size > 0) known.set(SHARED_SCOPE.capabilityClass, this.shared.lists);
     for (const [name, { lists, stale }] of this.#classes.entries()) {
-      // Where one connection serves the whole class, its own lists are those of the class.
+      // If one connection serves the whole class, its own lists are those of the class.
       const own = this.#connections.peek(name)?.lists;
       if (own !== undefined && own.size > 0) known.set(name, own);
       else if (!stale) known.set(name, lists);
@@ -162,7 +162,10 @@ export class ScopedLists {
     return known;
   }
 
-  /** Takes over what an earlier run knew of a class; `shown` is what the filters leave. Each is loaded again when it can be. */
+  /**
+   * Restores the lists of a class from an earlier run; `shown` is the part that filters leave. Each is reloaded when
+   * possible.
+   */
   restore(
     name: string,
     kind: ListKind,
@@ -173,26 +176,26 @@ export class ScopedLists {
     else this.#classOf(name).lists.set(kind, held);
   }
 
-  /** The lists of a class may have changed, and there is no connection of it to ask on. */
+  /** The lists of a class may have changed, and it has no connection to reload them. */
   makeClassStale(listScope: ListScope): void {
     const known = this.#classes.get(listScope.capabilityClass);
     if (known !== undefined) known.stale = true;
   }
 
-  /** `kind` of `connection` may have changed and could not be loaded again. */
+  /** `kind` of `connection` may have changed and could not be reloaded. */
   makeStale(connection: ConnectionLists, kind: ListKind): void {
     const held = connection.lists.get(kind);
     if (held !== undefined && !held.stale) connection.lists.set(kind, { ...held, stale: true });
   }
 
-  /** Every list of every audience may have changed. */
+  /** Every list of every scope may have changed. */
   makeAllStale(): void {
     for (const connection of this.all()) {
       for (const kind of LIST_KINDS) this.makeStale(connection, kind);
     }
   }
 
-  /** Drops what was kept for one affinity. Returns the listener that is gone, if there was one. */
+  /** Drops the state of one affinity. Returns the removed scope, if any. */
   forget(affinity: string): ConnectionLists | undefined {
     const key = this.#scopeKeys.get(affinity);
     if (key === undefined) return undefined;
@@ -201,7 +204,7 @@ export class ScopedLists {
     return gone;
   }
 
-  /** Takes over all that `before` knew of the same server, whose filters may have been others. */
+  /** Inherits the lists of `before` for the same server, whose filters may have differed. */
   inherit(
     before: ScopedLists,
     shown: (kind: ListKind, given: readonly JsonObject[]) => readonly JsonObject[],
@@ -215,7 +218,7 @@ export class ScopedLists {
       }
     };
     takeOver(before.shared.lists, this.shared.lists);
-    // From the one that was used least lately, so that the order of use stays.
+    // From the least recently used one on, to keep the order of use.
     for (const key of before.#connections.rkeys()) {
       const connection = before.#connections.peek(key);
       if (connection?.client === undefined) continue;
@@ -237,7 +240,7 @@ export class ScopedLists {
     return [this.shared, ...this.#connections.values()];
   }
 
-  /** How many connections of their own were met. */
+  /** The number of connections with their own lists. */
   get size(): number {
     return this.#connections.size;
   }
@@ -276,7 +279,7 @@ export class ScopedLists {
   }
 }
 
-/** Whether the server gave the same, hidden entries included. */
+/** Whether the response is the same, including filtered entries. */
 function isSameAnswer(a: CachedList, b: CachedList): boolean {
   const isUnfiltered = [a, b].every(({ list, unfiltered }) => list.items.length === unfiltered.length);
   return (

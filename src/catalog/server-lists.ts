@@ -18,10 +18,10 @@ import {
 import type { JsonObject } from "../wire/json.js";
 import { ChangeDeduplicator, MalformedEntries } from "./deduplication.js";
 import { FirstStart } from "./first-start.js";
-import { KeptLists } from "./kept-lists.js";
-import type { KnownListsStore } from "./known-lists.js";
 import { expiredLists, offersList, remainingFreshness } from "./list-capabilities.js";
+import { ListPersistence } from "./list-persistence.js";
 import { ListRefresh } from "./list-refresh.js";
+import type { ListStore } from "./persisted-lists.js";
 import { type CachedList, type ConnectionLists, type InternedList, ScopedLists } from "./scoped-lists.js";
 import { type ServerNamespace, visibleItems } from "./server-namespace.js";
 import { SingleFlightLoads } from "./single-flight-loads.js";
@@ -56,7 +56,7 @@ export interface ServerListsOptions {
   /** What was known of the same server under an earlier config. */
   readonly before: ServerLists | undefined;
   /** Keeps what is known for the next run. Default: nothing is kept. */
-  readonly store?: KnownListsStore | undefined;
+  readonly store?: ListStore | undefined;
   /** Default: there are no other replicas. */
   readonly hints?: ListHints | undefined;
 }
@@ -91,7 +91,7 @@ export class ServerLists {
   readonly upstream: Upstream;
   readonly #options: Omit<ServerListsOptions, "before" | "store">;
   readonly #lists = new ScopedLists();
-  readonly #kept: KeptLists;
+  readonly #kept: ListPersistence;
   readonly #refresh: ListRefresh;
   readonly #loads = new SingleFlightLoads();
   readonly #deduplicator = new ChangeDeduplicator();
@@ -123,9 +123,9 @@ export class ServerLists {
     this.#malformed = before === undefined ? new MalformedEntries() : before.#malformed;
     this.upstream = upstream;
     this.name = upstream.name;
-    // A server that an earlier config started did not start anew.
+    // A server that an earlier config started did not start again.
     this.#firstStart = new FirstStart(before?.upstream === upstream ? before.#firstStart.since : undefined);
-    this.#kept = new KeptLists(this.#lists, store);
+    this.#kept = new ListPersistence(this.#lists, store);
     this.#refresh = new ListRefresh({
       upstream,
       logger,
@@ -135,10 +135,10 @@ export class ServerLists {
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
         listener.wantsSignIn = needsSignIn(cause);
-        // There is nothing to mend at the server.
+        // There is nothing to fix at the server.
         if (listener.wantsSignIn) return;
         const error = listErrorText(kind, cause);
-        // The list is asked for again and again; the same error each time would fill the log with warnings.
+        // The list is requested repeatedly; the same error each time would fill the log with warnings.
         const isRepeated = this.#listErrors.get(kind) === error;
         if (listener === this.#lists.shared) this.#listErrors.set(kind, error);
         const sentence = `${error}; the last known list is served`;
@@ -273,7 +273,7 @@ export class ServerLists {
     if (connection !== undefined) this.#refresh.cancel(connection);
   }
 
-  /** Why a list could not be read at the last attempt, in a sentence; undefined where all could. */
+  /** Why a list could not be read at the last attempt, in a sentence; undefined if all could. */
   get listError(): string | undefined {
     return this.#listErrors.size === 0 ? undefined : [...this.#listErrors.values()].join("; ");
   }
@@ -499,7 +499,7 @@ export class ServerLists {
     );
   }
 
-  /** Starts an idle server once more that could not list at its last start, of this run or the one before. */
+  /** Starts an idle server again that could not list at its last start, of this run or the one before. */
   #learnAgain(): void {
     const now = performance.now();
     const isDue = now - this.#openedAt >= RELEARN_AFTER_MS;

@@ -33,13 +33,13 @@ export interface CatalogServer extends Filters {
 export interface ServerNamespace {
   readonly name: string;
   readonly prefix: string;
-  /** Undefined where URIs are exposed unchanged. */
+  /** Undefined if URIs are exposed unchanged. */
   readonly uris: UriNamespace | undefined;
   /** The same server as the gateway as a whole shows it, where this is not that. */
   readonly aggregate?: ServerNamespace;
-  /** Undefined where no tool has an override. */
+  /** Undefined if no tool has an override. */
   readonly overrides: ToolOverrides | undefined;
-  /** The entry of a tool as hosts see it, but for the name; undefined where that is the server's own entry. */
+  /** The entry of a tool as hosts see it, except the name; undefined if that is the server's own entry. */
   shownTool(own: string, item: JsonObject): JsonObject | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;

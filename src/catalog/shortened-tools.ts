@@ -1,4 +1,4 @@
-/** What do hosts see of a tool where the config asks for shorter definitions? */
+/** Shortens the definitions of tools, as configured. */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { compactSchema, cutText } from "./compact-schema.js";
 
@@ -13,7 +13,7 @@ export interface Shortening {
 /**
  * The list entry of a tool, shortened; the same object where nothing changes.
  *
- * @param isOwnDescription false where the config has written the description, which stays
+ * @param isOwnDescription false if the config has written the description, which stays
  */
 export function shortenTool(item: JsonObject, shortening: Shortening, isOwnDescription = true): JsonObject {
   const { descriptionLength = Number.POSITIVE_INFINITY, compactSchemas } = shortening;

@@ -1,32 +1,29 @@
-/**
- * How lists are loaded once per capability class (single-flight) while other clients of the class wait for
- * the result.
- */
+/** Loads lists once per capability class (single-flight) while other clients of the class wait for the result. */
 import { LRUCache } from "lru-cache";
 import type { ListScope } from "../core/upstream.js";
 
-/** An asking that is under way. */
+/** A running load. */
 export interface ListLoad {
   /** Never rejects. */
   readonly done: Promise<void>;
   /** By the monotonic clock, in milliseconds. */
   readonly since: number;
-  /** The last load for the class has failed, so clients do not wait for this one. */
+  /** The last load of the class failed, so clients do not wait for this one. */
   readonly isRetry: boolean;
 }
 
-/** How long (ms) a class is left alone after its lists could not be had. */
+/** Pause (ms) of a class after a failed load. */
 const RETRY_AFTER_MS = 5_000;
 
 /** Single-flight loads, keyed by capability class. */
 export class SingleFlightLoads {
   readonly #running = new Map<string, ListLoad>();
-  /** Classes that could not be listed for, and until when they are left alone. */
+  /** Classes with a failed load, and the end of their pause. */
   readonly #failed = new LRUCache<string, number>({ max: 200 });
 
   /**
-   * The asking on behalf of the class of `audience`: the one under way, or one that `ask` begins. Undefined when
-   * one has failed a moment ago. `ask` resolves to whether the lists could be had.
+   * The load for the class of `audience`: the running one, or a new one by `ask`. Undefined during the pause after a
+   * failure. `ask` resolves to whether the lists were loaded.
    */
   join({ capabilityClass: name }: ListScope, ask: () => Promise<boolean>): ListLoad | undefined {
     const underWay = this.#running.get(name);

@@ -1,19 +1,19 @@
-/** What do the instructions say of tools that a list does not show, or that a host loads on demand? A line for each server. */
+/** The overview of unlisted or deferred tools in the instructions: one line per server. */
 import { CALL_TOOL, FIND_TOOLS } from "../core/search-tools.js";
 import type { ServerFacts } from "../core/upstream.js";
 import { stringAt } from "../wire/json.js";
 import type { Snapshot } from "./view.js";
 
-/** A server with tools, as far as it was met. */
+/** A server with tools. */
 export interface ServerTools {
   readonly name: string;
-  /** Undefined while it was never met. */
+  /** Undefined before its first connection. */
   readonly facts: ServerFacts | undefined;
-  /** How many of its tools the client sees; undefined while its list is not known. */
+  /** The number of its tools visible to the client; undefined while its list is unknown. */
   readonly tools: number | undefined;
 }
 
-/** How many tools of each server a list has. */
+/** The number of tools of each server in a list. */
 export function countsByServer({ entries }: Snapshot): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { route } of entries) counts.set(route.upstream, (counts.get(route.upstream) ?? 0) + 1);
@@ -24,7 +24,7 @@ const NOT_LISTED = `Most tools here are not listed. ${FIND_TOOLS} searches the t
 const LISTED = "The tools here are those of these servers:";
 
 /**
- * The overview; undefined where no server has tools.
+ * The overview; undefined if no server has tools.
  *
  * @param isListed whether `tools/list` shows the tools
  */
@@ -40,13 +40,13 @@ function lineOf({ name, facts, tools }: ServerTools): string | undefined {
   return `- ${name}${count}${about === undefined ? "" : `. ${about}`}`;
 }
 
-/** The most characters that a server says of itself here: about 25 tokens. */
+/** Maximum characters per server: about 25 tokens. */
 const MAX_PURPOSE = 100;
 
-/** Headings of Markdown say what the reader knows: that these are instructions. */
+/** Markdown headings are skipped: they only say that these are instructions. */
 const HEADINGS = /^#+ .*$/gm;
 
-/** The first sentence that a server says of itself. */
+/** The first sentence of a server's instructions. */
 function purposeOf({ serverInfo, instructions = "" }: ServerFacts): string | undefined {
   const said = [stringAt(serverInfo, "description"), instructions.slice(0, 2_000).replace(HEADINGS, "")];
   return said.map((each) => firstSentence(each ?? "")).find((each) => each !== "");

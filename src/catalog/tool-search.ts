@@ -1,28 +1,28 @@
-/** How are the tools of one client's view searched? In one index for all clients that see parts of the same list. */
+/** Searches the tools of one client's view, in one index for all clients that see parts of the same list. */
 import type { ServerFacts } from "../core/upstream.js";
 import { stringAt } from "../wire/json.js";
 import type { ToolIndex, ToolView } from "./search/tool-index.js";
 import type { SearchableServer, SearchableTool } from "./search/tool-text.js";
 import type { ExposedItem, Snapshot } from "./view.js";
 
-/** What is searched for. */
+/** A search. */
 export interface ToolQuery {
-  /** In any words; an empty text finds all tools, in the order of the list. */
+  /** Any words; an empty text returns all tools, in list order. */
   readonly query: string;
   /** Only tools of this server. */
   readonly server?: string | undefined;
   readonly limit: number;
 }
 
-/** What was found. */
+/** The result. */
 export interface FoundTools {
   /** The best matches first. */
   readonly entries: readonly ExposedItem[];
-  /** How many match in all. */
+  /** The number of matches. */
   readonly total: number;
 }
 
-/** The list of tools of one client, and the list that it is a part of: the same one where that is all of it. */
+/** The tool list of one client, and the list that it is a part of: the same one if that is all of it. */
 export interface SearchedList {
   readonly tools: Snapshot;
   readonly whole: Snapshot;
@@ -32,11 +32,11 @@ export interface SearchedList {
 interface BuildJob {
   readonly index: Promise<ToolIndex>;
   readonly abort: AbortController;
-  /** Searches that wait for it. */
+  /** Pending searches of it. */
   waiting: number;
 }
 
-/** The part of an index that a view shows, with its entries by those of the index. */
+/** The part of an index that a view shows, with the mapping of its entries. */
 interface SearchableView {
   readonly view: ToolView;
   readonly entries: readonly (ExposedItem | undefined)[];
@@ -47,19 +47,19 @@ export class ToolSearch {
   readonly #describeServer: (name: string) => SearchableServer;
   readonly #jobs = new WeakMap<Snapshot, BuildJob>();
   readonly #views = new WeakMap<Snapshot, SearchableView>();
-  /** The job that was begun last; undefined once it is done. */
+  /** The last started job; undefined once it is done. */
   #running: BuildJob | undefined;
 
   constructor(describeServer: (name: string) => SearchableServer) {
     this.#describeServer = describeServer;
   }
 
-  /** Builds the index of a list in the background, as a search will probably follow. */
+  /** Builds the index of a list in the background, because a search will probably follow. */
   prepare({ whole }: SearchedList): void {
     this.#job(whole);
   }
 
-  /** Waits for the index where it is not built yet: less than a second for 10,000 tools. */
+  /** Waits for an unfinished index: less than a second for 10,000 tools. */
   async find(list: SearchedList, { query, server, limit }: ToolQuery): Promise<FoundTools> {
     const { tools } = list;
     if (query === "") {
@@ -71,7 +71,7 @@ export class ToolSearch {
     return { entries: hits.flatMap(({ entry }) => entries[entry] ?? []), total };
   }
 
-  /** Ends what is being built, unless a search waits for it. */
+  /** Cancels a build without pending searches. */
   close(): void {
     if (this.#running?.waiting === 0) this.#running.abort.abort();
   }
@@ -101,7 +101,7 @@ export class ToolSearch {
   #job(whole: Snapshot): BuildJob {
     const known = this.#jobs.get(whole);
     if (known !== undefined && !known.abort.signal.aborted) return known;
-    // Lists change often while servers start: an index that no search waits for is not built to its end.
+    // Lists change often while servers start: a build without pending searches is cancelled.
     this.close();
     const abort = new AbortController();
     const servers = new Map<string, SearchableServer>();
@@ -134,7 +134,7 @@ async function buildIndex(tools: readonly SearchableTool[], signal: AbortSignal)
   return buildToolIndex(tools, { signal });
 }
 
-/** What the index knows of a server, by what it last said of itself. */
+/** The indexed text of a server, from its last introduction. */
 export function searchableServer(name: string, facts: ServerFacts | undefined): SearchableServer {
   const title = stringAt(facts?.serverInfo, "title");
   const instructions = facts?.instructions;

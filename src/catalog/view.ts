@@ -1,4 +1,4 @@
-/** What does one client see at one moment? Its lists, which never change, and the owner of everything that it may name. */
+/** The view of one client at one moment: immutable lists, and the owner of every name and URI. */
 
 import { createHash } from "node:crypto";
 import type { Route } from "../core/call.js";
@@ -21,22 +21,22 @@ import {
 import { type Cursor, PAGE_SIZE, pageStart, writeCursor } from "./pagination.js";
 import type { ServerNamespace } from "./server-namespace.js";
 
-/** Whether a client may see something; what it may not see does not exist for it. */
+/** Whether a client may see something; otherwise it does not exist for the client. */
 export type VisibilityCheck = (client: Client, route: Route) => boolean;
 
-/** What all views have in common. */
+/** The shared parts of all views. */
 export interface ViewContext {
   readonly naming: Naming;
   readonly owners: NameOwners;
   readonly learnedUris: LearnedUris;
   readonly appPages: AppPageAccess;
-  /** Whether the list that a server has for this client is known now. */
+  /** Whether the server's list for this client is known. */
   readonly isKnown: (client: Client, server: string, kind: ListKind) => boolean;
-  /** False for a server that has said it offers no resources. */
+  /** False for a server that advertises no resources. */
   readonly mayHaveResources: (server: string) => boolean;
 }
 
-/** What a view is made of. */
+/** Input of a view. */
 interface ViewOptions {
   readonly client: Client;
   readonly endpoint: Endpoint;
@@ -45,7 +45,7 @@ interface ViewOptions {
   readonly context: ViewContext;
 }
 
-/** There is one for every session, so it is one object and no more. */
+/** There is one per session, so it is a single object. */
 export class CatalogView {
   readonly endpoint: Endpoint;
   readonly #client: Client;
@@ -66,20 +66,18 @@ export class CatalogView {
   }
 
   /**
-   * Where `name` leads: an exposed name or URI, a URI that tells its server by its form, or a server's own name
-   * (an app in a host's window knows no other) when exactly one server in the view has it, or one of which the
-   * client has fetched a page.
+   * The route of `name`: an exposed name or URI, a URI with a server's prefix, or a server's own name (apps in a host's
+   * window know no other) if exactly one server in the view has it, or one whose page the client has fetched.
    */
   find(kind: ListKind, name: string): Route | undefined {
     const found = this.#lists[kind].find(name);
     if (found !== undefined) return found;
     const isUri = isUriList(kind);
-    // What several servers list under one address has no owner, whatever else it looks like.
+    // A URI that several servers list has no owner, whatever its form.
     const routed = isUri && !this.#lists[kind].has(name) ? this.#byForm(kind, name) : undefined;
     if (routed !== undefined) return routed;
     const owner = this.#ownerOf(kind, name);
-    // A name with the prefix of a server belongs to that server only, also while it is unavailable or lacks
-    // the name.
+    // A name with the prefix of a server belongs to that server only, even while it is unavailable or lacks the name.
     if (owner !== undefined) return onlyRouteTo(this.#lists[kind].ownersOf(name), owner);
     const own = this.#lists[kind].findOwn(name);
     if (own !== undefined || kind !== "tools") return own;
@@ -87,8 +85,8 @@ export class CatalogView {
   }
 
   /**
-   * Where the tool or prompt leads that `server` itself calls `own`, whether or not it is listed at this moment;
-   * undefined when the view has no such server.
+   * The route of the tool or prompt with the own name `own` of `server`, whether or not it is listed now; undefined if
+   * the view has no such server.
    */
   findOnServer(kind: "tools" | "prompts", server: string, own: string): Route | undefined {
     const space = this.endpoint.namespaces.find(({ name }) => name === server);
@@ -110,13 +108,13 @@ export class CatalogView {
     };
   }
 
-  /** Where the resource leads that `server` itself calls `own`; undefined where the client may not see it. */
+  /** The route of the resource with the own URI `own` of `server`; undefined if the client may not see it. */
   resourceOf(server: string, own: string): Route | undefined {
     const space = this.endpoint.namespaces.find(({ name }) => name === server);
     return space && this.#routeTo(space, "resources", own, exposeUri(space, own));
   }
 
-  /** A server whose lists are not known now and that may have `name`; undefined when there is no such one. */
+  /** A server with unknown lists that may have `name`; undefined if there is none. */
   unavailableOwner(kind: ListKind, name: string): string | undefined {
     const absent = this.endpoint.namespaces.filter(
       (space) => !this.#context.isKnown(this.#client, space.name, kind) && this.#couldShow(space, kind, name),
@@ -127,13 +125,13 @@ export class CatalogView {
     return candidates.length === 1 ? candidates[0]?.name : undefined;
   }
 
-  /** Whether a URI that `server` shows leads back to it, as far as its prefix goes. */
+  /** Whether a URI of `server` is routed back to it by its prefix. */
   leadsTo(server: string, uri: string): boolean {
     const owner = this.#ownerOf("resources", uri);
     return owner === undefined || owner === server;
   }
 
-  /** The server whose prefix `name` has; undefined in the view of a single server under its own names. */
+  /** The server whose prefix `name` has; undefined in the view of a single server with its own names. */
   #ownerOf(kind: ListKind, name: string): string | undefined {
     if (this.endpoint.namespaces.some(({ aggregate }) => aggregate !== undefined)) return undefined;
     const { owners } = this.#context;
@@ -150,7 +148,7 @@ export class CatalogView {
     return this.#soleOwner(open, kind, uri);
   }
 
-  /** Of servers whose URIs look alike: who gave it, whose template makes it, or who alone could have it. */
+  /** Among servers with similar URIs: the one that returned it, whose template matches it, or the only candidate. */
   #soleOwner(open: readonly ServerNamespace[], kind: ListKind, uri: string): Route | undefined {
     const routes = open.flatMap((space) => this.#routeTo(space, kind, uri, uri) ?? []);
     if (routes.length <= 1) return routes[0];
@@ -165,7 +163,7 @@ export class CatalogView {
     return makers.size === 1 ? routes.find(({ upstream }) => makers.has(upstream)) : undefined;
   }
 
-  /** The route of a URI that stands in no list; filters count for it as if it did. */
+  /** The route of an unlisted URI; filters apply as if it were listed. */
   #routeTo(space: ServerNamespace, kind: ListKind, target: string, exposed: string): Route | undefined {
     if (!space.passes(kind, target) || !this.#context.mayHaveResources(space.name)) return undefined;
     if (this.endpoint.filter !== undefined && !this.endpoint.filter.passes(kind, exposed)) return undefined;
@@ -180,7 +178,7 @@ export class CatalogView {
     return this.#isVisible === undefined || this.#isVisible(this.#client, route) ? route : undefined;
   }
 
-  /** A hidden target is unknown, and that its server is unavailable is not revealed. */
+  /** A hidden target is unknown, and the unavailability of its server is not revealed. */
   #couldShow(space: ServerNamespace, kind: ListKind, name: string): boolean {
     const { aggregate = space } = space;
     const isName = kind === "tools" || kind === "prompts";
@@ -193,25 +191,25 @@ export class CatalogView {
   }
 }
 
-/** The only one of `routes` that leads to `server`. */
+/** The only one of `routes` at `server`. */
 function onlyRouteTo(routes: readonly Route[], server: string): Route | undefined {
   const [route, second] = routes.filter(({ upstream }) => upstream === server);
   return second === undefined ? route : undefined;
 }
 
-/** A list entry under its exposed name, and where a call to it leads. */
+/** A list entry under its exposed name, and its route. */
 export interface ExposedItem {
   readonly route: Route;
   readonly item: JsonObject;
 }
 
-/** The version of a list for its subscribers, who do not keep the list itself, which may be large. */
+/** The version of a list for its subscribers, which do not retain the list itself. */
 export interface ListVersion {
   readonly kind: ListKind;
   readonly revision: string;
 }
 
-/** Equal source lists merge into one of these, so that most clients share it and its prepared text. */
+/** Equal source lists share one merged list and its serialized text. */
 export class Snapshot {
   readonly #byExposed = new Map<string, Route | undefined>();
   #byOwn: Map<string, readonly Route[]> | undefined;
@@ -239,13 +237,13 @@ export class Snapshot {
     return this.#byExposed.get(exposed);
   }
 
-  /** The owner of a server's own name, when exactly one server has it. */
+  /** The owner of a server's own name, if exactly one server has it. */
   findOwn(own: string): Route | undefined {
     const [route, second] = this.ownersOf(own);
     return second === undefined ? route : undefined;
   }
 
-  /** Every server that has something under this name of its own. */
+  /** Every server with this own name. */
   ownersOf(own: string): readonly Route[] {
     if (this.#byOwn === undefined) {
       this.#byOwn = new Map();
@@ -260,7 +258,7 @@ export class Snapshot {
     return this.entries.findIndex(({ route }) => route.exposed === exposed);
   }
 
-  /** Two lists have the same revision exactly when a client would see no difference; the same in every process. */
+  /** Equal revisions mean that a client would see no difference; the same in every process. */
   get revision(): string {
     if (this.#revision === undefined) {
       const hash = createHash("sha256");
@@ -276,10 +274,10 @@ export class Snapshot {
     return this.#version;
   }
 
-  /** The result that shows the page of `cursor`, or the first one; its text is made once. */
+  /** The result with the page of `cursor`, or the first one; its text is created once. */
   page(cursor: Cursor | undefined): Payload {
     const start = cursor === undefined ? 0 : pageStart(this, cursor);
-    // Only pages that begin where pages begin are kept: a client could ask for any other.
+    // Only pages at regular offsets are cached: a client could request any other.
     const regular = start % PAGE_SIZE === 0;
     const made = (regular ? this.#pages.get(start) : undefined) ?? this.#makePage(start);
     if (regular) this.#pages.set(start, made);

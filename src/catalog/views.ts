@@ -1,4 +1,4 @@
-/** Builds what each client sees out of the servers' lists; equal parts are built once and shared. */
+/** Builds the views of clients from the servers' lists; equal parts are built once and shared. */
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
 import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../core/client.js";
@@ -12,7 +12,7 @@ import type { ServerLists } from "./server-lists.js";
 import type { SearchedList } from "./tool-search.js";
 import { CatalogView, Snapshot, type ViewContext, type VisibilityCheck } from "./view.js";
 
-/** Where views read lists and owners from. */
+/** Sources of lists and owners. */
 export interface ViewsOptions {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly servers: ReadonlyMap<string, ServerLists>;
@@ -25,7 +25,7 @@ export interface ViewsOptions {
   readonly appPages: AppPageAccess;
 }
 
-/** The limits: views, and the characters of client capabilities and info together. */
+/** The limits: number of views, and total characters of client capabilities and info. */
 const LIMITS = { maxSize: 32 * 1024 * 1024 };
 const MIN_CHARACTERS = Math.ceil(LIMITS.maxSize / 10_000);
 
@@ -38,18 +38,18 @@ export class Views {
   readonly #options: ViewsOptions;
   readonly #context: ViewContext;
   /**
-   * By scope and affinity, which decide what servers show a client; and by principal where rules hide some of
-   * that: the same person may come back with a token that grants less.
+   * Keyed by scope and affinity, which decide what servers list for a client; and by principal if rules hide some of
+   * that: the same person may return with a token of fewer scopes.
    */
   readonly #views = new LRUCache<string, WeakMap<Principal, CatalogView>>(LIMITS);
-  /** The view of a client object that asked before, without making a key. */
+  /** The view of a known client object, without computing a key. */
   #byClient = new WeakMap<Client, CatalogView>();
-  /** Merged lists and parts of them, by what they were made of. */
+  /** Merged lists and parts of them, keyed by their sources. */
   #snapshots = newSnapshots();
-  /** Numbers snapshots for the keys of those that are made of them. */
+  /** Numbers snapshots for the keys of derived ones. */
   readonly #numbers = new WeakMap<Snapshot, number>();
   #lastNumber = 0;
-  /** Those that were made before the last change; what is still true of them is taken over when it is needed. */
+  /** Views from before the last change; valid parts are reused on demand. */
   #earlier = newSnapshots();
 
   constructor(options: ViewsOptions) {
@@ -76,7 +76,7 @@ export class Views {
     this.#snapshots = newSnapshots();
   }
 
-  /** Lets go of what was kept for a session. */
+  /** Drops the state of a session. */
   releaseClient(affinity: string): void {
     for (const scope of this.#options.endpoints.keys()) this.#views.delete(keyOf(scope, affinity));
   }
@@ -100,12 +100,12 @@ export class Views {
     return view;
   }
 
-  /** As `of`, for one look: nothing is kept for it. */
+  /** Like `of`, without caching. */
   uncached(client: Client): CatalogView {
     return this.#make(client, this.#options.isVisible);
   }
 
-  /** What `client` would see if no rule hid anything; for those who want to know why it does not. */
+  /** The view of `client` without hiding rules; to explain why something is hidden. */
   unfiltered(client: Client): CatalogView {
     return this.#make(client, undefined);
   }

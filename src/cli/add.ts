@@ -10,7 +10,7 @@ import { changeConfig, type EditableConfig, findEditable } from "./edit-config.j
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, linesOf } from "./flags.js";
 import { isRegistryName, readRegistryEntry } from "./registry-source.js";
-import { fillVariables, type GivenValues } from "./registry-variables.js";
+import { fillVariables, type RegistryValues } from "./registry-variables.js";
 
 /** The flags of `cardea add`. */
 export interface AddFlags {
@@ -49,7 +49,7 @@ export async function add(
   if (tree !== undefined && serverNames(tree).includes(name)) {
     log.error(
       { file },
-      `${file} has a server ${JSON.stringify(name)} already; "cardea remove ${name}" takes it out`,
+      `${file} has a server ${JSON.stringify(name)} already; "cardea remove ${name}" removes it`,
     );
     return EXIT.failed;
   }
@@ -85,7 +85,7 @@ interface NamedServer {
 /** The server described by the arguments, or the exit code. @throws UsageError */
 async function newServer(
   { name, source, command }: AddWords,
-  given: GivenValues,
+  given: RegistryValues,
   { flags, tree, target }: AddContext,
   shell: CommandContext,
   log: Log,
@@ -93,7 +93,7 @@ async function newServer(
   if (command !== undefined) {
     if (name === undefined)
       throw new UsageError(`a name is missing: cardea add NAME -- ${command.join(" ")}`);
-    if (source !== undefined) throw new UsageError(`${source} is too much before --; ${USAGE}`);
+    if (source !== undefined) throw new UsageError(`unexpected ${source} before --; ${USAGE}`);
     return { name, server: commandServer(command, given, target, shell) };
   }
   if (name === undefined) throw new UsageError(USAGE);
@@ -107,7 +107,7 @@ async function newServer(
   if (!isAddress(from) && !from.endsWith(".json") && !isRegistryName(from)) {
     if (source === undefined) throw new UsageError(USAGE);
     throw new UsageError(
-      `${from} is neither a URL nor a server.json; a command stands behind --: cardea add ${name} -- ${from}`,
+      `${from} is neither a URL nor a server.json; a command goes after --: cardea add ${name} -- ${from}`,
     );
   }
   const registry = flags.registry ?? (shell.env.CARDEA_REGISTRY || registryOf(tree));
@@ -120,11 +120,11 @@ async function newServer(
 
 function commandServer(
   [command = "", ...args]: readonly string[],
-  { env, headers }: GivenValues,
+  { env, headers }: RegistryValues,
   { path }: EditableConfig,
   { cwd }: CommandContext,
 ): ImportedServer {
-  if (command === "") throw new UsageError("a command is missing behind --");
+  if (command === "") throw new UsageError("a command is missing after --");
   if (headers.size > 0) throw new UsageError("--header is for servers at a URL; a command takes --env K=V");
   // Relative paths in the config start at its folder, those of the person at the working directory.
   const isElsewhere =
@@ -137,7 +137,7 @@ function commandServer(
   };
 }
 
-function urlServer(url: string, { env, headers }: GivenValues): ImportedServer {
+function urlServer(url: string, { env, headers }: RegistryValues): ImportedServer {
   if (env.size > 0)
     throw new UsageError("--env is for servers that are started; a URL takes --header 'Name: value'");
   return { type: "http", url, ...(headers.size > 0 && { headers: Object.fromEntries(headers) }) };
@@ -160,7 +160,7 @@ function treeOf({ file, text }: EditableConfig): ObjectTree | undefined {
 }
 
 /** @throws UsageError for a malformed flag; its value is not shown */
-function givenValues(flags: AddFlags, variables: CommandContext["env"]): GivenValues {
+function givenValues(flags: AddFlags, variables: CommandContext["env"]): RegistryValues {
   return {
     env: pairs(linesOf(flags.env, variables.CARDEA_ENV), /^([^=\0]+)=(.*)$/s, "--env takes K=V"),
     headers: headersOf(linesOf(flags.header, variables.CARDEA_HEADER)),

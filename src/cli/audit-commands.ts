@@ -13,14 +13,14 @@ export function addAuditCommands(
 ): void {
   const audit = program
     .command("audit")
-    .description("The audit log: whether it is what was written, and what is in it.")
+    .description("The audit log: verify it, and show its lines.")
     .helpCommand(false);
   audit.action(() => {
     throw new UsageError("a command is missing after audit\n(cardea audit --help lists them)");
   });
   withJsonFlag(audit.command("verify"))
     .description(
-      "Find a changed byte, a removed line, a truncated end or a swapped file, and say where. Exits with 1 where there is one.",
+      "Find a changed byte, a removed line, a truncated end or a swapped file, and print its position. Exits with 1 if there is one.",
     )
     .argument(
       "<file>",
@@ -32,9 +32,9 @@ export function addAuditCommands(
   withJsonFlag(withConfigFlag(audit.command("show")))
     .description("Show the lines of the log, oldest first.")
     .argument("[file]", "the file; default: audit.file of the config")
-    .option("--as <id>", "only what this principal did (CARDEA_AS)")
+    .option("--as <id>", "only events of this principal (CARDEA_AS)")
     .option("--since <time>", "only since then: 30m, 1h, 7d or a date (CARDEA_SINCE)")
-    .option("--server <name>", "only what concerns this server (CARDEA_SERVER)")
+    .option("--server <name>", "only events about this server (CARDEA_SERVER)")
     .option(
       "--kind <kind>",
       "only lines of this kind: call, question, approval, reload, admin, sign_in, start, stop (CARDEA_KIND)",

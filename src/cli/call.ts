@@ -5,14 +5,14 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 /** `cardea call`: calls one tool and prints its result. Returns the exit code. */
 export async function call(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & AskFlags,
+  flags: ConfigFlags & JsonFlag & GatewayFlags,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);

@@ -48,7 +48,7 @@ export interface CommandContext {
   /** The store of the config's cluster, if it holds the sign-ins. The caller closes it. */
   openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
   /** Checks the store and each replica of the config's cluster once. */
-  examineCluster(config: Config): Promise<readonly ClusterFinding[]>;
+  checkCluster(config: Config): Promise<readonly ClusterFinding[]>;
 }
 
 /** What the primary process starts its workers with. */

@@ -62,7 +62,7 @@ function unknownCommand(word: string, commands: readonly Command[]): UsageError 
   return new UsageError(`there is no command ${JSON.stringify(word)}\n(${hint})`);
 }
 
-/** @throws UsageError for a command's flag in the place of the command */
+/** @throws UsageError for a command's flag in place of the command */
 function checkOrder(first: string, commands: readonly Command[]): void {
   const flag = first.split("=", 1)[0] ?? "";
   const takers = commands.filter(({ options }) => options.some(({ long }) => long === flag));

@@ -134,7 +134,7 @@ function diagnoseProcess(
     return {
       cause: "folder_not_found",
       sentence: `its folder does not exist: ${cwd}`,
-      advice: "mend cwd, or make the folder",
+      advice: "fix cwd, or create the folder",
     };
   }
   if (codes.includes("ENOENT")) {
@@ -163,22 +163,22 @@ function diagnoseProcess(
     return {
       cause: "speaks_no_mcp",
       sentence: `it does not speak MCP: its stdout is not JSON-RPC but begins with ${JSON.stringify(wrote.slice(0, 60))}`,
-      advice: "is it a server at all, and does it want an argument (often stdio) to be one?",
+      advice: "is it an MCP server, and does it need an argument (often stdio)?",
     };
   }
   if (exited !== null) {
     const how = exited[1] === undefined ? `is ended by ${exited[2]}` : `exits at once with code ${exited[1]}`;
     return {
       cause: "exits_at_once",
-      sentence: stderr.length === 0 ? `it ${how} and says nothing` : `it ${how}; see what it says below`,
+      sentence: stderr.length === 0 ? `it ${how} without any output` : `it ${how}; see its output below`,
     };
   }
   if (/did not answer within/.test(message)) {
     return {
       cause: "no_answer",
       sentence:
-        "it runs, but does not answer: it speaks no MCP on stdin and stdout, or takes longer than connectTimeout",
-      advice: "does it want an argument (often stdio)? If it only starts slowly, raise connectTimeout",
+        "it runs, but does not answer: it does not speak MCP on stdin and stdout, or takes longer than connectTimeout",
+      advice: "does it need an argument (often stdio)? If it only starts slowly, raise connectTimeout",
     };
   }
   return { cause: "refused", sentence: message };
@@ -216,7 +216,7 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
     return {
       cause: "nobody_listens",
       sentence: `connection refused: no server listens at ${host}`,
-      advice: "start the server, or mend the port",
+      advice: "start the server, or fix the port",
     };
   }
   if (codes.some((code) => /CERT|^ERR_TLS|^ERR_SSL|^EPROTO|SELF_SIGNED|UNABLE_TO_/.test(code))) {
@@ -233,14 +233,14 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
     return {
       cause: "credentials",
       sentence: "it answers 401: it needs a sign-in",
-      advice: `run "cardea login ${error.options.server}"; where it takes a fixed key instead, give that under headers, such as "Authorization": "Bearer \${TOKEN}"`,
+      advice: `run "cardea login ${error.options.server}"; if it takes a fixed key instead, set it under headers, such as "Authorization": "Bearer \${TOKEN}"`,
     };
   }
   const status = statusOf(error);
   if (status === 401 || status === 403) {
     return {
       cause: "credentials",
-      sentence: `it answers ${status}: it wants credentials${status === 403 ? ", or others" : ""}`,
+      sentence: `it answers ${status}: it needs ${status === 403 ? "other " : ""}credentials`,
       advice: `give them under headers, such as "Authorization": "Bearer \${TOKEN}"`,
     };
   }
@@ -261,7 +261,7 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   if (status !== undefined) {
     return {
       cause: "speaks_no_mcp",
-      sentence: `it speaks no MCP at ${pathname}: it answers with status ${status}`,
+      sentence: `it does not speak MCP at ${pathname}: it answers with status ${status}`,
     };
   }
   if (/did not answer within/.test(message)) {
@@ -274,12 +274,12 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   if (/not HTTP/.test(message) && protocol === "http:") {
     return {
       cause: "speaks_no_mcp",
-      sentence: `what listens at ${host} speaks no HTTP`,
+      sentence: `what listens at ${host} does not speak HTTP`,
       advice: "is it https:?",
     };
   }
   if (/content type|not a JSON-RPC|no valid response|HTML/i.test(message)) {
-    return { cause: "speaks_no_mcp", sentence: `it speaks no MCP at ${pathname}: ${message}` };
+    return { cause: "speaks_no_mcp", sentence: `it does not speak MCP at ${pathname}: ${message}` };
   }
   return { cause: /refused initialize/.test(message) ? "refused" : "unreachable", sentence: message };
 }

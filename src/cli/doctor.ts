@@ -65,7 +65,7 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   const reports = await work;
   progress.end();
   if (giveUp.signal.aborted) return EXIT.failed;
-  const cluster = config.cluster && (await examined(config, shell, safe));
+  const cluster = config.cluster && (await checked(config, shell, safe));
   const warnings = await ineffective(opened.loaded, probes, shell, safe);
   if (json) {
     const all = [...opened.loaded.warnings, ...warnings];
@@ -81,12 +81,12 @@ export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContex
   return unhealthy.size === 0 && (cluster ?? []).every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
 }
 
-async function examined(
+async function checked(
   config: Config,
   shell: CommandContext,
   safe: (text: string) => string,
 ): Promise<readonly ClusterFinding[]> {
-  const findings = await shell.examineCluster(config);
+  const findings = await shell.checkCluster(config);
   return findings.map(({ about, ok, sentence, advice }) => ({
     ...{ about: safe(about), ok, sentence: safe(sentence) },
     ...(advice !== undefined && { advice: safe(advice) }),

@@ -60,7 +60,7 @@ export async function changeConfig(
   const problems = await newProblems(before, after, file, shell, ANY_VARIABLE);
   if (problems.length > 0) {
     for (const problem of problems) log.error({}, formatProblem(problem));
-    log.error({ file }, `${file} was not changed, as it would be wrong then`);
+    log.error({ file }, `${file} was not changed, because it would be invalid`);
     return EXIT.config;
   }
   try {

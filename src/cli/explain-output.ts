@@ -5,7 +5,7 @@ type Explain = (found: RegExpExecArray, text: string) => Diagnosis;
 
 const packageMissing = (name: string | undefined): Diagnosis => ({
   cause: "package_not_found",
-  sentence: name === undefined ? "its package is not to be found" : `package not found: ${name}`,
+  sentence: name === undefined ? "its package was not found" : `package not found: ${name}`,
   advice: "is the name right, is that version published, and is the registry the right one?",
 });
 
@@ -18,7 +18,7 @@ const variableMissing = (name: string | undefined): Diagnosis => ({
 const fileMissing = (name: string | undefined): Diagnosis => ({
   cause: "file_not_found",
   sentence: `its args name a file that does not exist: ${name}`,
-  advice: "mend the path in args; relative paths start at cwd",
+  advice: "fix the path in args; relative paths start at cwd",
 });
 
 /** A file that another file of the server loads. */
@@ -39,7 +39,7 @@ const unreachable = (text: string): Diagnosis =>
       }
     : {
         cause: "network_failed",
-        sentence: "it cannot reach an address that it needs; see what it says below",
+        sentence: "it cannot reach an address that it needs; see its output below",
         advice:
           "is there a network, is the address right, and does it need a proxy? HTTPS_PROXY goes under env",
       };

@@ -5,8 +5,8 @@ import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import {
   type AsFlags,
-  type AskFlags,
   type ConfigFlags,
+  type GatewayFlags,
   type JsonFlag,
   principalFromFlags,
   wantsJson,
@@ -19,7 +19,7 @@ type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly u
 export async function explain(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);

@@ -34,7 +34,7 @@ export interface AsFlags {
 }
 
 /** The gateway to use. */
-export interface AskFlags {
+export interface GatewayFlags {
   readonly url?: string;
   readonly token?: string;
   readonly fresh?: boolean;
@@ -57,15 +57,15 @@ export function withConfigFlag(command: Command): Command {
 }
 
 /** Adds the flags that choose a gateway. */
-export function withAskFlags(command: Command): Command {
+export function withGatewayFlags(command: Command): Command {
   return command
     .option("--url <url>", "ask the gateway with this admin listener (CARDEA_URL)", nonEmptyOption)
     .option("--token <token>", "the token of that listener (CARDEA_ADMIN_TOKEN)", nonEmptyOption)
-    .option("--fresh", "start the servers, also where a gateway with this config runs (CARDEA_FRESH)");
+    .option("--fresh", "start the servers, even if a gateway with this config is running (CARDEA_FRESH)");
 }
 
 /** The gateway to use, from flags or environment. @throws UsageError */
-export function askOptions(flags: AskFlags, env: Environment) {
+export function gatewayOptions(flags: GatewayFlags, env: Environment) {
   const url = flags.url ?? nonEmpty(env.CARDEA_URL);
   const fresh = flags.fresh ?? booleanVariable(env, "CARDEA_FRESH") ?? false;
   if (url !== undefined && fresh) throw new UsageError("--url asks a running gateway, and --fresh does not");
@@ -77,7 +77,7 @@ export function askOptions(flags: AskFlags, env: Environment) {
 
 /** Adds the flag for the state folder, which applies as soon as it is parsed. */
 export function withStateFlag(command: Command, useFolder: (folder: string) => void): Command {
-  return command.option("--state-dir <folder>", "where state is kept (CARDEA_STATE_DIR)", (folder) => {
+  return command.option("--state-dir <folder>", "the state directory (CARDEA_STATE_DIR)", (folder) => {
     useFolder(nonEmptyOption(folder));
     return folder;
   });

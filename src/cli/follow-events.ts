@@ -2,7 +2,7 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { GatewayError } from "../core/errors.js";
-import type { Address } from "./ask-gateway.js";
+import type { Address } from "./gateway-client.js";
 
 /** Limit (characters) of an incomplete event. */
 const MAX_EVENT_LENGTH = 1024 * 1024;

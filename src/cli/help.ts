@@ -22,7 +22,7 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
-$XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first there is.
+$XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first that exists.
 Each flag has a variable: --admin-port is CARDEA_ADMIN_PORT; the flag wins.
 Data goes to stdout, the log to stderr (CARDEA_LOG_LEVEL: error, warn, info, debug).
 Exit codes: 0 done, 1 failed, 2 usage, 78 config, 69 a required server is missing.

@@ -22,7 +22,7 @@ export async function importConfig(file: string, shell: CommandContext): Promise
   const problems = new SourcePositions(name, source).problems(faults);
   if (imported === undefined) {
     for (const problem of problems) log.error({}, formatProblem(problem));
-    if (problems.length === 0) log.error({ file: name }, `no servers are to be found in ${name}`);
+    if (problems.length === 0) log.error({ file: name }, `no servers were found in ${name}`);
     return EXIT.config;
   }
   for (const problem of problems) log.warn({}, formatProblem(problem));

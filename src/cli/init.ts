@@ -3,16 +3,16 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { editConfig } from "../config/edit.js";
-import { placesOf } from "../config/hosts/host-paths.js";
+import { hostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 import { readErrorMessage } from "../config/load.js";
-import { canAsk, confirm } from "./ask.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
 import { booleanVariable, linesOf } from "./flags.js";
-import { type FoundServers, foundFiles, mergeServers, readServersOf } from "./found-servers.js";
+import { existingHostFiles, type HostServers, mergeServers, readServersOf } from "./host-servers.js";
+import { canPrompt, confirm } from "./prompt.js";
 import { selfCommand, shellWord } from "./self-command.js";
 
 /** The flags of `cardea init`. */
@@ -26,13 +26,13 @@ export interface InitFlags {
 export async function init(flags: InitFlags, shell: CommandContext): Promise<number> {
   const file = flags.out ?? (shell.env.CARDEA_OUT || "cardea.jsonc");
   if (!/\.(?:jsonc?|ya?ml)$/i.test(file)) throw new UsageError("--out takes a .jsonc, .json or .yaml file");
-  const asks = !(flags.yes ?? booleanVariable(shell.env, "CARDEA_YES") ?? false) && canAsk(shell);
+  const asks = !(flags.yes ?? booleanVariable(shell.env, "CARDEA_YES") ?? false) && canPrompt(shell);
   const log = await shell.openLog();
   const path = resolve(shell.cwd, file);
   if (existsSync(path)) {
     log.error(
       { file },
-      `${file} is there already and stays; --out names another file, "cardea add" puts a server into it`,
+      `${file} exists already and is not overwritten; --out names another file, "cardea add" adds a server to it`,
     );
     return EXIT.failed;
   }
@@ -76,17 +76,17 @@ async function findServers(
   asks: boolean,
   shell: CommandContext,
   log: Log,
-): Promise<readonly FoundServers[] | undefined> {
+): Promise<readonly HostServers[] | undefined> {
   if (from.length > 0) {
     const named = await Promise.all(
       from.map((file) => readServersOf({ file: resolve(shell.cwd, file), title: file }, shell, log)),
     );
     const missing = from.filter((_, at) => named[at] === undefined);
-    for (const file of missing) log.error({ file }, `no servers are to be found in ${file}`);
+    for (const file of missing) log.error({ file }, `no servers were found in ${file}`);
     return missing.length > 0 ? undefined : named.filter((each) => each !== undefined);
   }
-  const found: FoundServers[] = [];
-  for (const host of foundFiles(placesOf(shell.env), shell.cwd)) {
+  const found: HostServers[] = [];
+  for (const host of existingHostFiles(hostPathContext(shell.env), shell.cwd)) {
     const servers = await readServersOf(host, shell, log);
     if (servers === undefined || servers.imported.servers.size === 0) continue;
     const names = [...servers.imported.servers.keys()].join(", ");

@@ -6,7 +6,7 @@ import { closest } from "../config/closest.js";
 import { EditError, editConfig } from "../config/edit.js";
 import { editToml, tableText } from "../config/edit-toml.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
-import { firstPresent, placesOf } from "../config/hosts/host-paths.js";
+import { firstPresent, hostPathContext } from "../config/hosts/host-paths.js";
 import { type HostConnection, KNOWN_HOSTS, type KnownHost, knownHost } from "../config/hosts/known-hosts.js";
 import { readErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
@@ -46,7 +46,7 @@ export async function install(
   const log = await shell.openLog();
   const target = await findTarget(host, flags, shell, log);
   if (typeof target === "number") return target;
-  const { file, isPresent } = firstPresent(host.files(placesOf(shell.env)));
+  const { file, isPresent } = firstPresent(host.files(hostPathContext(shell.env)));
   const text = isPresent ? await readHostFile(file, log) : "";
   if (text === undefined) return EXIT.failed;
   const tree = hostTree(text, file, log);
@@ -93,7 +93,7 @@ export async function install(
   if (!replace && twice.length > 0) {
     log.warn(
       { file },
-      `${host.title} starts ${twice.join(", ")} by itself as well, so their tools would show up twice; --replace takes them out of its file`,
+      `${host.title} also starts ${twice.join(", ")} itself, so their tools would appear twice; --replace removes them from its file`,
     );
   }
   if (dryRun) {
@@ -193,7 +193,7 @@ function warnOfVariables(text: string, host: KnownHost, log: Log): void {
   if (needed.length === 0) return;
   log.warn(
     {},
-    `the config takes ${needed.join(", ")} from the environment, which ${host.title} may not hand on; where it does not, run "cardea serve" and install again`,
+    `the config takes ${needed.join(", ")} from the environment, which ${host.title} may not pass on; if it does not, run "cardea serve" and install again`,
   );
 }
 

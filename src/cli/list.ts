@@ -11,8 +11,8 @@ import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import {
   type AsFlags,
-  type AskFlags,
   type ConfigFlags,
+  type GatewayFlags,
   isFlagSet,
   isHost,
   type JsonFlag,
@@ -42,7 +42,7 @@ export interface ListFlags {
 /** Prints the merged lists. Returns the exit code. */
 export async function list(
   word: string | undefined,
-  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags & ListFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & ListFlags,
   shell: CommandContext,
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {

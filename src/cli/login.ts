@@ -3,12 +3,12 @@ import { createInterface } from "node:readline";
 import type { Config } from "../config/config.js";
 import { ANONYMOUS } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import type { BegunLogin, LoginState } from "../operator/local-sign-ins.js";
 import { browserOpener, openBrowser } from "../operator/open-browser.js";
-import type { BegunLogin, LoginState } from "../operator/own-sign-ins.js";
-import { isTemporary, type OpenedDesk, openDesk } from "./ask-sign-ins.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type AskFlags, type ConfigFlags, isFlagSet } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, isFlagSet } from "./flags.js";
+import { isTemporary, type OpenedDesk, openDesk } from "./sign-ins-of-command.js";
 
 /** The flags of `login` in addition to the common ones. */
 export interface LoginFlags {
@@ -25,7 +25,7 @@ const LIMIT_MS = 600_000;
 /** Signs in. @returns the exit code */
 export async function login(
   server: string,
-  flags: LoginFlags & ConfigFlags & AskFlags,
+  flags: LoginFlags & ConfigFlags & GatewayFlags,
   shell: CommandContext,
 ): Promise<number> {
   const options = {
@@ -66,7 +66,7 @@ export function principalOf(
   if (config?.auth === undefined) return ANONYMOUS.id;
   const who = ids.length > 0 ? ` (of auth.keys: ${ids.join(", ")})` : "";
   throw new UsageError(
-    `this gateway tells its principals apart: say whose sign-in it is with --as ID${who}; hosts over stdio are ${ANONYMOUS.id}`,
+    `this gateway distinguishes principals: name one with --as ID${who}; hosts over stdio are ${ANONYMOUS.id}`,
   );
 }
 

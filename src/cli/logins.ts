@@ -1,14 +1,14 @@
 /** `cardea logins` and `cardea logout`: lists and ends sign-ins. */
-import type { LoginRow } from "../operator/own-sign-ins.js";
-import { openDesk } from "./ask-sign-ins.js";
+import type { LoginRow } from "../operator/local-sign-ins.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { failed, principalOf } from "./login.js";
+import { openDesk } from "./sign-ins-of-command.js";
 
 /** Prints the sign-ins, without tokens. @returns the exit code */
 export async function logins(
-  flags: JsonFlag & ConfigFlags & AskFlags,
+  flags: JsonFlag & ConfigFlags & GatewayFlags,
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);
@@ -19,7 +19,7 @@ export async function logins(
     const rows = await opened.desk.logins();
     await write(shell.stdout, json ? `${JSON.stringify(rows, undefined, 2)}\n` : rows.map(lineOf).join(""));
     if (rows.length === 0 && !json)
-      await write(shell.stderr, "Nobody is signed in; cardea login SERVER does that.\n");
+      await write(shell.stderr, "There are no sign-ins; cardea login SERVER makes one.\n");
     return EXIT.done;
   } catch (error) {
     return failed(error, log);
@@ -31,7 +31,7 @@ export async function logins(
 /** Revokes and deletes the tokens. @returns the exit code */
 export async function logout(
   server: string,
-  flags: { readonly as?: string } & ConfigFlags & AskFlags,
+  flags: { readonly as?: string } & ConfigFlags & GatewayFlags,
   shell: CommandContext,
 ): Promise<number> {
   const log = await shell.openLog();
@@ -42,7 +42,7 @@ export async function logout(
     const { wasSignedIn, isRevoked, reason } = await opened.desk.signOut(server, as);
     if (!wasSignedIn) log.warn({ server, principal: as }, `${as} was not signed in to ${server}`);
     else {
-      const how = isRevoked ? "its tokens are revoked" : `its tokens are forgotten, not revoked: ${reason}`;
+      const how = isRevoked ? "its tokens are revoked" : `its tokens are deleted, not revoked: ${reason}`;
       log.info({ server, principal: as }, `${as} is signed out of ${server}; ${how}`);
     }
     return EXIT.done;

@@ -8,14 +8,14 @@ import { EXAMPLES } from "./examples.js";
 import { EXIT, UsageError } from "./exit.js";
 import {
   type AsFlags,
-  type AskFlags,
   type ConfigFlags,
+  type GatewayFlags,
   type JsonFlag,
   type ListenFlags,
   type ReapFlag,
   withAsFlags,
-  withAskFlags,
   withConfigFlag,
+  withGatewayFlags,
   withJsonFlag,
   withListenFlags,
   withReapFlag,
@@ -104,18 +104,18 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     );
 
   withJsonFlag(withConfigFlag(program.command("check")))
-    .description("Say what is wrong with the config, and what may surprise; starts nothing.")
+    .description("Check the config: print every problem, and advice. Starts nothing.")
     .action((flags: ConfigFlags & JsonFlag) =>
       finish(import("./check.js").then(({ check }) => check(flags, shell))),
     );
 
   withJsonFlag(withConfigFlag(program.command("doctor")))
-    .description("Start each server once and say what is wrong with it.")
+    .description("Start each server once and print its problems.")
     .action((flags: ConfigFlags & JsonFlag) =>
       finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("list")))))
+  withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("list")))))
     .description("Show what a host will see, and from which server.")
     .addArgument(
       // The command itself refuses an unknown word and names the most similar one.
@@ -123,18 +123,18 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     )
     .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile (CARDEA_AT)")
     .option("--all", "also the tools that hosts find with find_tools: tools.exposure (CARDEA_ALL)")
-    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & AskFlags & ListFlags) =>
+    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & ListFlags) =>
       finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withConfigFlag(stateful("status"))))
-    .description("Show how the running gateway and each of its servers are.")
+  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("status"))))
+    .description("Show the state of the running gateway and of each server.")
     .option("--watch", "again every 2 s, until a signal (CARDEA_WATCH)")
-    .action((flags: ConfigFlags & JsonFlag & AskFlags & WatchFlag) =>
+    .action((flags: ConfigFlags & JsonFlag & GatewayFlags & WatchFlag) =>
       finish(import("./status.js").then(({ status }) => status(flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withConfigFlag(stateful("tail"))))
+  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("tail"))))
     .description("Show the calls of the running gateway, each as it ends, with where its time went.")
     .option("--lines <n>", "how many of the last calls come first, up to 1000 (CARDEA_LINES); default 10")
     .option("--principal <id>", "only calls of this principal (CARDEA_PRINCIPAL)")
@@ -144,74 +144,74 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       "--outcome <word>",
       "only calls that ended so: ok, tool_error, input_required, or a refusal word (CARDEA_OUTCOME)",
     )
-    .action((flags: ConfigFlags & JsonFlag & AskFlags & TailFlags) =>
+    .action((flags: ConfigFlags & JsonFlag & GatewayFlags & TailFlags) =>
       finish(import("./tail.js").then(({ tail }) => tail(flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withConfigFlag(stateful("top"))))
+  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("top"))))
     .description(
       "Show which tools of the running gateway were called most in the last minute, how slow they are, and how many calls failed.",
     )
-    .action((flags: ConfigFlags & JsonFlag & AskFlags) =>
+    .action((flags: ConfigFlags & JsonFlag & GatewayFlags) =>
       finish(import("./top.js").then(({ top }) => top(flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("tokens")))))
+  withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("tokens")))))
     .description(
-      "Show what the definitions of tools cost a model, which of them were never called since the gateway started, and how to spend less.",
+      "Show what the definitions of tools cost a model, which of them were not called since the gateway started, and how to reduce it.",
     )
-    .action((flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
+    .action((flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags) =>
       finish(import("./tokens.js").then(({ tokens }) => tokens(flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withConfigFlag(stateful("call"))))
+  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("call"))))
     .description("Call one tool and print its answer.")
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AskFlags) =>
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & GatewayFlags) =>
       finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withAsFlags(withConfigFlag(stateful("explain")))))
-    .description("Say what would become of a call, and why: every rule and limit. Calls nothing.")
+  withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("explain")))))
+    .description("Explain whether a call would be allowed: every rule and limit that applies. Calls nothing.")
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags & AskFlags) =>
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags) =>
       finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 
-  withAskFlags(withConfigFlag(stateful("login")))
+  withGatewayFlags(withConfigFlag(stateful("login")))
     .description(
-      "Sign in to a server: prints the address of the sign-in, opens a browser where there is one, and takes the address that a browser elsewhere ended at on standard input.",
+      "Sign in to a server: prints the address of the sign-in, opens a browser if there is one, and reads from standard input the address that a browser elsewhere ended at.",
     )
     .argument("<server>", "the server's name")
     .option(
       "--as <id>",
-      "whose sign-in it is (CARDEA_AS); default: anonymous where the gateway authenticates no hosts",
+      "the principal of the sign-in (CARDEA_AS); default: anonymous if the gateway does not authenticate hosts",
     )
     .option("--no-browser", "open no browser (CARDEA_NO_BROWSER)")
     .option(
       "--device",
-      "sign in with a code on another device, where the server's issuer offers it (CARDEA_DEVICE)",
+      "sign in with a code on another device, if the server's issuer supports the device grant (CARDEA_DEVICE)",
     )
-    .action((server: string, flags: LoginFlags & ConfigFlags & AskFlags) =>
+    .action((server: string, flags: LoginFlags & ConfigFlags & GatewayFlags) =>
       finish(import("./login.js").then(({ login }) => login(server, flags, shell))),
     );
 
-  withAskFlags(withConfigFlag(stateful("logout")))
-    .description("Sign out of a server: revokes its tokens where that is possible, and forgets them.")
+  withGatewayFlags(withConfigFlag(stateful("logout")))
+    .description("Sign out of a server: revokes its tokens if possible, and deletes them.")
     .argument("<server>", "the server's name")
     .option(
       "--as <id>",
-      "whose sign-in it is (CARDEA_AS); default: anonymous where the gateway authenticates no hosts",
+      "the principal of the sign-in (CARDEA_AS); default: anonymous if the gateway does not authenticate hosts",
     )
-    .action((server: string, flags: { readonly as?: string } & ConfigFlags & AskFlags) =>
+    .action((server: string, flags: { readonly as?: string } & ConfigFlags & GatewayFlags) =>
       finish(import("./logins.js").then(({ logout }) => logout(server, flags, shell))),
     );
 
-  withJsonFlag(withAskFlags(withConfigFlag(stateful("logins"))))
-    .description("Show who is signed in where, with which permissions, and until when. Never a token.")
-    .action((flags: JsonFlag & ConfigFlags & AskFlags) =>
+  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("logins"))))
+    .description("Show the sign-ins: principal, server, permissions, expiry. Never a token.")
+    .action((flags: JsonFlag & ConfigFlags & GatewayFlags) =>
       finish(import("./logins.js").then(({ logins }) => logins(flags, shell))),
     );
 
@@ -234,7 +234,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
 
   program
     .command("completion")
-    .description("Print a script that completes commands and flags in your shell.")
+    .description("Print a shell completion script for commands and flags.")
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS).argParser((word) => word))
     .action((word: string) => finish(completion(word, program, shell)));
 
@@ -246,7 +246,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
 function addKeyCommands(program: Command, shell: CommandContext, finish: Finish): void {
   const key = withJsonFlag(withConfigFlag(program.command("key")))
     .description("Make an API key for a host: print it once, and its entry for auth.keys of the config.")
-    .option("--id <id>", "the principal who comes with it (CARDEA_ID)")
+    .option("--id <id>", "the principal of the key (CARDEA_ID)")
     .option("--groups <groups>", "its groups, with commas between them (CARDEA_GROUPS)")
     .option("--expires <time>", "when it expires: 12h, 90d, 1y or a date (CARDEA_EXPIRES)")
     .option("--add", "write the entry into the config, whose comments stay (CARDEA_ADD)")
@@ -271,9 +271,7 @@ function addKeyCommands(program: Command, shell: CommandContext, finish: Finish)
 
 /** `vault rotate`. */
 function addVaultCommands(vault: Command, finish: Finish, shell: CommandContext): void {
-  vault
-    .description("What is kept of sign-ins at servers, encrypted in the state directory.")
-    .helpCommand(false);
+  vault.description("The stored sign-ins at servers, encrypted in the state directory.").helpCommand(false);
   vault.action(() => {
     throw new UsageError("a command is missing after vault\n(cardea vault --help lists them)");
   });

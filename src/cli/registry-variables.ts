@@ -1,12 +1,12 @@
 /** Sets the variables of a registry entry: from flags, the environment, or a prompt. */
 import type { ImportedServer } from "../config/import/imported.js";
-import { ask, canAsk } from "./ask.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import { canPrompt, prompt } from "./prompt.js";
 import type { RegistryServer } from "./registry-source.js";
 
 /** The values of `--env` and `--header`, by name. */
-export interface GivenValues {
+export interface RegistryValues {
   readonly env: ReadonlyMap<string, string>;
   readonly headers: ReadonlyMap<string, string>;
 }
@@ -14,7 +14,7 @@ export interface GivenValues {
 /** The server with its values, or the exit code if some are missing, which the log names. */
 export async function fillVariables(
   { server, variables }: RegistryServer,
-  { env, headers }: GivenValues,
+  { env, headers }: RegistryValues,
   shell: CommandContext,
   log: Log,
 ): Promise<ImportedServer | number> {
@@ -24,7 +24,7 @@ export async function fillVariables(
     ({ name }) => text.includes(`\${${name}}`) && !env.has(name) && (shell.env[name] ?? "") === "",
   );
   const values = new Map(env);
-  if (missing.length > 0 && !canAsk(shell)) {
+  if (missing.length > 0 && !canPrompt(shell)) {
     for (const { name, about } of missing) {
       log.error(
         {},
@@ -34,7 +34,7 @@ export async function fillVariables(
     return EXIT.usage;
   }
   for (const { name, about } of missing) {
-    const answer = await ask(
+    const answer = await prompt(
       `${name}${about === undefined ? "" : ` (${about})`}, or Enter to take it from the environment: `,
       shell,
     );
@@ -44,7 +44,7 @@ export async function fillVariables(
 }
 
 /** `--env` and `--header` override the entry; an `--env` that the entry does not have is added. */
-function withGiven(server: ImportedServer, { env, headers }: GivenValues): ImportedServer {
+function withGiven(server: ImportedServer, { env, headers }: RegistryValues): ImportedServer {
   const text = JSON.stringify(server);
   const more = [...env].filter(([name]) => !text.includes(`\${${name}}`));
   const isStarted = "command" in server;

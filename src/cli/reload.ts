@@ -101,7 +101,7 @@ export function watchAndReload(
       // One after the other, in order of the changes.
       queue = queue
         .then(() => ("text" in content ? apply(content.text) : refuse(content.problems)))
-        .catch((error: unknown) => log.error({ file, error }, `${file} could not be looked at`));
+        .catch((error: unknown) => log.error({ file, error }, `${file} could not be watched`));
     },
     { current: opened.loaded.text },
   );

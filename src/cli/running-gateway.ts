@@ -2,17 +2,17 @@
 import { isAbsolute, join } from "node:path";
 import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
-import { type Address, pageOf } from "./ask-gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
-import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
+import { type Address, pageOf } from "./gateway-client.js";
 
 /** Undefined if there is none, or an ambiguous choice; the log says what to do. @throws UsageError */
 export async function findGateway(
-  flags: ConfigFlags & AskFlags,
+  flags: ConfigFlags & GatewayFlags,
   shell: CommandContext,
   log: Log,
 ): Promise<Address | undefined> {
-  const { url, token } = askOptions(flags, shell.env);
+  const { url, token } = gatewayOptions(flags, shell.env);
   log.addSecrets(token === undefined ? [] : [token]);
   const running = await runningGateways(shell.env);
   if (url !== undefined) {

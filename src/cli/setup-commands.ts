@@ -23,7 +23,7 @@ export function addSetupCommands(
       listed,
     )
     .option("--out <file>", "the file to write; default: cardea.jsonc (CARDEA_OUT)")
-    .option("--yes", "ask nothing and take what is found (CARDEA_YES)")
+    .option("--yes", "do not prompt; take all servers that are found (CARDEA_YES)")
     .action((flags: InitFlags) => finish(import("./init.js").then(({ init }) => init(flags, shell))));
 
   withConfigFlag(program.command("add"))

@@ -1,10 +1,10 @@
 /** `cardea status`: the state of the running gateway and of each of its servers. */
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
-import { type Address, pageOf } from "./ask-gateway.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AskFlags, type ConfigFlags, isFlagSet, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, isFlagSet, type JsonFlag, wantsJson } from "./flags.js";
+import { type Address, pageOf } from "./gateway-client.js";
 import { repeat } from "./repeat.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { type Cell, tableText, widthOf } from "./table.js";
@@ -25,7 +25,7 @@ interface StatusPages {
 
 /** Prints it once, or every 2 s. @returns the exit code */
 export async function status(
-  flags: ConfigFlags & JsonFlag & AskFlags & WatchFlag,
+  flags: ConfigFlags & JsonFlag & GatewayFlags & WatchFlag,
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);

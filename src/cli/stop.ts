@@ -33,7 +33,7 @@ export function untilStopped(
   const stopWithoutHost = async (): Promise<number> => {
     await hostGone;
     if (stopping) return NEVER;
-    log.debug({}, "the host has gone");
+    log.debug({}, "the host disconnected");
     await gateway.stop();
     return EXIT.done;
   };
@@ -52,7 +52,10 @@ async function stopOnSignal(
 ): Promise<number> {
   const signal = await shell.signals.next();
   begin();
-  log.info({ signal }, `${signal}: no new calls, those under way may finish; once more ends them`);
+  log.info(
+    { signal },
+    `${signal}: draining: no new calls, running ones may finish; a second signal ends them`,
+  );
   let isCutOff = false;
   const drained = gateway.stop().then(() => {
     // Stopping at once ends the drain, too, whose end is no clean one then.
@@ -64,7 +67,7 @@ async function stopOnSignal(
     isCutOff = true;
     log.warn({ signal: again }, `${again} again: stopping at once`);
     await withTimeout(IMMEDIATE_STOP_MS, settle(gateway.stop({ immediate: true })));
-    log.info({ signal: again }, "stopped; calls that were under way are cut off");
+    log.info({ signal: again }, "stopped; running calls were cancelled");
     return 128 + constants.signals[again];
   });
   return Promise.race([drained, second]);

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type AskFlags, type ConfigFlags, type JsonFlag, textFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, type JsonFlag, textFlag, wantsJson } from "./flags.js";
 import { followEvents } from "./follow-events.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { msOf } from "./status.js";
@@ -29,7 +29,7 @@ const DEFAULT_LINES = 10;
 
 /** Prints past calls, then each new one until a signal. @returns the exit code */
 export async function tail(
-  flags: ConfigFlags & JsonFlag & AskFlags & TailFlags,
+  flags: ConfigFlags & JsonFlag & GatewayFlags & TailFlags,
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);

@@ -6,8 +6,8 @@ import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import {
   type AsFlags,
-  type AskFlags,
   type ConfigFlags,
+  type GatewayFlags,
   isHost,
   type JsonFlag,
   principalFromFlags,
@@ -21,7 +21,7 @@ const MOST_EXPENSIVE = 10;
 
 /** Prints the report. Returns the exit code. */
 export async function tokens(
-  flags: ConfigFlags & JsonFlag & AsFlags & AskFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags,
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);

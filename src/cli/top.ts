@@ -3,7 +3,7 @@ import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type AskFlags, type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, type JsonFlag, wantsJson } from "./flags.js";
 import { repeat } from "./repeat.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { msOf } from "./status.js";
@@ -29,7 +29,10 @@ interface BusyTarget {
 }
 
 /** Prints the busiest targets, on a terminal every 2 s until a signal. @returns the exit code */
-export async function top(flags: ConfigFlags & JsonFlag & AskFlags, shell: CommandContext): Promise<number> {
+export async function top(
+  flags: ConfigFlags & JsonFlag & GatewayFlags,
+  shell: CommandContext,
+): Promise<number> {
   const json = wantsJson(flags, shell.env);
   const log = await shell.openLog({ quiet: true });
   const address = await findGateway(flags, shell, log);

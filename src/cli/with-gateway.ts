@@ -9,10 +9,15 @@ import type { OnServer, ServerOutcome } from "../operator/cli-calls.js";
 import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
-import { type AskableGateway, type RemoteGateway, type RemoteStatus, remoteGateway } from "./ask-gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
+import {
+  type GatewayClient,
+  type RemoteGateway,
+  type RemoteStatus,
+  remoteGateway,
+} from "./gateway-client.js";
 import { openConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 
@@ -27,10 +32,10 @@ const RELOAD_MS = 3_000;
 const RELOAD_POLL_MS = 100;
 
 /** The work of a command with a gateway; `config` is absent if only its URL is known. */
-type Work = (gateway: AskableGateway, log: Log, config: Config | undefined) => Promise<number>;
+type Work = (gateway: GatewayClient, log: Log, config: Config | undefined) => Promise<number>;
 
 interface WithGatewayOptions {
-  readonly flags: ConfigFlags & AskFlags;
+  readonly flags: ConfigFlags & GatewayFlags;
   readonly shell: CommandContext;
   /** Whether the command's own gateway starts all servers, including those with cached lists. Default: false. */
   readonly startsAll?: boolean;
@@ -46,7 +51,7 @@ interface WithGatewayOptions {
  */
 export async function withGateway(options: WithGatewayOptions, work: Work): Promise<number> {
   const { flags, shell } = options;
-  const { url, token, fresh } = askOptions(flags, shell.env);
+  const { url, token, fresh } = gatewayOptions(flags, shell.env);
   const log = await shell.openLog();
   log.addSecrets(token === undefined ? [] : [token]);
   if (url !== undefined) {

@@ -4,8 +4,8 @@ import { isIPv6 } from "node:net";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { stringAt } from "../wire/json.js";
-import { type Asker, askReplica, replicaFacts } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
+import { probeReplica, type ReplicaProber, replicaFacts } from "./probe-replica.js";
 
 /** The name to resolve, and this replica's identity. */
 export interface DnsDirectoryOptions {
@@ -114,7 +114,7 @@ export class DnsDirectory implements ReplicaDirectory {
       port,
       logger,
       resolve = addressesOf,
-      ask = (url) => askByHttp(url, this.options),
+      ask = (url) => probeByHttp(url, this.options),
     } = this.options;
     let addresses: readonly string[];
     try {
@@ -155,8 +155,8 @@ export const addressesOf = async (name: string): Promise<readonly string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
 /** The status page of the replica at `url`; undefined if it does not respond in time. */
-async function askByHttp(url: string, asker: Asker): Promise<Replica | undefined> {
-  const answer = await askReplica(url, asker);
+async function probeByHttp(url: string, asker: ReplicaProber): Promise<Replica | undefined> {
+  const answer = await probeReplica(url, asker);
   if (answer.kind !== "page") return undefined;
   const { page } = answer;
   const id = stringAt(page, "id");

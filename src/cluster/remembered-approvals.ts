@@ -49,7 +49,7 @@ export class RememberedApprovals implements SharedApprovals {
     await this.store.delete(own).catch((error: unknown) => {
       if (!(error instanceof StoreUnavailable)) throw error;
       const sentence =
-        "the approval still holds: the cluster's store is away, through which all replicas revoke it; try again";
+        "the approval is still valid: revoking it needs the cluster's store, which cannot be reached; try again";
       throw overloaded(sentence, RETRY_MS);
     });
     this.store.publish(CHANNEL, own);

@@ -13,8 +13,8 @@ import {
   type Owners,
 } from "../core/owners.js";
 import { stringAt } from "../wire/json.js";
-import { askReplica } from "./ask-replica.js";
 import type { PeerKey } from "./peer-key.js";
+import { probeReplica } from "./probe-replica.js";
 
 /** Dependencies of the lookup. */
 export interface ReplicaOwnersOptions {
@@ -110,7 +110,7 @@ export class ReplicaOwners implements Owners {
 
   async #answers({ id, url }: Replica): Promise<boolean> {
     const { directory, key, tls } = this.options;
-    const answer = await askReplica(url, { id: directory.own, key, ...(tls !== undefined && { tls }) });
+    const answer = await probeReplica(url, { id: directory.own, key, ...(tls !== undefined && { tls }) });
     // Another process may use its address by now.
     return answer.kind === "page" && stringAt(answer.page, "id") === id;
   }

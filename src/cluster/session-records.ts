@@ -154,7 +154,10 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     } catch {
       // Sessions of this replica continue without the store, except those that others could take over during a stall.
       if (isHeld && !this.options.directory.hasStalled) return this.#own;
-      throw overloaded("the cluster's store is away, which knows where the session is served", 1_000);
+      throw overloaded(
+        "the cluster's store, which knows where the session is served, cannot be reached",
+        1_000,
+      );
     }
     if (owner === this.#own) this.#unverified.delete(id);
     else if (owner === undefined && isHeld) return this.#own;
@@ -208,7 +211,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   /** An outage of the store is a refusal; any other error is a bug. */
   #asOutage(error: unknown): unknown {
     return error instanceof StoreUnavailable
-      ? overloaded("the session could not be taken over: the cluster's store is away", 1_000)
+      ? overloaded("the session could not be taken over: the cluster's store cannot be reached", 1_000)
       : error;
   }
 

@@ -11,7 +11,7 @@ import type {
 } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { LeasedBudget } from "./leased-budget.js";
-import { LeasedPlaces, PLACE_TTL_MS } from "./leased-places.js";
+import { LeasedSlots, SLOT_TTL_MS } from "./leased-slots.js";
 
 /** Dependencies of the limits. */
 export interface SharedLimitsOptions {
@@ -41,7 +41,7 @@ export class LeasedLimits implements SharedLimits {
     dispose: (budget) => this.#inBackground(budget.giveBack(Number.POSITIVE_INFINITY)),
   });
   /** Only those in use. */
-  readonly #places = new Map<string, LeasedPlaces>();
+  readonly #places = new Map<string, LeasedSlots>();
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #digestKey: Buffer;
   readonly #ends: readonly (() => void)[];
@@ -54,7 +54,7 @@ export class LeasedLimits implements SharedLimits {
     this.#timers = [
       setInterval(() => this.#giveIdleBack(), IDLE_MS),
       setInterval(() => this.#inBackground(this.#freeSpares()), SPARE_MS),
-      setInterval(() => this.#inBackground(this.#renewPlaces()), PLACE_TTL_MS / 4),
+      setInterval(() => this.#inBackground(this.#renewPlaces()), SLOT_TTL_MS / 4),
     ];
     for (const timer of this.#timers) timer.unref();
     this.#awaySince = options.store.isUp ? undefined : performance.now();
@@ -91,7 +91,7 @@ export class LeasedLimits implements SharedLimits {
     let places = this.#places.get(name);
     if (places === undefined) {
       const { store, onOutage, onLeaseCall, directory } = this.options;
-      places = new LeasedPlaces(name, {
+      places = new LeasedSlots(name, {
         ...{ store, onOutage, share: () => this.share, onUse: () => onLeaseCall("concurrency") },
         onRefused: (error) => this.#reportRefusal(error),
         nextId: () => {

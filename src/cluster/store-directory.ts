@@ -4,7 +4,7 @@ import type { Replica, ReplicaDirectory, SharedStore, StoreScript } from "../cor
 import { inBackground, type Logger } from "../core/logger.js";
 import { isObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
-import { replicaFacts } from "./ask-replica.js";
+import { replicaFacts } from "./probe-replica.js";
 
 /** The registration of this replica, and its interval. */
 export interface StoreDirectoryOptions {

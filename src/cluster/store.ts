@@ -212,7 +212,7 @@ class RedisStore implements OpenStore {
     // It rejects only if it is closed in between.
     client.connect().catch((error: unknown) => {
       if (!this.#isClosed)
-        this.options.logger.error({ error }, "the connection to the cluster's store was given up");
+        this.options.logger.error({ error }, "the connection to the cluster's store was closed");
     });
     return client;
   }

@@ -1,4 +1,4 @@
-/** What in a valid config is probably not intended? */
+/** Advice about a valid config: settings that are probably not intended. */
 import { basename } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
@@ -7,14 +7,14 @@ import type { Path } from "./tree.js";
 
 /** Advice about one path of the config. */
 export interface Advice {
-  /** The server it is about; without one it is about the whole. */
+  /** The server it is about; without one it is about the whole config. */
   readonly server?: string;
-  /** The key inside the server, or from the top. */
+  /** The key inside the server, or from the top level. */
   readonly path: Path;
   readonly message: string;
 }
 
-/** Advice for a valid config; empty where there is none. */
+/** Advice for a valid config; empty if there is none. */
 export function advise(config: Config): readonly Advice[] {
   return [
     ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
@@ -36,13 +36,16 @@ export function advise(config: Config): readonly Advice[] {
   ];
 }
 
-/** Advice from the top of the config. */
+/** Advice at the top level of the config. */
 type Found = { readonly path: Path; readonly message: string };
 
-/** Hosts count their own prefix in: `mcp__cardea__` before a name, 64 in all; in Cursor 60 with the server's name. */
+/**
+ * Hosts add their own prefix: `mcp__cardea__` before a name, 64 characters in total; in Cursor 60 with the server's
+ * name.
+ */
 const SAFE_MAX_LENGTH = 50;
 
-/** Without prefixes names meet, as soon as two servers list the same. */
+/** Without prefixes names collide as soon as two servers list the same. */
 function adviseNoPrefix({ servers }: Config): readonly Advice[] {
   const [first, ...others] = servers.filter(({ prefix }) => prefix === "");
   if (first === undefined) return [];
@@ -59,7 +62,7 @@ function adviseNaming({ naming }: Config): readonly Found[] {
   return [{ path: ["naming", "maxLength"], message }];
 }
 
-/** Hosts on the SDKs of MCP give a request up after 60 s without an answer. */
+/** Hosts with the MCP SDKs time out a request after 60 s without a response. */
 const SAFE_WAIT_MS = 50_000;
 
 function adviseStartupWait({ startupWaitMs }: Config): readonly Found[] {
@@ -76,7 +79,7 @@ function advisePrefix({ prefix }: ServerConfig, { naming }: Config): readonly Fo
   return [{ path: ["prefix"], message }];
 }
 
-/** Names of `a` that begin with `b__` would be those of `a__b`. */
+/** Names of `a` that begin with `b__` would belong to `a__b`. */
 function adviseSharedPrefix({ prefix }: ServerConfig, { servers, naming }: Config): readonly Found[] {
   if (prefix === "") return [];
   const start = namePrefix(prefix, naming);
@@ -99,7 +102,7 @@ function adviseOverrides(server: ServerConfig, config: Config): readonly Found[]
   });
 }
 
-/** What `serve` refuses although the config is complete; `stdio`, which listens nowhere, accepts it. */
+/** What `serve` refuses in a complete config; `stdio`, which has no listener, accepts it. */
 export function serveObstacles({ listen, auth }: Config): readonly Found[] {
   const { host, insecure } = listen.http;
   const found: Found[] = [];
@@ -186,7 +189,7 @@ function adviseRunner(program: string, args: readonly string[]): readonly Found[
   ];
 }
 
-/** The package that a runner would fetch. */
+/** The package that a package runner would fetch. */
 function packageOf(program: string, args: readonly string[]): string | undefined {
   const words: Readonly<Record<string, readonly string[]>> = {
     npx: [],
@@ -230,7 +233,7 @@ function adviseShell(program: string, args: readonly string[]): readonly Found[]
   return [];
 }
 
-/** A whole command line in `command` is the commonest slip; a real path with spaces has a slash before them. */
+/** A whole command line in `command` is the most common mistake; a real path with spaces has a slash before them. */
 function adviseSpaces(command: string): readonly Found[] {
   if (!/^[^/\\\s]+\s+\S/.test(command)) return [];
   return [

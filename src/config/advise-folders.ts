@@ -1,9 +1,9 @@
-/** Which stdio servers have a working directory that is not there? */
+/** Finds stdio servers whose working directory does not exist. */
 import { statSync } from "node:fs";
 import type { Advice } from "./advice.js";
 import type { Config } from "./config.js";
 
-/** Reads the file system. A folder that may not be looked at gets no advice: the server may run as another user. */
+/** Reads the file system. A folder without access gets no advice: the server may run as another user. */
 export function adviseFolders({ servers }: Pick<Config, "servers">): readonly Advice[] {
   return servers.flatMap(({ name, transport }): readonly Advice[] => {
     if (transport.kind !== "stdio") return [];

@@ -1,4 +1,4 @@
-/** How is the audit log configured in the file? */
+/** The schema of the section `audit`. */
 import { z } from "zod";
 import { duration } from "./duration-schema.js";
 import { parseSize } from "./units.js";
@@ -29,7 +29,7 @@ export const auditSchema = z.strictObject({
     .enum(["digest", "redacted", "full"])
     .default("digest")
     .describe(
-      "What is written of the arguments of calls: their SHA-256; themselves without what `policy` redacts; or all. Known secrets are taken out in any case, and arguments over 64 KiB are written as their digest.",
+      "How the arguments of calls are recorded: as SHA-256; redacted by `policy`; or in full. Known secrets are redacted in any case, and arguments over 64 KiB are recorded as their digest.",
     ),
   rotate: z
     .strictObject({
@@ -44,10 +44,10 @@ export const auditSchema = z.strictObject({
         .min(1)
         .max(100_000)
         .exactOptional()
-        .describe("How many files put aside are kept; older ones are deleted. Default: all."),
+        .describe("How many rotated files are kept; older ones are deleted. Default: all."),
     })
     .prefault({})
-    .describe("When a new file is begun. The chain goes on over all files."),
+    .describe("When the file is rotated. The chain continues over all files."),
 });
 /** The section as it is written. */
 export type AuditShape = z.infer<typeof auditSchema>;

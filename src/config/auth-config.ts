@@ -1,6 +1,9 @@
-/** `auth` of the config, complete: which hosts come in over HTTP, by key, by token, or by signing a person in. */
+/** `auth` of the config, completed: how hosts authenticate over HTTP: by key, by token, or by signing a person in. */
 
-/** The ids of credentials that are no principal's (`mcpServers.NAME.auth.as`), so that no key and no token may claim them. */
+/**
+ * Reserved ids of credentials that belong to no principal (`mcpServers.NAME.auth.as`); no key and no token may claim
+ * them.
+ */
 export const OWNER_IDS: ReadonlySet<string> = new Set(["shared", "service"]);
 
 /** Authentication of hosts. */
@@ -8,35 +11,35 @@ export interface AuthConfig {
   readonly keys: readonly KeyConfig[];
   readonly jwt?: JwtConfig;
   readonly signIn?: SignInConfig;
-  /** The URL under which hosts know the gateway; absent where that is the one it listens at. */
+  /** The URL under which hosts know the gateway; absent if it is the bound address. */
   readonly resource?: string;
   readonly requiredScopes: readonly string[];
 }
 
 /** One API key, as its digest. */
 export interface KeyConfig {
-  /** The principal's. */
+  /** The id of the principal. */
   readonly id: string;
   /** Its SHA-256: 64 hexadecimal digits in lower case. */
   readonly digest: string;
   readonly groups: readonly string[];
-  /** Milliseconds since 1970; absent where it never expires. */
+  /** Milliseconds since 1970; absent if it never expires. */
   readonly expiresAt?: number;
 }
 
 /** Access tokens (RFC 9068) of one issuer. */
 export interface JwtConfig {
   readonly issuer: string;
-  /** Empty where it is the resource. */
+  /** Empty if it is the resource. */
   readonly audience: readonly string[];
   readonly jwksUri?: string;
   readonly algorithms: readonly string[];
   readonly groupsClaim: string;
-  /** Optional scopes that are advertised to hosts beside the required ones. */
+  /** Optional scopes advertised to hosts in addition to the required ones. */
   readonly scopes: readonly string[];
 }
 
-/** The gateway as authorization server for its hosts, in front of the company's issuer. */
+/** The authorization server for hosts, in front of the company's issuer. */
 export interface SignInConfig {
   readonly issuer: string;
   readonly clientId: string;
@@ -44,7 +47,7 @@ export interface SignInConfig {
   readonly scopes: readonly string[];
   readonly groupsClaim: string;
   readonly hostScopes: readonly string[];
-  /** In lower case; absent where all are allowed. */
+  /** In lower case; absent if all are allowed. */
   readonly allowedRedirectHosts?: readonly string[];
   /** Hosts that may be private, besides that of the issuer. */
   readonly allowHosts: readonly string[];

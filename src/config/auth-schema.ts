@@ -1,10 +1,10 @@
-/** The shape of `auth`: who may come in over HTTP, by key or by token. */
+/** The schema of `auth`: authentication of hosts over HTTP. */
 import { z } from "zod";
 import { isLoopback } from "../http/loopback.js";
 import { duration } from "./duration-schema.js";
 import { parseDuration } from "./units.js";
 
-/** Signatures made with a private key. `none` and the HS family are not among them and cannot be configured. */
+/** Asymmetric signature algorithms. `none` and the HS family are excluded and cannot be configured. */
 const TOKEN_ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
@@ -15,19 +15,19 @@ const KEY_HASH = /^(?:sha256:)?[0-9a-f]{64}$/i;
 
 const EXPIRY = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** A variable may stand where an editor would otherwise see a wrong value. */
+/** A variable is allowed where an editor would otherwise report an invalid value. */
 const orVariable = (pattern: RegExp): string => `${pattern.source}|\\$\\{`;
 
-/** One word of a scope (RFC 6749, 3.3). */
+/** One scope (RFC 6749, 3.3). */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export const scopes = z.array(
   z.string().regex(SCOPE, { error: "must be one scope, without spaces, quotes or backslashes" }),
 );
 
-/** A name of a host, without a port. */
+/** A host name, without a port. */
 const HOST_NAME = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i;
 
-/** The keys in it decide who is authenticated, so it is fetched over https, or from this machine. */
+/** The keys in it decide authentication, so it is fetched over https, or from this machine. */
 export const address = z.string().refine(
   (text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -84,16 +84,16 @@ const jwt = z.strictObject({
     .describe("The claim with the groups, a text or a list; `a.b` also finds `b` inside `a`."),
   scopes: scopes
     .default([])
-    .describe("More scopes for the metadata that hosts read; rules define what needs them."),
+    .describe("Further scopes in the metadata for hosts; rules define what needs them."),
 });
 
-/** One line, so that it can stand in a header or a form. */
+/** One line, so that it fits into a header or a form. */
 const text = z
   .string()
   .min(1)
   .refine((value) => !/\p{Cc}/u.test(value), { error: "cannot hold control characters" });
 
-/** Tokens of the keys before are verified for a day after a rotation. */
+/** Tokens of previous keys are verified for a day after a rotation. */
 const MAX_ACCESS_TOKEN_MS = 3_600_000;
 
 const signIn = z.strictObject({
@@ -102,7 +102,7 @@ const signIn = z.strictObject({
   ),
   clientId: text.describe("The gateway's client id there."),
   clientSecret: text.exactOptional().describe("Its secret there; use a variable. Default: a public client."),
-  scopes: scopes.default(["openid"]).describe("The scopes to ask for there; `openid` is always one of them."),
+  scopes: scopes.default(["openid"]).describe("The scopes to request there; `openid` is always included."),
   groupsClaim: z
     .string()
     .min(1)
@@ -112,7 +112,7 @@ const signIn = z.strictObject({
     ),
   hostScopes: scopes
     .default([])
-    .describe("Scopes that hosts may ask for, besides `requiredScopes`; rules define what needs them."),
+    .describe("Scopes that hosts may request, besides `requiredScopes`; rules define what needs them."),
   allowedRedirectHosts: z
     .array(z.string().regex(HOST_NAME, { error: 'must be a host such as "claude.ai", without a port' }))
     .exactOptional()
@@ -129,7 +129,7 @@ const signIn = z.strictObject({
     .refine((value) => (parseDuration(value) ?? 0) <= MAX_ACCESS_TOKEN_MS, { error: "must be at most 1h" })
     .default("10m"),
   lifetime: duration(
-    "How long a host goes on without another sign-in of its person. Changes at the issuer, of groups for example, take effect at the next sign-in.",
+    "How long a host stays signed in. Changes at the issuer, of groups for example, take effect at the next sign-in.",
   ).default("168h"),
 });
 
@@ -169,5 +169,5 @@ export const adminToken = z
   })
   .meta({ pattern: "^[!-~]{16,}$|\\$\\{" });
 
-/** `auth` as the file has it. */
+/** `auth` as written in the file. */
 export type AuthShape = z.infer<typeof authSchema>;

@@ -1,8 +1,8 @@
-/** What does a new config change? In words for the log: servers, rules, and everything else by its key. */
+/** Summarises the changes of a new config for the log: servers, rules, and everything else by key. */
 import { isDeepStrictEqual } from "node:util";
 import type { Config, ServerConfig } from "./config.js";
 
-/** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty where these are equal. */
+/** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty if these are equal. */
 export function describeChanges(before: Config, now: Config): string {
   const servers = serverChanges(before.servers, now.servers);
   const parts = [
@@ -54,7 +54,7 @@ function serverChanges(before: readonly ServerConfig[], now: readonly ServerConf
     .join(", ");
 }
 
-/** Whether a running server must be replaced by a new one: it is reached or spoken to in another way. */
+/** Whether a running server must be replaced: its transport or protocol settings differ. */
 export function needsRestart(before: ServerConfig, now: ServerConfig): boolean {
   const essence = ({ transport, auth, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
     transport,

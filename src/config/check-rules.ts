@@ -1,4 +1,4 @@
-/** Which problems of a config does its schema not show? Those of rules and limits. */
+/** Problems of a config beyond its schema: rules and limits. */
 import type { Config } from "./config.js";
 import type { Problem } from "./problem.js";
 import type { BadConfig, GoodConfig } from "./read.js";
@@ -7,12 +7,12 @@ import { describePath } from "./variables.js";
 
 /** The sections whose rules are compiled. */
 export type Rules = Pick<Config, "policy" | "limits">;
-/** Compiles rules and limits; returns what is wrong, by path. */
+/** Compiles rules and limits; returns the errors, by path. */
 export type CheckRules = (
   rules: Rules,
 ) => Promise<readonly { readonly path: Path; readonly message: string }[]>;
 
-/** The outcome with the faults that `check` finds; `check` runs only where there are rules or limits. */
+/** The outcome with the errors of `check`; `check` runs only if there are rules or limits. */
 export async function checkRules(
   outcome: GoodConfig | BadConfig,
   check: CheckRules,
@@ -27,14 +27,14 @@ export async function checkRules(
   return { ok: false, problems, warnings, rules, problemAt };
 }
 
-/** Why several workers cannot serve the config, in a sentence; undefined where they can. */
+/** Why several workers cannot serve the config, in a sentence; undefined if they can. */
 export function workersConflict({
   limits = [],
   cluster,
 }: Pick<Config, "limits" | "cluster">): string | undefined {
-  // They count together in the store.
+  // Shared counters in the store.
   if (cluster?.store !== undefined) return undefined;
-  // Each worker counts alone, so N workers would let N times the limit through.
+  // Each worker counts separately, so N workers would allow N times the limit.
   const counting = limits.find(
     ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,
   );

@@ -1,6 +1,9 @@
-/** Which known word is a misspelled one most likely? */
+/** Finds the most likely correction of a misspelled word. */
 
-/** The nearest of `known` within a third of the word's length in edits, capitals apart, or the only one that begins so; `undefined` when none is. */
+/**
+ * The nearest of `known` within a third of the word's length in edits, ignoring case, or the only one with this prefix;
+ * `undefined` if there is none.
+ */
 export function closest(word: string, known: readonly string[]): string | undefined {
   // Misspellings rarely change the beginning of a word.
   const begun = word.length >= 3 ? known.filter((candidate) => candidate.startsWith(word)) : [];
@@ -15,7 +18,7 @@ export function closest(word: string, known: readonly string[]): string | undefi
   return best?.word;
 }
 
-/** Edits (insert, delete, replace, swap of neighbours) from one to the other. */
+/** Damerau-Levenshtein distance: inserts, deletes, replacements, swaps of neighbours. */
 function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let above = Array.from({ length: to.length + 1 }, (_, index) => index);

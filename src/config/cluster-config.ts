@@ -1,4 +1,4 @@
-/** The section `cluster`, complete, and what contradicts itself in it. */
+/** The section `cluster`, completed, and its contradictions. */
 import { resolve } from "node:path";
 import type { ClusterShape } from "./cluster-schema.js";
 import type { Config } from "./config.js";
@@ -7,7 +7,7 @@ import type { Path } from "./tree.js";
 
 /** How replicas share state and reach each other. */
 export interface ClusterConfig {
-  /** Absent where they share none. */
+  /** Absent without a shared store. */
   readonly store?: StoreConfig;
   readonly peers: PeersConfig;
   readonly onOutage: "share" | "closed" | "open";
@@ -20,7 +20,7 @@ export interface StoreConfig {
   readonly url: string;
   readonly username?: string;
   readonly password?: string;
-  /** What all keys and channels begin with. */
+  /** The prefix of all keys and channels. */
   readonly prefix: string;
   readonly tls?: CertificateFiles;
 }
@@ -37,9 +37,9 @@ export type PeersConfig =
   | {
       readonly kind: "store";
       readonly listen: HostAndPort;
-      /** Without a slash at its end; absent where it is the address of `listen`. */
+      /** Without a trailing slash; absent if it is the address of `listen`. */
       readonly advertise?: string;
-      /** Absent where it is derived from the secret of `keys.state`. */
+      /** Absent if it is derived from the secret of `keys.state`. */
       readonly key?: string;
       readonly mtls?: Required<CertificateFiles>;
     }
@@ -55,7 +55,9 @@ const DEFAULT_PEER_PORT = 9001;
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const PATH = ["cluster"] as const;
 
-/** Adds half a configuration to `findings`. Files are relative to `folder`. `hasStateKey`: whether `keys.state` is there. */
+/**
+ * Adds incomplete settings to `findings`. Files are relative to `folder`. `hasStateKey`: whether `keys.state` is set.
+ */
 export function completeCluster(
   { store: written, peers, onOutage = "share", adopt }: ClusterShape,
   folder: string,
@@ -90,11 +92,11 @@ export function completeCluster(
   };
 }
 
-/** Whether the store of the cluster keeps the sign-ins: they are encrypted there with a key that all replicas have. */
+/** Whether the store of the cluster holds the sign-ins: they are encrypted there with a key that all replicas have. */
 export const sharesSignIns = ({ cluster, credentials }: Pick<Config, "cluster" | "credentials">): boolean =>
   cluster?.store !== undefined && credentials !== undefined;
 
-/** What of a config with a cluster its replicas do not share by themselves: paths and sentences, for warnings. */
+/** What the replicas of a cluster do not share: paths and sentences, for warnings. */
 export function notShared(
   config: Pick<Config, "cluster" | "credentials" | "servers" | "auth">,
 ): readonly { readonly path: Path; readonly message: string }[] {
@@ -157,16 +159,16 @@ function storePeers(
 const absolute = (files: CertificateFiles, folder: string): CertificateFiles =>
   Object.fromEntries(Object.entries(files).map(([name, path]) => [name, resolve(folder, path)]));
 
-/** What of the section is secret. */
+/** The secrets of the section. */
 export const secretsOfCluster = (cluster: ClusterConfig | undefined): readonly string[] => {
   const { store, peers } = cluster ?? {};
   const key = peers?.kind === "store" ? peers.key : undefined;
-  // Credentials may stand in the address.
+  // The address may contain credentials.
   const url = store?.url.includes("@") ? store.url : undefined;
   return [url, store?.password, key].filter((each) => each !== undefined);
 };
 
-/** The secret that all processes which serve the same hosts share; undefined where the config has none. */
+/** The secret that all processes of the same hosts share; undefined if the config has none. */
 export function sharedSecret({ keys, cluster }: Pick<Config, "keys" | "cluster">): string | undefined {
   return keys?.state ?? (cluster?.peers.kind === "store" ? cluster.peers.key : undefined);
 }

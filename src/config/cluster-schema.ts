@@ -1,14 +1,14 @@
-/** How do several replicas find each other, and what do they share? The section `cluster` of the file. */
+/** The schema of the section `cluster`: discovery and shared state of replicas. */
 import { z } from "zod";
 
-/** `redis:` and `rediss:` (TLS), also of Valkey; a socket of this machine as `unix:///path`. */
+/** `redis:` and `rediss:` (TLS), also for Valkey; a Unix socket as `unix:///path`. */
 const STORE_URL = /^(?:rediss?:\/\/[^\s/]+(?:\/\d+)?|unix:\/\/\/\S+)$/;
 const PREFIX = /^[\w.:-]{1,64}$/;
 const ADDRESS = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i;
 const PEER_URL = /^https?:\/\/[^\s/?#@]+$/;
 const DNS = /^dns:[a-z0-9._-]+(?::\d{1,5})?$/i;
 
-/** What an editor takes: it sees the text before variables are expanded. */
+/** The value for editors, which see the text before variables are expanded. */
 const text = (pattern: RegExp, error: string) =>
   z
     .string()
@@ -27,20 +27,18 @@ const store = z.strictObject({
   url: text(
     STORE_URL,
     'must be an address such as "redis://10.0.0.5:6379" or "rediss://redis.internal:6380/0"',
-  ).describe("Redis 6.2 or Valkey 7.2, or a later one. Credentials stand in `username` and `password`."),
+  ).describe("Redis 6.2, Valkey 7.2, or later. Credentials are in `username` and `password`."),
   username: z.string().min(1).exactOptional().describe("Its ACL user. Default: the default user."),
   password: z.string().min(1).exactOptional().describe("Use a variable."),
   prefix: text(PREFIX, "must be at most 64 of the characters A-Z a-z 0-9 _ . : -")
     .default("cardea")
-    .describe(
-      "What all keys and channels begin with; gateways that share a store but are not one cluster have different ones.",
-    ),
+    .describe("The prefix of all keys and channels. Clusters that share a store need different ones."),
   tls: certificates.exactOptional().describe("Certificates for a `rediss:` address."),
 });
 
 const peersWithStore = z.strictObject({
   listen: text(ADDRESS, 'must be an address and a port such as "10.0.0.7:9001"').describe(
-    "Where this replica listens for requests of the others. With `--workers` the second worker takes the next port, and so on.",
+    "The address on which this replica listens for requests of other replicas. With `--workers` the second worker takes the next port, and so on.",
   ),
   advertise: text(PEER_URL, 'must be a URL such as "http://10.0.0.7:9001"')
     .exactOptional()
@@ -52,13 +50,13 @@ const peersWithStore = z.strictObject({
     .min(16, { error: "must have at least 16 random characters" })
     .exactOptional()
     .describe(
-      "The secret by which replicas know each other, the same in all. Use a variable. Default: derived from `keys.state`.",
+      "The secret with which replicas authenticate each other, the same in all. Use a variable. Default: derived from `keys.state`.",
     ),
   mtls: certificates
     .required()
     .exactOptional()
     .describe(
-      "Certificates by which replicas know each other, in addition to the key; `advertise` is an https URL then.",
+      "Certificates with which replicas authenticate each other, in addition to the key; `advertise` is an https URL then.",
     ),
 });
 
@@ -88,8 +86,8 @@ export const clusterSchema = z.strictObject({
     .boolean()
     .exactOptional()
     .describe(
-      "Whether another replica takes over the sessions of one that is gone, under their ids. Default: true with a store.",
+      "Whether another replica takes over the sessions of a dead one, under their ids. Default: true with a store.",
     ),
 });
-/** The section as it is written. */
+/** The section as written. */
 export type ClusterShape = z.infer<typeof clusterSchema>;

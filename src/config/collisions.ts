@@ -1,18 +1,18 @@
-/** Finds names that would meet once prefixes have been put before them. */
+/** Finds names that collide once prefixed. */
 import type { Config, ServerConfig } from "./config.js";
 
-/** A prefix as it stands in a URI: lower-cased, everything outside `[a-z0-9-]` a `-`. */
+/** A prefix in a URI: lower-cased, everything outside `[a-z0-9-]` becomes `-`. */
 export function uriPrefix(prefix: string): string {
   return prefix.toLowerCase().replace(/[^a-z0-9-]/gu, "-");
 }
 
-/** What names begin with under this prefix, in the characters that hosts accept. */
+/** The prefix of names, in the characters that hosts accept. */
 export const namePrefix = (prefix: string, { separator }: Pick<Config["naming"], "separator">): string =>
   (prefix + separator).replace(/[^A-Za-z0-9_-]/gu, "_");
 
 /**
- * The other server that has the prefix with which the name of a tool or prompt of `server` begins; undefined where there
- * is none. The catalog gives such a name a hash ending (catalog/naming.ts).
+ * The other server whose prefix the name of a tool or prompt of `server` has; undefined if there is none. The catalog
+ * gives such a name a hash ending (catalog/naming.ts).
  */
 export function otherPrefixOwner(
   server: Pick<ServerConfig, "name" | "prefix">,
@@ -29,14 +29,14 @@ export function otherPrefixOwner(
 /** Two servers whose names, URIs or paths collide. */
 export interface Collision {
   readonly first: string;
-  /** The later one, by the order of the file. */
+  /** The later one, in file order. */
   readonly second: string;
   readonly message: string;
 }
 
 /**
- * Servers whose prefixes are the same in a name or in a URI. The spelling in a name is the finer one, so two that
- * meet there meet here. Servers without a prefix may meet; that is settled name by name while running.
+ * Servers whose prefixes are equal in a name or in a URI. The form in names is the stricter one, so prefixes equal
+ * there are equal here. Servers without a prefix may collide; that is resolved name by name at runtime.
  */
 export function prefixCollisions(servers: readonly ServerConfig[]): readonly Collision[] {
   const owners = new Map<string, ServerConfig>();
@@ -63,8 +63,8 @@ export function prefixCollisions(servers: readonly ServerConfig[]): readonly Col
 }
 
 /**
- * Servers that share a person's login at the company's issuer and yet are another client there, and servers that are named like such
- * an issuer: the login is kept under its URL.
+ * Servers that share a person's login at the company's issuer but use different clients there, and servers named like
+ * such an issuer: the login is stored under its URL.
  */
 export function loginCollisions(servers: readonly ServerConfig[]): readonly Collision[] {
   const owners = new Map<string, ServerConfig>();

@@ -1,4 +1,7 @@
-/** How are `auth`, `credentials`, `policy` and `limits` of the file completed? Defaults and names are filled in, times are in ms. */
+/**
+ * Completes `auth`, `credentials`, `policy` and `limits` of the file: defaults and names are filled in, times are in
+ * ms.
+ */
 import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import type { AuditShape } from "./audit-schema.js";

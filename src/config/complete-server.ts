@@ -1,4 +1,4 @@
-/** Makes one server of the file complete: which transport it means, its paths absolute, its durations in milliseconds. */
+/** Completes one server of the file: its transport, absolute paths, durations in ms. */
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
@@ -15,7 +15,7 @@ import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./se
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { parseDuration } from "./units.js";
 
-/** A contradiction in a server's settings: a sentence, and the path in the server of what it is about. */
+/** A contradiction in a server's settings: a sentence, and the path within the server. */
 export class ServerConfigError extends Error {
   readonly path: readonly string[];
   constructor(message: string, ...path: readonly string[]) {
@@ -24,12 +24,12 @@ export class ServerConfigError extends Error {
   }
 }
 
-/** The folder of the config file, and how files are read from it. */
+/** The folder of the config file, and how files are read. */
 export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;
   readonly readFile: (path: string) => string;
-  /** The settings of the top level, for servers without their own. */
+  /** The top-level settings, for servers without their own. */
   /** Whether the gateway authenticates its hosts. Default: no. */
   readonly hasPrincipals?: boolean;
   readonly defaults?: Pick<ServerShape, "descriptions" | "schemas" | "lease"> | undefined;
@@ -41,7 +41,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   const transport = transportOf(shape, context);
   const shortening = shorteningOf({ ...context.defaults, ...shape });
   const auth = authOf(shape, transport, context.hasPrincipals === true);
-  // The gateway itself speaks MCP for an HTTP API, which has neither revisions nor sessions.
+  // For an HTTP API the gateway itself implements MCP, so there are neither revisions nor sessions.
   const isApi = transport.kind === "openapi";
   return {
     name,
@@ -162,7 +162,7 @@ const digestOf = (text: string): string => createHash("sha256").update(text).dig
 function stdio(shape: ServerShape, { folder, readFile }: FileContext): TransportConfig {
   if (shape.command === undefined) throw new ServerConfigError('needs a "command"');
   const cwd = shape.cwd === undefined ? folder : absolutePath(shape.cwd, folder);
-  // Which folder a relative program is looked for in differs by platform; an absolute one is the same everywhere.
+  // The search folder of a relative program differs by platform; an absolute one is the same everywhere.
   const command = /^\.{1,2}[/\\]|^~\//.test(shape.command) ? absolutePath(shape.command, cwd) : shape.command;
   const env =
     shape.envFile === undefined
@@ -179,7 +179,7 @@ function fileEnvironment(file: string, folder: string, readFile: (path: string) 
   }
 }
 
-/** The message must not show the address: it may carry a key. */
+/** The message must not show the URL: it may contain a key. */
 function checkedUrl(text: string, key: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw new ServerConfigError(`has a "${key}" that is not an absolute URL`, key);
@@ -220,7 +220,7 @@ function checkedOverrides(overrides: Overrides): Overrides {
 type Overrides = NonNullable<ServerShape["overrides"]>;
 type Root = NonNullable<ServerConfig["roots"]>[number];
 
-/** Servers know roots as `file:` URIs and as nothing else (2025-11-25: client/roots, "Root"). */
+/** Servers know roots as `file:` URIs only (2025-11-25: client/roots, "Root"). */
 function rootOf(root: NonNullable<ServerShape["roots"]>[number], folder: string): Root {
   const { uri: location, name } = typeof root === "string" ? { uri: root, name: undefined } : root;
   const isUri = /^[a-z][a-z0-9+.-]+:/i.test(location);

@@ -1,4 +1,4 @@
-/** The config, complete: every default filled in, every variable expanded, durations in milliseconds. */
+/** The complete config: every default filled in, every variable expanded, durations in milliseconds. */
 import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
@@ -6,33 +6,33 @@ import type { TelemetryConfig } from "./telemetry-config.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
-  /** The file it came from, for messages; absent when it was made from a command line. */
+  /** The file it was read from, for messages; absent if it was made from a command line. */
   readonly file?: string;
-  /** Tells two texts of the file apart; absent as `file` is. */
+  /** A digest of the file's text; absent like `file`. */
   readonly digest?: string;
   readonly listen: ListenConfig;
-  /** Authentication over HTTP; absent where none is required. */
+  /** Authentication over HTTP; absent if none is required. */
   readonly auth?: AuthConfig;
-  /** In the order of the file; that order decides the order of lists. Disabled servers are left out. */
+  /** In file order, which decides the order of lists. Disabled servers are omitted. */
   readonly servers: readonly ServerConfig[];
-  /** How long (ms) a list waits for servers in their first start. */
+  /** How long (ms) a list waits for starting servers. */
   readonly startupWaitMs: number;
   readonly naming: NamingConfig;
-  /** Which tools hosts list, where no profile says otherwise. */
+  /** Which tools hosts list, unless a profile overrides it. */
   readonly tools: ExposureConfig;
   readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
   readonly keys?: { readonly state: string };
-  /** How what is kept of sign-ins is encrypted; absent where the key is the one in the state directory. */
+  /** The encryption of stored sign-ins; absent if the key is the one in the state directory. */
   readonly credentials?: CredentialsConfig;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
-  /** Absent where no audit log is written. */
+  /** Absent without an audit log. */
   readonly audit?: AuditConfig;
-  /** Absent where the file has none of it: see `forwardsBaggage`. */
+  /** Absent if the file has no such section: see `forwardsBaggage`. */
   readonly telemetry?: TelemetryConfig;
-  /** Absent where this gateway is the only one. */
+  /** Absent if this gateway is the only one. */
   readonly cluster?: ClusterConfig;
 }
 
@@ -43,7 +43,7 @@ export interface AuditConfig {
   /** Whether calls are refused while it cannot be written. */
   readonly required: boolean;
   readonly arguments: "digest" | "redacted" | "full";
-  /** Absent members: not by age; all files are kept. */
+  /** Absent members: no rotation by age; all files are kept. */
   readonly rotate: { readonly sizeBytes: number; readonly everyMs?: number; readonly keep?: number };
 }
 
@@ -64,22 +64,22 @@ export interface ListenConfig {
     readonly allowedOrigins: readonly string[];
     readonly maxBodyBytes: number;
     readonly legacySse: boolean;
-    /** The URL of the listener for browsers, without a slash at its end; absent where it is the one it listens at. */
+    /** The URL of the listener for browsers, without a trailing slash; absent if it is the bound address. */
     readonly publicUrl?: string;
     /** Listens beyond loopback without authentication. */
     readonly insecure: boolean;
   };
-  /** The admin token in plain text, or `sha256:` and its hash; absent where none is required on loopback. */
+  /** The admin token in plain text, or `sha256:` and its hash; absent if none is required on loopback. */
   readonly admin: {
     readonly host: string;
     readonly port: number;
     readonly token?: string;
-    /** Live calls show arguments and results. Default: they do not. */
+    /** Whether live calls show arguments and results. Default: no. */
     readonly showArguments?: boolean;
   };
 }
 
-/** How many calls may wait for the answers to what their servers asked, and how long. */
+/** Limits of parked calls: their number and how long they wait. */
 interface ParkedCallsConfig {
   readonly total: number;
   readonly perPrincipal: number;
@@ -99,9 +99,9 @@ export interface ExposureConfig {
 interface NamingConfig {
   readonly separator: string;
   readonly maxLength: number;
-  /** Disabled servers, whose names stay reserved; absent where there are none. */
+  /** Disabled servers, whose names stay reserved; absent if there are none. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
-  /** True where hosts of some URL may get `find_tools` and `call_tool`: no tool of a server is exposed under these names. */
+  /** True if some URL offers `find_tools` and `call_tool`: no tool of a server may be exposed under these names. */
   readonly hasSearchTools?: true;
 }
 
@@ -119,11 +119,11 @@ export interface ProfileConfig {
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
-  /** Which of its tools hosts list; absent where it is as at the top level. */
+  /** Which of its tools hosts list; absent if as at the top level. */
   readonly exposure?: ExposureConfig;
 }
 
-/** How a server is reached. */
+/** The transport of a server. */
 export type TransportConfig =
   | {
       readonly kind: "stdio";
@@ -147,7 +147,7 @@ export interface OpenApiTransport {
   readonly kind: "openapi";
   readonly document:
     | { readonly url: string }
-    /** An absolute path, and the SHA-256 of the file when the config was read: a reload with another one is a change. */
+    /** An absolute path, and the SHA-256 of the file when the config was read: another digest is a change. */
     | { readonly file: string; readonly digest: string };
   /** Absent: the document's first server. */
   readonly baseUrl?: string;
@@ -168,47 +168,47 @@ export interface ServerConfig {
   /** Its key in the config. */
   readonly name: string;
   readonly transport: TransportConfig;
-  /** How it is signed in to when it asks for it; absent where it is not. */
+  /** How the gateway signs in to it when required; absent without sign-in. */
   readonly auth?: ServerAuthConfig;
-  /** "": names and URIs are not changed. */
+  /** "": names and URIs are unchanged. */
   readonly prefix: string;
   /** `auto`, `legacy`, `modern`, or one revision such as `2025-06-18`. */
   readonly protocol: string;
   readonly lease: "auto" | "shared" | "principal" | "session";
-  /** When its shared connection is opened: when a call needs it, or with the gateway. */
+  /** When its shared connection is opened: on demand, or with the gateway. */
   readonly start: "demand" | "eager";
-  /** How long a connection is kept after its last use. */
+  /** How long an unused connection is kept. */
   readonly idleTimeoutMs: number;
   readonly required: boolean;
-  /** Without a sign of life; progress starts it anew. */
+  /** Without any message; progress restarts it. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** The roots it gets where no host can be asked; absent where none are configured. */
+  /** The roots it gets if no host can be asked; absent if none are configured. */
   readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   /** Filters over the server's own names. */
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
-  /** What is looked at in its calls and results; absent where nothing is. */
+  /** The checks of its calls and results; absent without any. */
   readonly checks?: ChecksConfig;
-  /** How single tools are shown and called, by the server's own names for them. */
+  /** Overrides of single tools, by the server's own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
-  /** How the definitions of its tools are shortened; absent where they are not. */
+  /** How the definitions of its tools are shortened; absent if they are not. */
   readonly shortening?: ShorteningConfig;
 }
 
 /** Shorter definitions of tools. */
 export interface ShorteningConfig {
-  /** The maximum length of a description, in characters; absent where there is none. */
+  /** The maximum length of a description, in characters; absent without a limit. */
   readonly descriptionLength?: number;
   readonly compactSchemas: boolean;
 }
 
-/** Which calls and results of a server are checked. */
+/** The checks of a server's calls and results. */
 export interface ChecksConfig {
-  /** Whether arguments must be what the tool's input schema asks for. */
+  /** Whether arguments are validated against the tool's input schema. */
   readonly arguments: boolean;
-  /** Whether results are checked against the tool's output schema. */
+  /** Whether results are validated against the tool's output schema. */
   readonly results: boolean;
   readonly maxArgumentBytes?: number;
   readonly maxResultBytes?: number;
@@ -219,32 +219,32 @@ interface ToolOverride {
   readonly title?: string;
   readonly description?: string;
   readonly arguments?: {
-    /** For arguments that a host leaves out. */
+    /** For arguments that a host omits. */
     readonly defaults: Readonly<Record<string, unknown>>;
-    /** Whatever a host sends. */
+    /** Replaces what a host sends. */
     readonly fixed: Readonly<Record<string, unknown>>;
   };
 }
 
-/** Rules in order, and the effect where none matches. */
+/** Rules in order, and the default effect. */
 export interface PolicyConfig {
-  /** What happens when no rule matches. */
+  /** The effect without a matching rule. */
   readonly default: "allow" | "deny";
-  /** In the order of the file; the first one that matches decides. */
+  /** In file order; the first match decides. */
   readonly rules: readonly RuleConfig[];
 }
 
-/** What a rule is about: a host's call, or one kind of question from a server. */
+/** What a rule applies to: a host's call, or one kind of question from a server. */
 export type InteractionKind = "call" | "sampling" | "elicitation" | "roots";
 
-/** What a rule or limit is about. What is not given does not narrow it. */
+/** The matcher of a rule or limit. Absent members match everything. */
 export interface MatcherConfig {
   readonly on: InteractionKind;
-  /** Globs over exposed names and URIs. Where one of these four is given, the kinds that are not do not match. */
+  /** Globs over exposed names and URIs. If one of these four is set, the other kinds do not match. */
   readonly tools?: readonly string[];
   readonly prompts?: readonly string[];
   readonly resources?: readonly string[];
-  /** Globs over methods that have no target of their own. */
+  /** Globs over methods without a target. */
   readonly methods?: readonly string[];
   /** Globs over the servers' keys. */
   readonly servers?: readonly string[];
@@ -260,20 +260,20 @@ export interface MatcherConfig {
 
 /** One rule. */
 export interface RuleConfig extends MatcherConfig {
-  /** As in the file, or `rule-N` with its place there. */
+  /** As in the file, or `rule-N` with its index. */
   readonly name: string;
   /** A CEL expression. */
   readonly when?: string;
   readonly effect: "allow" | "deny" | "approve" | "redact" | "hide";
   /** The message for the refused caller, or for the person who approves. */
   readonly message?: string;
-  /** With `approve`: how long the same call of the same principal is not asked about again. */
+  /** With `approve`: how long the same call of the same principal needs no further approval. */
   readonly rememberMs?: number;
   /** With `redact`. */
   readonly redact?: RedactConfig;
-  /** With `on: sampling`: the most tokens a server may ask for. */
+  /** With `on: sampling`: the maximum tokens of a request. */
   readonly maxTokens?: number;
-  /** With `on: sampling`: leaves `includeContext` out of what the host is asked. */
+  /** With `on: sampling`: removes `includeContext` from the request to the host. */
   readonly stripContext?: boolean;
   /** With `on`: how many rounds of questions one call may take. */
   readonly maxRounds?: number;
@@ -282,7 +282,7 @@ export interface RuleConfig extends MatcherConfig {
 interface RedactConfig {
   readonly arguments: RedactionConfig;
   readonly results: RedactionConfig;
-  /** What stands where something was taken out. */
+  /** The replacement text. */
   readonly replacement: string;
 }
 
@@ -290,23 +290,23 @@ interface RedactConfig {
 export interface RedactionConfig {
   /** Members by their dotted path; `*` is any member or element. */
   readonly paths: readonly string[];
-  /** RE2 patterns; what they match in any text is taken out. */
+  /** RE2 patterns; matches in any text are removed. */
   readonly patterns: readonly string[];
 }
 
 /** One limit. */
 export interface LimitConfig extends MatcherConfig {
-  /** As in the file, or `limit-N` with its place there. */
+  /** As in the file, or `limit-N` with its index. */
   readonly name: string;
   readonly rate?: { readonly count: number; readonly windowMs: number };
-  /** How many may start at once; default the count of the rate. */
+  /** The burst; default the count of the rate. */
   readonly burst?: number;
-  /** How many in a time that begins with the first one; then it begins anew. */
+  /** Calls per window, which starts with its first call. */
   readonly quota?: { readonly count: number; readonly windowMs: number };
   readonly concurrency?: number;
-  /** How many may wait for their turn. */
+  /** The maximum queue length. */
   readonly queue?: number;
   readonly timeoutMs?: number;
-  /** Who shares it. */
+  /** What shares the limit. */
   readonly per: "principal" | "session" | "server" | "tool" | "all";
 }

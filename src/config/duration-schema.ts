@@ -1,4 +1,4 @@
-/** How are durations written in the config file? */
+/** The schema of durations in the config file. */
 import { z } from "zod";
 import { MAX_DURATION_MS, parseDuration, parseWait } from "./units.js";
 
@@ -11,7 +11,7 @@ export const duration = (sentence: string) =>
     })
     .meta({ description: sentence, pattern: "^\\d+(ms|s|m|h)$|\\$\\{" });
 
-/** The same where none at all is possible. */
+/** The same, with zero allowed. */
 export const wait = (sentence: string) =>
   z
     .string()

@@ -2,14 +2,14 @@
 import { createScanner, findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
 import type { Path } from "./tree.js";
 
-/** Lines of values are broken beyond this column. */
+/** Values are broken into lines beyond this column. */
 const MAX_COLUMN = 100;
 
 /**
  * The text with `value` at `path`; `undefined` removes what is there. An index equal to the length of its array appends.
  * Missing objects on the way are created. A comment behind a removed entry on its line goes with it, those above it stay.
  *
- * @throws RangeError when the text has no object or array where `path` needs one
+ * @throws RangeError if the text has no object or array where `path` needs one
  */
 export function editJson(text: string, path: Path, value: unknown): string {
   const root = parseTree(text, [], { allowTrailingComma: true });
@@ -26,7 +26,7 @@ export function editJson(text: string, path: Path, value: unknown): string {
   return text;
 }
 
-/** `value` inside the objects and arrays that lead to it. */
+/** `value` nested in the objects and arrays of its path. */
 const nested = (path: Path, value: unknown): unknown =>
   path.reduceRight<unknown>((inner, step) => (typeof step === "number" ? [inner] : { [step]: inner }), value);
 
@@ -81,13 +81,13 @@ class JsonEditor {
     const [from, to] = this.#rangeOf(entry, comma === undefined ? end : comma + 1, previous, next);
     const without = this.#splice(from, to, "");
     if (next !== undefined || previous === undefined || comma !== undefined) return without;
-    // The entry was the last and had no comma, so the comma before it would dangle.
+    // The entry was the last one without a trailing comma, so the comma before it would dangle.
     const dangling = this.#commaAfter(previous.offset + previous.length);
     if (dangling === undefined || dangling >= from) return without;
     return without.slice(0, dangling) + without.slice(dangling + 1);
   }
 
-  /** Whole lines where the entry has them for itself, else its text up to its neighbour. */
+  /** Whole lines if the entry has them for itself, otherwise its text up to its neighbour. */
   #rangeOf(entry: Node, end: number, previous: Node | undefined, next: Node | undefined): [number, number] {
     const lineStart = this.#text.lastIndexOf("\n", entry.offset - 1) + 1;
     const lineEnd = this.#endOfEntry(end);
@@ -113,7 +113,7 @@ class JsonEditor {
     return this.#splice(close, close, `${this.#eol}${entry}${outer}`);
   }
 
-  /** Where the comma behind an entry stands; undefined where a bracket follows. */
+  /** The position of the comma after an entry; undefined if a bracket follows. */
   #commaAfter(end: number): number | undefined {
     const scanner = createScanner(this.#text, true);
     scanner.setPosition(end);
@@ -121,7 +121,7 @@ class JsonEditor {
     return scanner.scan() === 5 ? scanner.getTokenOffset() : undefined;
   }
 
-  /** Behind the comment that follows on the same line; `from` where something else follows. */
+  /** The end of a comment on the same line; `from` if something else follows. */
   #endOfEntry(from: number): number {
     const rest = this.#text.slice(from, this.#lineEnd(from));
     return /^[ \t]*(?:\/\/.*|\/\*(?:(?!\*\/).)*\*\/[ \t]*)?$/.test(rest) ? from + rest.length : from;
@@ -139,7 +139,7 @@ class JsonEditor {
     return /^[ \t]*/.exec(this.#text.slice(lineStart, offset))?.[0] ?? "";
   }
 
-  /** On one line where it fits, else with a line for each entry. */
+  /** On one line if it fits, otherwise one line per entry. */
   #format(value: unknown, indent: string, column: number): string {
     const line = oneLine(value);
     if (typeof value !== "object" || value === null || indent.length + column + line.length <= MAX_COLUMN)

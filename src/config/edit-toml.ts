@@ -1,4 +1,4 @@
-/** Changes one table of a TOML file, as Codex has it; all other text stays byte for byte. */
+/** Changes one table of a TOML file, as used by Codex; all other text stays byte for byte. */
 import { createRequire } from "node:module";
 import { isDeepStrictEqual } from "node:util";
 import { EditError } from "./edit.js";
@@ -8,9 +8,9 @@ const require = createRequire(import.meta.url);
 type Tables = Readonly<Record<string, unknown>>;
 
 /**
- * The text with the table `[table.name]` holding `value`; `undefined` removes it. A new table comes to the end.
+ * The text with the table `[table.name]` set to `value`; `undefined` removes it. A new table is appended.
  *
- * @throws EditError when the text is not TOML, or the table is written in a way that is not understood here
+ * @throws EditError if the text is not TOML, or the table is written in an unsupported form
  */
 export function editToml(text: string, table: string, name: string, value: Tables | undefined): string {
   const before = parsed(text);
@@ -38,7 +38,7 @@ interface Section {
   readonly to: number;
 }
 
-/** The lines of the table and of those inside it, each from its header to the last line with something of it. */
+/** The lines of the table and its subtables, each from its header to its last non-blank line. */
 function sectionsOf(text: string, table: string, name: string): readonly Section[] {
   const key = (word: string): string => {
     const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -70,7 +70,7 @@ export function tableText(table: string, name: string, value: Tables): string {
 const gapBefore = (text: string, eol: string): string =>
   text === "" ? "" : text.endsWith("\n") ? eol : eol + eol;
 
-/** The parser's objects have no prototype, which a comparison would count as a difference. */
+/** The parser's objects have no prototype, which a deep comparison would treat as a difference. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null || value instanceof Date) return value;

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 
 /**
  * The text with `value` at `path`; `undefined` removes what is there. An entry of a block of keys is added or removed as
- * lines of its own; for anything else the document is written anew, with its comments.
+ * lines of its own; for anything else the document is written again, with its comments.
  */
 export function editYaml(text: string, path: Path, value: unknown): string {
   const { parseDocument } = require("yaml") as typeof import("yaml");

@@ -22,10 +22,10 @@ export class EditError extends Error {
 
 /**
  * The text of a config with the edits applied in order. Comments stay; so does all other text of JSON, while YAML may be
- * indented anew.
+ * indented again.
  *
  * @param file by whose extension the text is parsed
- * @throws EditError when the text is not valid, or an edit would change anything else
+ * @throws EditError if the text is not valid, or an edit would change anything else
  */
 export function editConfig(text: string, file: string, edits: readonly ConfigEdit[]): string {
   const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
@@ -39,7 +39,7 @@ export interface Replacement {
   /** The text that was edited. */
   readonly before: string;
   readonly after: string;
-  /** Whether other users may neither read nor write the file afterwards. Default: the permissions stay. */
+  /** Whether other users must not be able to read or write the file afterwards. Default: the permissions stay. */
   readonly ownerOnly?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface Replacement {
  * Replaces the file by one with the text `after` in one step; a symbolic link stays one, and owner, group and permissions
  * stay.
  *
- * @throws EditError when the file no longer has the text `before`, or its owner cannot be kept; else the error of the system
+ * @throws EditError if the file no longer has the text `before`, or its owner cannot be kept; else the error of the system
  */
 export async function replaceFile(
   file: string,
@@ -65,7 +65,7 @@ export async function replaceFile(
         throw new EditError(foreignOwner(uid, gid), { cause });
       });
     }
-    // After the owner, whose change clears special bits.
+    // After chown, which clears special bits.
     await handle.chmod(mode & (ownerOnly ? 0o700 : 0o7777));
     await handle.close();
     if ((await readFile(target, "utf8")) !== before) throw new EditError(CHANGED_MEANWHILE);
@@ -88,7 +88,7 @@ export async function editConfigFile(file: string, edits: readonly ConfigEdit[])
 }
 
 function applyEdit(text: string, file: string, { path, value: given }: ConfigEdit): string {
-  // What the file can hold of it: JSON has no -0 and no undefined members.
+  // The form after JSON serialization: no -0 and no undefined members.
   const value: unknown = given === undefined ? undefined : JSON.parse(JSON.stringify(given));
   const before = plainOf(text, file);
   const edited = editedText(text, path, value, isYaml(text, file));
@@ -114,7 +114,7 @@ function plainOf(text: string, file: string): unknown {
   return plainValue(tree);
 }
 
-/** As `parse` decides it. */
+/** Decided like in `parse`. */
 const isYaml = (text: string, file: string): boolean =>
   /\.ya?ml$/i.test(file) || (!/\.jsonc?$/i.test(file) && !/^\s*[{[/]/.test(text));
 

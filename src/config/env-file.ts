@@ -1,10 +1,10 @@
-/** Reads a file of `NAME=value` lines, as `envFile` names it. */
+/** Reads a file of `NAME=value` lines, for `envFile`. */
 
 const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*$/;
 
 /**
- * The variables by name; the later of two wins. Comments (`#`) and empty lines are passed over; a value may stand in quotes,
- * and in double quotes `\n` is a line break. Nothing is expanded.
+ * The variables by name; the last one wins. Comments (`#`) and empty lines are ignored; a value may be quoted, and in
+ * double quotes `\n` is a line break. Nothing is expanded.
  */
 export function parseEnvFile(text: string): Readonly<Record<string, string>> {
   const variables: [string, string][] = [];

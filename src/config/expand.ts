@@ -1,11 +1,11 @@
-/** Expands the variables of a whole file, but not those of servers that are left out: these may lack theirs. */
+/** Expands the variables of a file, except in disabled servers, whose variables may be unset. */
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { isDisabled, isServerKey } from "./read-servers.js";
 import type { Fault, Member, ObjectTree, Path } from "./tree.js";
 import { expandVariables, type VariableSources } from "./variables.js";
 
-/** A file with its variables expanded, and what went wrong. */
+/** A file with expanded variables, and the errors. */
 export interface ExpandedFile {
   readonly tree: ObjectTree;
   readonly faults: readonly Fault[];
@@ -36,7 +36,7 @@ export function expandFile(tree: ObjectTree, sources: VariableSources): Expanded
   return { tree: { ...tree, members }, faults, secrets };
 }
 
-/** What hosts' own variables mean in a file of theirs that stands in `folder`. */
+/** The meaning of hosts' own variables in a host's file in `folder`. */
 export function hostVariables(folder: string): ReadonlyMap<string, string> {
   const workspace = /^\.(vscode|cursor)$/.test(basename(folder)) ? dirname(folder) : folder;
   return new Map([

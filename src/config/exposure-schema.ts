@@ -1,4 +1,4 @@
-/** Which tools do hosts list? The keys for it, at the top level of the config and in profiles. */
+/** The schema of tool exposure, at the top level of the config and in profiles. */
 import { z } from "zod";
 import { globs } from "./server-schema.js";
 
@@ -25,7 +25,7 @@ export const exposureSchema = z.strictObject({
   autoThreshold: autoThreshold.default(10_000),
 });
 
-/** The same keys in a profile; what is not given there is that of the top level. */
+/** The same keys in a profile; missing ones default to the top level. */
 export const profileExposure = {
   exposure: exposure.exactOptional(),
   pinned: pinned.exactOptional(),

@@ -1,4 +1,4 @@
-/** Finds the config file: the flag, the environment, this folder, the person's own folder, in that order. */
+/** Finds the config file: flag, environment, working directory, user's config folder, in that order. */
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -11,11 +11,11 @@ export interface SearchContext {
   readonly cwd: string;
 }
 
-/** A config file that was found or named. */
-export interface FoundConfig {
+/** The config file that was named or discovered. */
+export interface ConfigLocation {
   /** The path as written, or where it was found; for messages. */
   readonly file: string;
-  /** Why this one: `--config`, `CARDEA_CONFIG`, or that it was found. */
+  /** How it was chosen: `--config`, `CARDEA_CONFIG`, or discovery. */
   readonly by: "--config" | "CARDEA_CONFIG" | "discovery";
 }
 
@@ -31,8 +31,8 @@ export function searchPaths({ env }: Pick<SearchContext, "env">): readonly strin
 export const noConfigMessage = (context: Pick<SearchContext, "env">): string =>
   `no config file: looked for ${searchPaths(context).join(", ")}; --config names another`;
 
-/** `undefined` when no file is named and none is found. A named file need not exist. */
-export function findConfig(context: SearchContext): FoundConfig | undefined {
+/** `undefined` if no file is named and none exists. A named file need not exist. */
+export function findConfig(context: SearchContext): ConfigLocation | undefined {
   if (context.flag !== undefined) return { file: context.flag, by: "--config" };
   if (context.env.CARDEA_CONFIG) return { file: context.env.CARDEA_CONFIG, by: "CARDEA_CONFIG" };
   const file = searchPaths(context).find((place) => isFile(join(absoluteIn(context.cwd, place))));

@@ -1,4 +1,4 @@
-/** What has been found wrong in one file so far, and where. */
+/** The problems of one file so far, with their positions. */
 import type { z } from "zod";
 import { faultsOf } from "./issues.js";
 import { type Fault, keyOffset, type ObjectTree, type Path, plainValue, type Tree, treeAt } from "./tree.js";
@@ -8,23 +8,23 @@ export class Findings {
   readonly faults: Fault[];
   /** The file's tree, variables expanded. */
   readonly tree: ObjectTree;
-  /** Values that something has been said of already: an alias of nothing, a variable that is not set. */
+  /** Values that already have a problem: an undefined alias, an unset variable. */
   readonly #reportedOffsets: ReadonlySet<number>;
 
-  /** `faults` were found before the values were looked at. */
+  /** `faults` were found before the values were checked. */
   constructor(tree: ObjectTree, faults: readonly Fault[]) {
     this.tree = tree;
     this.faults = [...faults];
     this.#reportedOffsets = new Set(faults.map(({ offset }) => offset));
   }
 
-  /** Something wrong at `path`, or with its key `key`. */
+  /** A problem at `path`, or with its key `key`. */
   add(path: Path, message: string, key?: string): void {
     const offset = key === undefined ? treeAt(this.tree, path).offset : keyOffset(this.tree, path, key);
     this.faults.push({ offset, message });
   }
 
-  /** The value of `tree` in the schema's shape, defaults filled in; `undefined` when it has not that shape. */
+  /** The value of `tree` in the schema's shape, with defaults; `undefined` if it has another shape. */
   check<T>(schema: z.ZodType<T>, tree: Tree, path: Path): T | undefined {
     const parsed = schema.safeParse(plainValue(tree));
     if (parsed.success) return parsed.data;
@@ -33,7 +33,7 @@ export class Findings {
     return undefined;
   }
 
-  /** Whether something has been said of this value already, so that it may not be what was meant. */
+  /** Whether this value already has a problem, so that it may not be as intended. */
   isReported(path: Path): boolean {
     return this.#reportedOffsets.has(treeAt(this.tree, path).offset);
   }

@@ -1,4 +1,4 @@
-/** Makes a config of a command line: one server, with its own names. */
+/** Makes a config from a command line: one server, with its own names. */
 import { basename } from "node:path";
 import { completeServer, ServerConfigError } from "./complete-server.js";
 import type { Config } from "./config.js";
@@ -12,9 +12,9 @@ export interface CommandConfigOptions {
 }
 
 /**
- * `cardea -- CMD ARGS…`: a program as the one server. Nothing in it is expanded: the shell has done that.
+ * `cardea -- CMD ARGS…`: one stdio server. Nothing is expanded, because the shell has already done that.
  *
- * @throws RangeError when there can be no such program, or the flags do not go together.
+ * @throws RangeError for an impossible program, or conflicting flags
  */
 export function configOfCommand(
   command: string,
@@ -25,9 +25,9 @@ export function configOfCommand(
 }
 
 /**
- * `cardea connect URL`: an address as the one server.
+ * `cardea connect URL`: one HTTP server.
  *
- * @throws RangeError when the address or a header is not one, or the flags do not go together.
+ * @throws RangeError for an invalid URL or header, or conflicting flags
  */
 export function configOfUrl(
   url: string,

@@ -1,4 +1,4 @@
-/** Files that belong to a host: which they are, and what of them is not Cardea's to read. */
+/** Detects files of hosts, and removes the parts that Cardea does not read. */
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
 import { moveSignIn } from "./host-sign-in.js";
@@ -22,10 +22,10 @@ const HOST_FILES: ReadonlySet<string> = new Set([
 /** Keys that only a Cardea config has, whatever its file name. */
 const CARDEA_KEYS = ["listen", "auth", "naming", "policy", "limits", "profiles", "registry"];
 
-/** Keys under which hosts keep their servers, and which Cardea does not read; they look like slips of the pen. */
+/** Keys under which hosts keep their servers and which Cardea does not read; they look like misspellings. */
 const HOST_SERVERS_KEYS = ["mcp", "mcp_servers"];
 
-/** Keys that mean something in their host, and what leaving them out means here. */
+/** Keys with a meaning in their host, and the effect of omitting them here. */
 const HOST_KEYS: Readonly<Record<string, string>> = {
   headersHelper: "is not run here; put the header under headers, with a variable",
   authProviderType: "is not used here; cardea login signs in, or put an Authorization header under headers",
@@ -39,8 +39,8 @@ export function isHostFile(file: string, tree: ObjectTree): boolean {
 }
 
 /**
- * The faults of a file that may be a host's under a name that Cardea does not know: the first unknown key that is no slip
- * of the pen names the command that reads it. `file` is its name as the person gave it.
+ * The problems of a file that may be a host's under an unknown name: the first unknown key that is not a misspelling
+ * names the command that reads it. `file` is its name as given.
  */
 export function withImportHint(faults: readonly Fault[], file: string, tree: ObjectTree): readonly Fault[] {
   if (CARDEA_KEYS.some((key) => tree.members.has(key))) return faults;
@@ -60,7 +60,7 @@ const UNKNOWN_KEY = new RegExp(
   ` has an unknown key "[^"]*"$|^the file has an unknown key "(?:${HOST_SERVERS_KEYS.join("|")})"`,
 );
 
-/** A host's config without the host's own keys, and what was left out. */
+/** A host's config without the host's own keys, and the omitted parts. */
 export interface Stripped {
   readonly tree: ObjectTree;
   readonly warnings: readonly Fault[];
@@ -96,7 +96,7 @@ export function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree
     else if (isHostExtension(member.value)) {
       warnings.push({
         offset: member.keyOffset,
-        message: `server ${JSON.stringify(name)} is an extension of the host's, which only the host can start; it is left out`,
+        message: `server ${JSON.stringify(name)} is an extension of the host, which only the host can start; it is omitted`,
       });
     } else members.set(name, { ...member, value: stripServer(name, member.value, warnings) });
   }

@@ -53,14 +53,14 @@ export function moveSignIn(
   readMembers(new Map(loose), "", found, warn);
   for (const { key, member } of sections) readSection(key, member, found, warn);
   if (found.has("clientSecret") && !found.has("clientId")) {
-    warn("clientSecret", first, "is left out: there is no client id whose it is");
+    warn("clientSecret", first, "is omitted: there is no client id that it belongs to");
     found.delete("clientSecret");
   }
   if (found.size === 0) return;
   const type = found.get("type");
   const isOff = type !== undefined && scalar(type.value) === "none";
   if (!isOff && hasOwnHeader(server)) {
-    warn("auth", first, "is left out: the server has an Authorization header of its own");
+    warn("auth", first, "is omitted: the server has its own Authorization header");
     return;
   }
   server.set("auth", {
@@ -77,7 +77,7 @@ function readSection(key: string, member: Member, found: Map<string, Member>, wa
     readMembers(value.members, `${key}.`, found, warn);
     return;
   }
-  // opencode: false where a header does it. Others: "oauth", which is the default here.
+  // opencode: false if a header does it. Others: "oauth", which is the default here.
   if (scalar(value) === false)
     found.set("type", { ...member, value: { ...value, kind: "scalar", value: "none" } });
   else if (scalar(value) !== true && scalar(value) !== "oauth" && scalar(value) !== "auto")
@@ -112,7 +112,7 @@ function isOurs(key: string, value: Tree): boolean {
   return key !== "type" || serverAuthSchema.shape.type.safeParse(scalar(value)).success;
 }
 
-/** The value in Cardea's form; undefined where it has none. */
+/** The value in Cardea's form; undefined if it has none. */
 function inOurForm(key: string, value: Tree): Tree | undefined {
   const text = scalar(value);
   if (typeof text !== "string") return value;

@@ -1,4 +1,4 @@
-/** Turns what zod finds wrong into sentences at places of the file, without ever showing a value. */
+/** Turns zod issues into sentences with file positions, without showing values. */
 import { z } from "zod";
 import { closest } from "./closest.js";
 import { type Fault, keyOffset, type Path, type Tree, treeAt } from "./tree.js";
@@ -44,7 +44,7 @@ const pathOf = (base: Path, { path }: Issue): Path => [
   ...path.map((step) => (typeof step === "number" ? step : String(step))),
 ];
 
-/** `; did you mean "…"?` for a misspelled word; empty where no known word is close. */
+/** `; did you mean "…"?` for a misspelled word; empty if no known word is close. */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = closest(word, known);
   return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
@@ -76,7 +76,7 @@ function issueMessage(issue: Issue, root: Tree, at: Path): string {
   return issue.message;
 }
 
-/** The complaint of the alternative that the value comes nearest to: the one that took its type. */
+/** The issue of the best matching alternative: the one that accepted its type. */
 function mostLikelyIssue(issue: Extract<Issue, { code: "invalid_union" }>, value: Tree): Issue {
   const chosen = issue.errors.find(
     (errors) => !errors.some((error) => error.code === "invalid_type" && error.path.length === 0),
@@ -95,11 +95,11 @@ function mostLikelyIssue(issue: Extract<Issue, { code: "invalid_union" }>, value
   return { ...inner, path: [...issue.path, ...inner.path] };
 }
 
-/** Whether the complaint is about the value itself, not about a member of it. */
+/** Whether the issue is about the value itself, not a member of it. */
 const isOfWhole = <C extends Issue["code"]>(issue: Issue, code: C): issue is Extract<Issue, { code: C }> =>
   issue.code === code && issue.path.length === 0;
 
-/** The keys that the schema knows where the path leads. */
+/** The keys that the schema knows at the path. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   const inner = unwrap(schema);
   if (inner instanceof z.ZodUnion) {

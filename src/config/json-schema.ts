@@ -1,4 +1,4 @@
-/** The JSON Schema of the config file, for editors; written from the schema that reads it. */
+/** The JSON Schema of the config file for editors, generated from the zod schema. */
 import { z } from "zod";
 import { fileSchema } from "./schema.js";
 

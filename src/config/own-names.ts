@@ -1,6 +1,6 @@
 /**
- * Own names and exposed names. Filters and overrides of a server name its tools as the server does, rules, limits and
- * profiles as hosts see them; here each takes the other form too, where only one thing can be meant.
+ * Own names and exposed names. Filters and overrides of a server use its own names, rules, limits and profiles exposed
+ * names; this converts the other form, if it is unambiguous.
  */
 import { namePrefix, uriPrefix } from "./collisions.js";
 import type {
@@ -54,7 +54,7 @@ function withOwnKeys(
 export function acceptOwnNames<T extends MatcherConfig>(subject: T, context: NamingContext): T {
   const { servers } = context;
   const named = subject.servers?.map((name) => servers.find((server) => server.name === name));
-  // A glob over servers may match other servers tomorrow.
+  // A glob over servers may match other servers later.
   const meant = named === undefined ? (servers.length === 1 ? servers : []) : named;
   const known = meant.filter((server) => server !== undefined);
   if (known.length === 0 || known.length < meant.length) return subject;

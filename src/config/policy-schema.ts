@@ -1,4 +1,4 @@
-/** The shape of `policy` and `limits` in the config: who may do what, and how often. */
+/** The schema of `policy` and `limits`. */
 import { z } from "zod";
 import { duration } from "./duration-schema.js";
 import { globs } from "./server-schema.js";
@@ -6,7 +6,7 @@ import { parseRate } from "./units.js";
 
 const nonEmptyStrings = z.array(z.string().min(1));
 
-/** What a rule or a limit is about. */
+/** The matcher of a rule or limit. */
 const matcherKeys = {
   on: z
     .enum(["call", "sampling", "elicitation", "roots"])

@@ -2,7 +2,7 @@
 import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "./tree.js";
 
-/** What the parser's words mean to the person who has to mend the file. */
+/** Explanations of the parser's errors. */
 const SENTENCES: Readonly<Record<string, string>> = {
   InvalidSymbol: "this is not JSON; names and text need double quotes",
   InvalidNumberFormat: "this is not a number as JSON writes it",
@@ -36,7 +36,7 @@ export function readJson(text: string): ParseResult {
 
 function syntaxFaults(text: string, errors: readonly ParseError[]): readonly Fault[] {
   if (text.trim() === "") return [{ offset: 0, message: "the file is empty" }];
-  // One slip makes the parser stumble several times; the first of a line is the one to look at.
+  // One mistake causes several parser errors; only the first of a line is reported.
   const lines = new Map<number, Fault>();
   for (const { error, offset } of errors) {
     const line = text.lastIndexOf("\n", offset - 1);
@@ -66,7 +66,7 @@ function convert(node: Node, faults: Fault[]): Tree {
   return { kind: "object", offset, members };
 }
 
-/** Where nesting goes too far; looked for first, because the parser itself recurses. */
+/** The position of too deep nesting; checked first, because the parser itself recurses. */
 function firstTooDeep(text: string): number | undefined {
   // SyntaxKind is a const enum, which isolated modules cannot see: { } [ ] are 1 to 4, the end is 17.
   const scanner = createScanner(text, true);

@@ -7,7 +7,7 @@ import { profileSchema } from "./schema.js";
 import { treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
-/** Reads and validates `profiles`; `gateway` says which tools hosts list where a profile does not. */
+/** Reads and validates `profiles`; `gateway` is the exposure of tools without a profile's own. */
 export function readProfiles(
   findings: Findings,
   servers: readonly ServerConfig[],
@@ -32,7 +32,7 @@ export function readProfiles(
       const message = `${describePath(path)} names an unknown server${suggestion(server, named)}`;
       findings.add([...path, "servers", index], message);
     }
-    // A disabled server may stay in a profile; it is just not there.
+    // A disabled server may stay in a profile; it is not shown.
     const shown = shape.servers?.filter((server) => present.includes(server)) ?? present;
     const { tools: written, ...rest } = shape;
     const { allow, deny, ...exposure } = written;

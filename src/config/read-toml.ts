@@ -1,4 +1,4 @@
-/** Reads TOML, as Codex has it, into a tree; the parser keeps no positions, so all values stand at the beginning. */
+/** Reads TOML, as used by Codex, into a tree; the parser keeps no positions, so all values are at offset 0. */
 import { createRequire } from "node:module";
 import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "./tree.js";
 

@@ -1,4 +1,4 @@
-/** Turns the text of a config file into a complete config, or into everything that is wrong with it. */
+/** Turns the text of a config file into a complete config, or into all of its problems. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
@@ -45,7 +45,7 @@ export interface ListenOverrides {
   readonly insecure?: boolean;
 }
 
-/** How a config is read. */
+/** Options of reading a config. */
 export interface ReadOptions {
   /** Where variables are looked up. Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -60,11 +60,11 @@ export interface ReadOptions {
 export interface GoodConfig {
   readonly ok: true;
   readonly config: Config;
-  /** What stood in the file. */
+  /** The parsed content of the file. */
   readonly text: string;
-  /** What was left out of a host's own file. */
+  /** The omitted parts of a host's own file. */
   readonly warnings: readonly Problem[];
-  /** Values that must not be shown: what variables were expanded to. */
+  /** Secret values: the results of variable expansion. */
   readonly secrets: readonly string[];
   readonly rules: Rules;
   /** A problem at one path of the file. */
@@ -78,12 +78,12 @@ export interface BadConfig {
   readonly ok: false;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Those that have their shape. */
+  /** The sections with a valid shape. */
   readonly rules: Rules;
   readonly problemAt: (path: Path, message: string) => Problem;
 }
 
-/** `file` is the file's name as the person gave it. Never throws: whatever is wrong becomes a problem. */
+/** `file` is the file's name as given. Never throws: every error becomes a problem. */
 export function readConfig(text: string, file: string, options: ReadOptions = {}): GoodConfig | BadConfig {
   const source = text.replace(/^\uFEFF/, "");
   const positions = new SourcePositions(file, source);

@@ -1,4 +1,4 @@
-/** The shape of the config file: every key with its default and the sentence that documents it. */
+/** The schema of the config file: every key with its default and documentation. */
 import { z } from "zod";
 import { auditSchema } from "./audit-schema.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
@@ -43,7 +43,7 @@ const REGISTRY = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/;
 /** A person signs in there, so it is https, or this machine. */
 const publicAddress = address.refine((text) => !/[?#]/.test(text), { error: "cannot have a query" });
 
-/** What an editor takes: it sees the text before variables are expanded. */
+/** The value for editors, which see the text before variables are expanded. */
 const orVariable = ({ source }: RegExp) => ({ pattern: `${source}|\\$\\{` });
 
 const http = z
@@ -143,7 +143,7 @@ const profile = z.strictObject({
     .extend(profileExposure)
     .default({ allow: ["*"], deny: [] })
     .describe(
-      "The tools in it, and which of them hosts list. What is not given of that is as in the top-level `tools`.",
+      "The tools in it, and which of them hosts list. Missing keys default to those of the top-level `tools`.",
     ),
   prompts: nameFilter(EXPOSED_NAMES)
     .default({ allow: ["*"], deny: [] })
@@ -215,7 +215,7 @@ export const fileSchema = z.strictObject({
     .describe("Secrets of the gateway; use variables."),
   credentials: credentialsSchema
     .exactOptional()
-    .describe("How what is kept of sign-ins to servers is encrypted. A change needs a restart."),
+    .describe("The encryption of stored sign-ins. A change needs a restart."),
   policy: policySchema.exactOptional().describe("Access rules for calls of hosts and questions of servers."),
   limits: limitsSchema
     .exactOptional()
@@ -239,7 +239,7 @@ export const fileSchema = z.strictObject({
     .meta(orVariable(REGISTRY))
     .exactOptional()
     .describe(
-      "The registry in which `cardea add` looks up names such as `io.github.owner/server`. The gateway itself never asks it.",
+      "The registry in which `cardea add` looks up names such as `io.github.owner/server`. The gateway itself never uses it.",
     ),
   profiles: z
     .record(z.string().min(1), profile.meta({ id: "profile" }))

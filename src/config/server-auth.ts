@@ -1,13 +1,13 @@
-/** How does the gateway sign in to a server? Completes `auth`, and refuses what contradicts itself. */
+/** Completes `auth` of a server (how the gateway signs in), and refuses contradictions. */
 import { createPrivateKey } from "node:crypto";
 import type { ServerAuthShape } from "./sign-in-schema.js";
 
-/** How a server is signed in to, complete. */
+/** The completed `auth` of a server. */
 export interface ServerAuthConfig {
   readonly type: "oauth" | "client_credentials" | "private_key_jwt" | "enterprise" | "token_exchange";
   /** Whose credentials calls carry. */
   readonly as: "principal" | "shared" | "service";
-  /** False where the gateway authenticates no hosts, so that all of them are the principal `anonymous`. */
+  /** False if the gateway authenticates no hosts, so that all of them are the principal `anonymous`. */
   readonly hasPrincipals: boolean;
   readonly clientId?: string;
   readonly clientSecret?: string;
@@ -16,7 +16,7 @@ export interface ServerAuthConfig {
   /** `kid` of a key in PEM. */
   readonly keyId?: string;
   readonly clientMetadataUrl?: string;
-  /** Absent: those that the server asks for. */
+  /** Absent: those of the server's challenge. */
   readonly scopes?: readonly string[];
   /** Absent: the first one that the server names. */
   readonly issuer?: string;
@@ -55,7 +55,7 @@ interface Contradiction {
   readonly path: readonly string[];
 }
 
-/** What of a server decides how it is signed in to. */
+/** The inputs of a server that decide its sign-in. */
 export interface SignInSubject {
   readonly kind: "stdio" | "http" | "openapi";
   readonly headers: Readonly<Record<string, string>>;
@@ -64,8 +64,8 @@ export interface SignInSubject {
 }
 
 /**
- * `shape` is undefined where the server has no `auth`: an HTTP server without an `Authorization` header of its own is then
- * signed in to when it asks for it. The result is undefined where no sign-in is made.
+ * `shape` is undefined if the server has no `auth`: an HTTP server without a configured `Authorization` header is then
+ * signed in to when it requires that. The result is undefined without sign-in.
  */
 export function completeServerAuth(
   shape: ServerAuthShape | undefined,
@@ -97,12 +97,12 @@ export function completeServerAuth(
   };
 }
 
-/** Whether `completed` says what is wrong. */
+/** Whether `completed` is an error. */
 export const isContradiction = (
   completed: ServerAuthConfig | Contradiction | undefined,
 ): completed is Contradiction => completed !== undefined && "message" in completed;
 
-/** Every value of `auth` that must not be shown. */
+/** Every secret value of `auth`. */
 export const secretsOf = (auth: ServerAuthConfig | undefined): readonly string[] =>
   [auth?.clientSecret, auth?.privateKey, auth?.idp?.clientSecret, auth?.idp?.privateKey].filter(
     (secret) => secret !== undefined,
@@ -114,7 +114,7 @@ type Type = ServerAuthShape["type"];
 type OptionalKey = "clientId" | "clientSecret" | "privateKey" | "keyId" | "clientMetadataUrl" | "scopes";
 type Key = OptionalKey | "issuer" | "idp" | "audience" | "as";
 
-/** The keys that mean nothing with a type. */
+/** The keys without effect for a type. */
 const UNUSED: Readonly<Record<Type, readonly Key[]>> = {
   oauth: ["idp", "audience"],
   client_credentials: ["privateKey", "keyId", "clientMetadataUrl", "idp", "audience"],
@@ -127,7 +127,7 @@ const UNUSED: Readonly<Record<Type, readonly Key[]>> = {
   ],
 };
 
-/** The keys without which a type does nothing. */
+/** The keys that a type requires. */
 const NEEDED: Readonly<Record<Type, readonly Key[]>> = {
   oauth: [],
   client_credentials: ["clientId", "clientSecret"],

@@ -124,7 +124,7 @@ export const serverSchema = z.strictObject({
   env: environment
     .default({})
     .describe(
-      "Environment variables for the program. Of the gateway's environment it gets only `PATH`, `HOME` and the like.",
+      "Environment variables for the program. Of the gateway's environment it gets only `PATH`, `HOME` and similar basic variables.",
     ),
   envFile: z
     .string()
@@ -146,7 +146,7 @@ export const serverSchema = z.strictObject({
   auth: serverAuthSchema
     .exactOptional()
     .describe(
-      "How the gateway signs in to the server (`docs/sign-in.md`). Default: `oauth` as each principal when an HTTP server asks for it, where `headers` has no `Authorization`.",
+      "How the gateway signs in to the server (`docs/sign-in.md`). Default: `oauth` as each principal if an HTTP server requires it and `headers` has no `Authorization`.",
     ),
   spec: argument
     .min(1)
@@ -159,7 +159,7 @@ export const serverSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "With `type: openapi`: where the API is. Default: the document's first server. A query in it goes with every request.",
+      "With `type: openapi`: the base URL of the API. Default: the document's first server. Its query is added to every request.",
     ),
   include: operationFilter(
     "With `type: openapi`: the operations that become tools: those that all lists match. Default: all.",
@@ -193,7 +193,7 @@ export const serverSchema = z.strictObject({
       "When the server is started: with the gateway (`eager`), or when a call or a subscription needs it (`demand`). Default: `demand` for stdio, `eager` for others and where the server is `required`.",
     ),
   idleTimeout: duration(
-    "How long a connection, with its process, is kept after its last use, where no host with a session is there that used it. Never ended: one with a running call, an open question, task or subscription; the shared one of an `eager` server.",
+    "How long a connection, with its process, is kept after its last use, unless a host with a session has used it. Never closed: one with a running call, an open question, task or subscription; the shared one of an `eager` server.",
   ).default("10m"),
   required: z
     .boolean()

@@ -1,4 +1,7 @@
-/** The shape of `mcpServers.NAME.auth` and `credentials`: how the gateway signs in to a server, and how it keeps what it gets. */
+/**
+ * The schema of `mcpServers.NAME.auth` and `credentials`: how the gateway signs in to a server, and how it stores
+ * tokens.
+ */
 import { z } from "zod";
 import { address, scopes } from "./auth-schema.js";
 
@@ -57,7 +60,7 @@ const quirks = z.strictObject({
   "basic-raw": z
     .boolean()
     .default(false)
-    .describe("Sends client id and secret in `Basic` authentication as they are, not form-encoded."),
+    .describe("Sends client id and secret in `Basic` authentication without form-encoding."),
   "client-name": text
     .max(200)
     .exactOptional()
@@ -93,9 +96,7 @@ export const serverAuthSchema = z.strictObject({
     .describe(
       "The URL of a client metadata document of your own, which is then the client id. Default: `PUBLIC-URL/oauth/client.json`, where `listen.http.publicUrl` is https.",
     ),
-  scopes: scopes
-    .exactOptional()
-    .describe("The scopes to ask for. Default: those that the server names when it asks for a sign-in."),
+  scopes: scopes.exactOptional().describe("The scopes to request. Default: those in the server's challenge."),
   issuer: address
     .exactOptional()
     .describe("The authorization server. Default: the first one that the server names."),
@@ -133,7 +134,7 @@ export const credentialsSchema = z.strictObject({
     .union([key, z.array(key).min(1)])
     .exactOptional()
     .describe(
-      "The key that encrypts them: 32 bytes in base64; use a variable. Of several the first one encrypts, all decrypt (`cardea vault rotate`). With `cluster.store` the sign-ins are kept there, for all replicas that have the key.",
+      "The key that encrypts them: 32 bytes in base64; use a variable. Of several the first one encrypts, all decrypt (`cardea vault rotate`). With `cluster.store` the sign-ins are stored there, for all replicas that have the key.",
     ),
   keyFile: z
     .string()

@@ -5,7 +5,7 @@ import type { TelemetryShape } from "./telemetry-schema.js";
 export interface TelemetryConfig {
   /** Whether servers get the `baggage` that hosts send. */
   readonly forwardsBaggage: boolean;
-  /** Absent where the file does not ask for traces; variables still may. */
+  /** Absent if the file does not ask for traces; variables still may. */
   readonly otlp?: OtlpConfig;
 }
 

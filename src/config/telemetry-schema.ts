@@ -1,4 +1,4 @@
-/** How are traces exported, and what of a host's trace context reaches servers? The section `telemetry` of the file. */
+/** The schema of the section `telemetry`: export of traces, and forwarding of trace context. */
 import { z } from "zod";
 
 /** An address of a collector, with a path or without. */
@@ -43,7 +43,7 @@ export const telemetrySchema = z.strictObject({
     .enum(["drop", "forward"])
     .default("drop")
     .describe(
-      "What becomes of `baggage` in the `_meta` of what hosts send: it may hold anything about a person, and servers are strangers.",
+      "Whether `baggage` in the `_meta` of hosts' requests is forwarded to servers: it may contain personal data.",
     ),
 });
 /** The section as it is written. */

@@ -1,4 +1,4 @@
-/** Which settings can the tools of a server have? Checks of calls, and how tools are listed: overrides and shorter definitions. */
+/** The schema of tool settings of a server: checks of calls, overrides and shorter definitions. */
 import { z } from "zod";
 
 const bytes = z.int().min(1).max(1_073_741_824);

@@ -1,4 +1,4 @@
-/** A config file as a tree in which every key and every value knows where in the text it stands. */
+/** A config file as a tree in which every key and value has its position in the text. */
 
 /** A parsed document whose parts know their positions. */
 export type Tree = ObjectTree | ArrayTree | ScalarTree;

@@ -23,8 +23,8 @@ const VARIABLE = /\$\$\{|\$\{([^}]*)\}?/g;
 const NAME = /^[A-Za-z_]\w*$/;
 
 /**
- * Expands every text value below `tree`, once: what a variable holds is not looked into again. Keys are left
- * alone. `path` is where `tree` stands in its file, for messages.
+ * Expands every text value below `tree`, once: expanded values are not expanded again. Keys are unchanged. `path` is
+ * the position of `tree` in its file, for messages.
  */
 export function expandVariables(tree: Tree, path: Path, sources: VariableSources): Expansion {
   const faults: Fault[] = [];

@@ -1,4 +1,4 @@
-/** When has the config file changed? Watches its content, however the file is replaced. */
+/** Watches the content of the config file, however the file is replaced. */
 import { createHash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
@@ -10,11 +10,11 @@ export type FileContent = { readonly text: string } | BadConfig;
 
 /** How a config file is watched. */
 export interface WatchOptions {
-  /** The content that is in use already. */
+  /** The current content. */
   readonly current?: string;
   /** Polling interval in ms: some file systems send no events. Default 5,000. */
   readonly pollMs?: number;
-  /** How long the content must stay the same before it is believed, in ms: it may be half written. Default 100. */
+  /** How long the content must be stable before it is reported, in ms: it may be half written. Default 100. */
   readonly settleMs?: number;
   /** How the file is read. Default: from the disk. */
   readonly read?: () => Promise<FileContent>;
@@ -22,14 +22,14 @@ export interface WatchOptions {
 
 /** A running watch. */
 export interface ConfigWatch {
-  /** Reads at once, and reports the content even when it is unchanged. */
+  /** Reads immediately, and reports the content even if it is unchanged. */
   check(): void;
   close(): void;
 }
 
 /**
- * Calls `changed` with each new content, or with why there is none. It is the folder that is watched, because a
- * file may be replaced whole, and because in Kubernetes the change is that of a link beside it.
+ * Calls `changed` with each new content, or with why there is none. The folder is watched, because a file may be
+ * replaced as a whole, and because in Kubernetes the change is that of a symbolic link beside it.
  */
 export function watchConfig(
   file: string,
@@ -71,13 +71,13 @@ export function watchConfig(
       reportUnchanged = false;
       changed(content);
     } else {
-      // Seen once; believed when it is still the same a moment later.
+      // Seen once; reported when it is still the same a moment later.
       candidate = print;
       pollSoon();
     }
   };
 
-  // The file cannot be read now; the next poll tries again.
+  // The file cannot be read now; the next poll retries.
   const pollNow = (): void => void poll().catch(() => {});
   const pollSoon = (): void => {
     clearTimeout(settleTimer);
@@ -90,7 +90,7 @@ export function watchConfig(
       folder = watch(dirname(file), { persistent: false }, pollSoon);
       folder.on("error", drop);
     } catch {
-      // No watch to be had (no such folder now, or no watches left): looking now and then must do.
+      // No watch is available (the folder is missing, or no watches are left): polling must suffice.
       folder = undefined;
     }
   };

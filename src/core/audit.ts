@@ -57,7 +57,7 @@ export interface AuditLog {
   admin(action: AdminAction): void;
   /** Records anything else. */
   event(event: AuditEvent): void;
-  /** Texts are redacted anew, because a config may have brought new secrets. */
+  /** Texts are redacted again, because a config may have brought new secrets. */
   secretsChanged(): void;
   /** Writes the last line, waits until it is written, and gives the file to others. */
   close(): Promise<void>;

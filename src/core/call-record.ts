@@ -14,7 +14,7 @@ export interface Peer {
   /** The revision of the protocol that is spoken there. */
   readonly revision: string;
   readonly isHttp: boolean;
-  /** Absent where there is no session, or it has no id. */
+  /** Absent if there is no session, or it has no id. */
   readonly sessionId?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface CallRecord {
   readonly server: string;
   /** `ok`, `tool_error`, `input_required`, `error`, or a refusal word. */
   readonly outcome: string;
-  /** The rule that decided; absent where none did. */
+  /** The rule that decided; absent if none did. */
   readonly rule?: string | undefined;
   /** What it decided: `allow`, `deny`, `approve`, `decline`, `hide`. */
   readonly decision?: string | undefined;
@@ -81,23 +81,23 @@ export interface CallNotes {
   trace: TraceContext | undefined;
   /** That of `trace`; undefined as `trace` is. */
   traceId: string | undefined;
-  /** What is kept of its span until the call ends (`tracing/`); undefined where the call has none. */
+  /** What is kept of its span until the call ends (`tracing/`); undefined if the call has none. */
   span: unknown;
   /** The round whose questions it answers; undefined for any other call. */
   answered: AnsweredRound | undefined;
   /** The JSON-RPC id of the host; undefined for a call that is no request of a host. */
   readonly requestId: MessageId | undefined;
   readonly host: Peer | undefined;
-  /** The context of its HTTP request, unchecked; undefined where the request has none. */
+  /** The context of its HTTP request, unchecked; undefined if the request has none. */
   readonly ambient: TraceContext | undefined;
-  /** What its server gets as trace context, in place of what the host sent; undefined where that goes on. */
+  /** What its server gets as trace context, in place of what the host sent; undefined if that is forwarded. */
   sentTrace: TraceContext | undefined;
   /** The JSON-RPC id of the last request to its server, and that server; undefined before. */
   sentId: number | undefined;
   sentTo: Pick<Peer, "revision" | "sessionId"> | undefined;
   /** What became of the approval that the call came with. */
   approval: "accepted" | "declined" | "expired" | undefined;
-  /** The arguments without what rules redact; absent where no rule redacts any. */
+  /** The arguments without what rules redact; absent if no rule redacts any. */
   forwardedArguments: unknown;
   /** Whether its line of the audit log is written, or when that is known; absent without an audit log. */
   audited: boolean | Promise<boolean> | undefined;

@@ -34,7 +34,7 @@ export const severityOf = (level: unknown): number => (LOG_LEVELS as readonly un
  * `undefined`: copying an object and replacing a member takes V8 20 ns, copying it and adding one takes 1 µs.
  */
 export interface Call {
-  /** Unique in its gateway, for the log; 0 where it is no call of a client. A later round of the call has its own. */
+  /** Unique in its gateway, for the log; 0 if it is no call of a client. A later round of the call has its own. */
   readonly id: number;
   readonly method: string;
   /** As the client sent them, without the `_meta` keys of its own hop. */
@@ -54,9 +54,9 @@ export interface Call {
   readonly notify: (notice: Notice) => void;
   /** Called on any other sign of life from the server; restarts the idle timeout. */
   readonly onActivity?: (() => void) | undefined;
-  /** `search`: the client called the tool through `call_tool`; absent where it called it by its name. */
+  /** `search`: the client called the tool through `call_tool`; absent if it called it by its name. */
   readonly via?: "search" | undefined;
-  /** What layers note for the record of the call, shared by all copies of it; absent where the call has no record. */
+  /** What layers note for the record of the call, shared by all copies of it; absent if the call has no record. */
   readonly record?: CallNotes | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface Route {
   readonly kind: RouteKind;
   /** Of a method without a target: what its parameters name at this server. Policy checks each of them too. */
   readonly namedTargets?: readonly NamedTarget[];
-  /** The server's own list entry; absent where a URI was routed by its form alone. */
+  /** The server's own list entry; absent if a URI was routed by its form alone. */
   readonly item?: JsonObject;
   /** The entry with the overrides of the config, shortened as it says, which hosts see; its name is not changed. */
   readonly overriddenItem?: JsonObject;
@@ -109,7 +109,7 @@ export interface Route {
 /** A tool, prompt or resource that the parameters of a method name, or may name. */
 export interface NamedTarget {
   readonly route: Route;
-  /** False where the text may be no name: then rules are applied, and the default decision is not. */
+  /** False if the text may be no name: then rules are applied, and the default decision is not. */
   readonly surely: boolean;
 }
 
@@ -191,7 +191,7 @@ export type Reply =
       readonly sealedState?: string;
       /** Only inside that middleware. */
       readonly state?: RoundState;
-      /** Reports requests that are no longer pending; absent where the gateway cannot know. */
+      /** Reports requests that are no longer pending; absent if the gateway cannot know. */
       readonly open?: OpenRequests;
     };
 
@@ -264,7 +264,7 @@ export interface PolicyRoundState {
   readonly rounds: number;
 }
 
-/** The token under which the sender of `params` receives progress; undefined where it asks for none. */
+/** The token under which the sender of `params` receives progress; undefined if it asks for none. */
 export function progressTokenOf(params: JsonObject | undefined): MessageId | undefined {
   const token = objectAt(params, "_meta")?.[META.progressToken];
   return isProgressToken(token) ? token : undefined;
@@ -274,7 +274,7 @@ export function progressTokenOf(params: JsonObject | undefined): MessageId | und
 export class ProgressFilter {
   #last: JsonNumber | undefined;
 
-  /** False where `progress` is no higher than in an earlier notification. */
+  /** False if `progress` is no higher than in an earlier notification. */
   isIncreasing({ params }: Notice): boolean {
     const value = params?.progress;
     // An invalid value is left to the host to refuse.

@@ -18,7 +18,7 @@ import {
 } from "./members.js";
 
 /**
- * The fault in the parameters of a request or notification, as a sentence that names the member; undefined where every
+ * The fault in the parameters of a request or notification, as a sentence that names the member; undefined if every
  * JSON parser reads the same members.
  *
  * In methods that MCP defines, no member may fold (case, Unicode) to a defined one, and `arguments` must be an object. In

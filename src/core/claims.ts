@@ -7,7 +7,7 @@ const MAX_ID_LENGTH = 500;
 const HIDDEN_CHARACTERS = /\p{Cc}|\p{Cs}|^\s|\s$/u;
 
 /**
- * Why `sub` cannot be the id of a principal, as the end of a sentence; undefined where it can. Only strings are accepted:
+ * Why `sub` cannot be the id of a principal, as the end of a sentence; undefined if it can. Only strings are accepted:
  * a list, a number or an object could read the same as another principal's id once written as text.
  */
 export function subjectFault(sub: unknown): string | undefined {

@@ -39,7 +39,7 @@ export interface Client {
    * normalized capabilities. Clients of equal affinity may share an upstream connection.
    */
   readonly affinity: string;
-  /** True where `affinity` names a session, which has an end; false where it names a principal. */
+  /** True if `affinity` names a session, which has an end; false if it names a principal. */
   readonly session: boolean;
   /** Which part of the gateway it sees: "" for all of it, or the NAME of `/mcp/NAME`. */
   readonly endpoint: string;
@@ -47,7 +47,7 @@ export interface Client {
   readonly capabilities: JsonObject;
   /** The client's own name and version, for display only. */
   readonly info?: JsonObject;
-  /** Absent where its session was opened here. */
+  /** Absent if its session was opened here. */
   readonly adoption?: Adoption;
 }
 

@@ -10,20 +10,20 @@ import type { StopSignal } from "./stop.js";
 export interface ClusterParts {
   /** The id of this replica: five of `0-9a-z`, at least one of them a letter, random at each start. */
   readonly id: string;
-  /** Absent where the replicas share no store. */
+  /** Absent if the replicas share no store. */
   readonly store?: SharedStore;
   readonly directory: ReplicaDirectory;
   /** Where requests belong whose session or call another replica issued. */
   readonly owners: Owners;
   /** Where other replicas connect. */
   readonly listener: PeerAddress;
-  /** Absent where sessions end with their replica. */
+  /** Absent if sessions end with their replica. */
   readonly sessions?: SessionRecords;
-  /** Absent where each replica counts for itself. */
+  /** Absent if each replica counts for itself. */
   readonly limits?: SharedLimits;
-  /** Absent where each replica remembers approvals for itself. */
+  /** Absent if each replica remembers approvals for itself. */
   readonly approvals?: SharedApprovals;
-  /** Absent where each replica finds out about servers for itself. */
+  /** Absent if each replica finds out about servers for itself. */
   readonly servers?: SharedServers;
   /** Reports what happens from now on. */
   observe(observer: ClusterObserver): void;
@@ -47,7 +47,7 @@ export interface ClusterObserver {
 interface PeerAddress {
   readonly bind: { readonly host: string; readonly port: number };
   readonly tls?: Certificates;
-  /** How often the request has been forwarded; undefined where it is no request of a replica, and has been answered. */
+  /** How often the request has been forwarded; undefined if it is no request of a replica, and has been answered. */
   readonly admit: (request: IncomingMessage, response: ServerResponse) => number | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface SharedStore {
   readonly isUp: boolean;
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string, ttlMs: number): Promise<void>;
-  /** False where the key exists. */
+  /** False if the key exists. */
   setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>;
   delete(key: string): Promise<void>;
   run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
@@ -91,7 +91,7 @@ export interface SharedServers {
 
 /** One server, as other replicas know it. */
 export interface SharedServer {
-  /** Which era it was found to be of; undefined where no replica knows or the store does not answer. Never rejects. */
+  /** Which era it was found to be of; undefined if no replica knows or the store does not answer. Never rejects. */
   readEra(): Promise<JsonObject | undefined>;
   keepEra(era: JsonObject): void;
   /** Tells the others that a list has changed, and is this one now. */
@@ -132,7 +132,7 @@ export interface Replica {
   readonly version: string;
   /** Whether it is about to stop: it still answers for what is its own, and takes nothing new. */
   readonly isLeaving: boolean;
-  /** The time of day in ms; absent where it does not say. */
+  /** The time of day in ms; absent if it does not say. */
   readonly startedAt?: number;
 }
 
@@ -152,11 +152,11 @@ export interface ReplicaDirectory {
   readonly own: string;
   /** How many replicas there are with this one, as far as is known; at least 1. */
   readonly count: number;
-  /** The replica that issues ids with this prefix; undefined where none runs. */
+  /** The replica that issues ids with this prefix; undefined if none runs. */
   find(issuer: string): Promise<Replica | undefined>;
   /** All others. */
   others(): readonly Replica[];
-  /** A replica whose registration has run out without a word: it has ended, stands still, or only does not reach the store. */
+  /** A replica whose registration has expired without notice: it has ended, is suspended, or only cannot reach the store. */
   silent?(id: string): Replica | undefined;
 }
 
@@ -186,21 +186,21 @@ export interface SessionRecords {
   /** The session has ended. */
   remove(id: string): void;
   /**
-   * Makes this replica the owner of a session whose owner is gone, or has given it to this one; undefined where there is none
+   * Makes this replica the owner of a session whose owner is gone, or has given it to this one; undefined if there is none
    * for this principal here. @throws GatewayError `overloaded` while the store is away
    */
   adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined>;
   /** The session was adopted and could not be opened: it may be adopted again, here or elsewhere. */
   release(id: string): void;
-  /** Called with a session that another replica has taken over while this one stood still. */
+  /** Called with a session that another replica has taken over while this one was suspended. */
   onTaken?: (id: string) => void;
-  /** Gives a session to another replica; false where it stays. */
+  /** Gives a session to another replica; false if it stays. */
   move(id: string): Promise<boolean>;
 }
 
 /** Approvals that hold for a time at all replicas, by a key for what was approved. */
 export interface SharedApprovals {
-  /** The approval that holds; undefined where there is none, and while the store is away. */
+  /** The approval that holds; undefined if there is none, and while the store is away. */
   find(key: string): Promise<{ readonly id: string; readonly leftMs: number } | undefined>;
   /** Lets an approval hold for `ms`; while the store is away at this replica only. */
   keep(key: string, id: string, ms: number): Promise<void>;
@@ -219,13 +219,13 @@ export type BudgetSettings =
 export interface SharedBudget {
   /** Ms until a call is left here; 0 when one is. Without a lease there is none, whatever the store has. */
   readonly waitMs: number;
-  /** The same without asking for a lease: 0 where the store did not refuse one. */
+  /** The same without asking for a lease: 0 if the store did not refuse one. */
   readonly knownWaitMs: number;
   /** Whether nothing is admitted because the store is away (`onOutage: closed`). */
   readonly isClosed: boolean;
   /** Spends one call; check `waitMs` first. The returned function refunds it. */
   spend(): () => void;
-  /** Leases calls where none is left here; undefined where nothing has to be awaited. Never rejects. */
+  /** Leases calls where none is left here; undefined if nothing has to be awaited. Never rejects. */
   prepare(): Promise<void> | undefined;
 }
 

@@ -4,17 +4,17 @@ import type { StopSignal } from "./stop.js";
 
 /** The `Authorization` header of requests to one server for one principal. Made and renewed by `sign-in`, used by transports. */
 export interface RequestCredentials {
-  /** The header's value where it can be used at once; undefined where `obtain` must be called first. Costs no promise. */
+  /** The header's value where it can be used at once; undefined if `obtain` must be called first. Costs no promise. */
   readonly header: string | undefined;
   /**
    * The header's value, after a refresh where one is due.
    *
    * @throws GatewayError `sign_in_required` where the principal is not signed in, `upstream_unavailable` where the authorization
-   * server cannot be reached and no token is left, `cancelled` when `signal` aborts. The refresh itself goes on then.
+   * server cannot be reached and no token is left, `cancelled` when `signal` aborts. The refresh itself continues then.
    */
   obtain(signal: StopSignal): Promise<string>;
   /**
-   * The server has refused a request. Resolves to the header's value to send the same request with once more, or to the
+   * The server has refused a request. Resolves to the header's value to send the same request with again, or to the
    * error that the request fails with. Never rejects.
    */
   onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError>;
@@ -25,7 +25,7 @@ export interface RejectedRequest {
   readonly status: 401 | 403;
   /** The values of `WWW-Authenticate`, joined with commas where it came several times. */
   readonly challenge: string | undefined;
-  /** The `Authorization` header it was sent with; undefined where it had none. */
+  /** The `Authorization` header it was sent with; undefined if it had none. */
   readonly sentHeader: string | undefined;
   /** How often this request was sent already; from the second time on a 401 is final. */
   readonly attempts: number;

@@ -52,7 +52,7 @@ export interface Readiness {
   readonly ready: boolean;
   /** Why it is not ready, and what is degraded although it is. */
   readonly reasons: readonly string[];
-  /** Servers in their first start, whose tools are not in the lists yet; absent where there are none. */
+  /** Servers in their first start, whose tools are not in the lists yet; absent if there are none. */
   readonly starting?: readonly string[];
 }
 
@@ -86,7 +86,7 @@ export interface ChangeFeed {
    * Calls `onChange` with each change of `client`'s own view that `interest` covers, until the returned function
    * is called. A list change is reported only when the client's merged, filtered list differs.
    *
-   * @throws GatewayError `overloaded` when a server cannot take another connection; then nothing is subscribed.
+   * @throws GatewayError `overloaded` if a server cannot take another connection; then nothing is subscribed.
    */
   subscribe(client: Client, interest: ChangeFilter, onChange: (change: Change) => void): () => void;
   /**
@@ -96,9 +96,9 @@ export interface ChangeFeed {
   followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, FollowTime>>;
   /**
    * The `uris` subscribed to by `client` whose servers refused the subscription, each with the server's error. Waits
-   * briefly for the servers. Absent where no server refuses.
+   * briefly for the servers. Absent if no server refuses.
    */
   refusals?(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>>;
-  /** Delivers debounced changes now. Absent where none are debounced. */
+  /** Delivers debounced changes now. Absent if none are debounced. */
   flush?(): void;
 }

@@ -18,11 +18,11 @@ export interface Flaw {
 /** A list entry that was left out, or a member of a list result that could not be used. */
 export interface MalformedEntry extends Flaw {
   readonly list: ListKind;
-  /** The entry's own name or URI, cut to 200 characters; absent where it has none, and for the result itself. */
+  /** The entry's own name or URI, cut to 200 characters; absent if it has none, and for the result itself. */
   readonly name?: string;
 }
 
-/** Checks the value at path `at`; undefined where it is valid. */
+/** Checks the value at path `at`; undefined if it is valid. */
 type Rule = (value: unknown, at: string) => Flaw | undefined;
 
 /** The first flaw of an entry of this list; undefined when hosts can read it. */

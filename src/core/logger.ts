@@ -13,7 +13,7 @@ export interface Logger {
   info(fields: LogFields, sentence: string): void;
   /** Everything else. */
   debug(fields: LogFields, sentence: string): void;
-  /** True where `debug` writes nothing, so that callers on the hot path need not build the fields. */
+  /** True if `debug` writes nothing, so that callers on the hot path need not build the fields. */
   readonly skipsDebug?: boolean;
 }
 

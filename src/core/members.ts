@@ -17,7 +17,7 @@ export interface NestedMember {
   readonly name: string;
   /** Whether it must be an object: policy reads members of it. */
   readonly mustBeObject: boolean;
-  /** The members of the object; absent where any are allowed. */
+  /** The members of the object; absent if any are allowed. */
   readonly members?: Members;
   /** Whether `members` are those of the object itself, of each value in an object or list, or of a list's alone. */
   readonly appliesTo: "itself" | "values" | "items";

@@ -100,7 +100,7 @@ export const methodRoute = (
 /** Where servers and clients declare tasks as an extension (SEP-2663). */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** Methods about one task, which their `taskId` names. A task goes on after its call was answered. */
+/** Methods about one task, which their `taskId` names. A task continues after its call was answered. */
 export const TASK_METHODS: ReadonlySet<string> = new Set([
   "tasks/get",
   "tasks/result",
@@ -136,7 +136,7 @@ export interface TaskListener<Change> {
 }
 
 /**
- * The missing members of `capabilities[kind]`, empty where the whole capability is missing; undefined where nothing is
+ * The missing members of `capabilities[kind]`, empty if the whole capability is missing; undefined if nothing is
  * (2025-11-25 and 2026-07-28: client/elicitation and client/sampling, "Capabilities").
  */
 export function missingCapability(

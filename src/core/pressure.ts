@@ -15,7 +15,7 @@ export interface Pressure {
 export const SHED_LEVELS = {
   /** No new streams, and no keep-alive. */
   streams: 1,
-  /** No new calls; running ones go on. */
+  /** No new calls; running ones continue. */
   calls: 2,
   /** No new connections. */
   connections: 3,

@@ -86,7 +86,7 @@ export const settle = <T>(promise: Promise<T>): Promise<Settled<T>> =>
   );
 
 /**
- * Resolves to the value of `promise`, or to undefined after `ms` (0 or less: at once). `promise` itself goes on.
+ * Resolves to the value of `promise`, or to undefined after `ms` (0 or less: at once). `promise` itself continues.
  *
  * @throws what `promise` rejects with before the time-out; a later rejection is dropped.
  */

@@ -22,7 +22,7 @@ const NO_SPAN = "0".repeat(16);
 /** Longer ones may be dropped (3.3.1.5). */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
-/** The span that `traceparent` names; undefined where it is not valid. A `tracestate` that is not valid is left out. */
+/** The span that `traceparent` names; undefined if it is not valid. A `tracestate` that is not valid is left out. */
 export function readContext(traceparent: unknown, tracestate: unknown): NamedSpan | undefined {
   if (typeof traceparent !== "string") return undefined;
   const [, version, traceId = NO_TRACE, spanId = NO_SPAN, flags = "", more] =
@@ -44,7 +44,7 @@ export const contextOf = ({ traceId, spanId, isSampled, tracestate }: NamedSpan)
   tracestate,
 });
 
-/** The trace of the call: of its span, else the one that the host sent in `_meta`; undefined where there is none. */
+/** The trace of the call: of its span, else the one that the host sent in `_meta`; undefined if there is none. */
 export function traceIdOf({ params, record }: Pick<Call, "params" | "record">): string | undefined {
   if (record?.traceId !== undefined) return record.traceId;
   const traceparent = stringAt(objectAt(params, "_meta"), "traceparent");

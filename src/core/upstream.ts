@@ -22,9 +22,9 @@ export interface ServerFacts {
 export interface ServerList {
   readonly items: readonly JsonObject[];
   readonly freshness: Freshness;
-  /** True where `freshness` comes from the server. */
+  /** True if `freshness` comes from the server. */
   readonly hasTtl?: boolean;
-  /** Malformed entries, which are not among `items`; absent where there are none. */
+  /** Malformed entries, which are not among `items`; absent if there are none. */
   readonly malformed?: readonly MalformedEntry[];
 }
 
@@ -35,7 +35,7 @@ export interface ServerList {
 export interface ListScope {
   readonly key: string;
   readonly capabilityClass: string;
-  /** True where resource updates of these clients come over their own connection, not over the shared one. */
+  /** True if resource updates of these clients come over their own connection, not over the shared one. */
   readonly hasOwnUpdates?: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface Upstream {
   readonly lastError: string | undefined;
   /** Facts of the shared connection; undefined until its first handshake. */
   readonly facts: ServerFacts | undefined;
-  /** The facts for the list scope of `client`. Absent where `facts` holds for all clients. */
+  /** The facts for the list scope of `client`. Absent if `facts` holds for all clients. */
   factsFor?(client: Client): ServerFacts | undefined;
   /** The protocol revisions of its open connections, for status pages. */
   readonly revisions?: readonly string[];
@@ -74,14 +74,14 @@ export interface Upstream {
   /**
    * Fetches all pages of one list, over the connection of `client` (which is opened if needed) or the shared one. A
    * list without a server capability is empty.
-   * @throws GatewayError when the server cannot be reached or answers with an error.
+   * @throws GatewayError if the server cannot be reached or answers with an error.
    */
   list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
   /** Subscribes to updates of a resource (the server's own URI). The returned function unsubscribes. */
   subscribe(uri: string, client: Client | undefined): () => void;
   /**
-   * The server's error for the subscription of `client` to a resource; undefined where the server accepted it or is not
-   * connected. Waits for the server's response. Absent where every resource can be subscribed to.
+   * The server's error for the subscription of `client` to a resource; undefined if the server accepted it or is not
+   * connected. Waits for the server's response. Absent if every resource can be subscribed to.
    */
   subscriptionError?(uri: string, client: Client): Promise<RpcError | undefined>;
   /**
@@ -95,12 +95,12 @@ export interface Upstream {
   ): Promise<TaskSubscription>;
   /**
    * Ends its connections, with the calls on them, and opens the shared one again; those of single clients are opened by
-   * their next use. Resolves when that has succeeded or failed; never rejects. Absent where nothing can be restarted.
+   * their next use. Resolves when that has succeeded or failed; never rejects. Absent if nothing can be restarted.
    */
   restart?(): Promise<void>;
   /**
    * Reconnects now instead of after the backoff, as a call would. Resolves when the attempt has succeeded or failed;
-   * never rejects. Absent where there is no backoff to skip.
+   * never rejects. Absent if there is no backoff to skip.
    */
   connectNow?(): Promise<void>;
   watch(observer: UpstreamObserver): () => void;

@@ -5,7 +5,7 @@ export interface UriParts {
   /** The prefixes of gateways: `files+` in `files+file:///x`. */
   readonly lead: string;
   readonly scheme: string;
-  /** Undefined where the URI has none, as in `file:/x`. */
+  /** Undefined if the URI has none, as in `file:/x`. */
   readonly authority: string | undefined;
   readonly path: string;
   /** Query and fragment, with `?` and `#`. */
@@ -14,7 +14,7 @@ export interface UriParts {
 
 const PARTS = /^((?:[A-Za-z0-9.-]+\+)*)([A-Za-z][A-Za-z0-9.-]*):(?:\/\/([^/?#]*))?([^?#]*)([?#].*)?$/s;
 
-/** Splits a URI; undefined where it has no scheme. */
+/** Splits a URI; undefined if it has no scheme. */
 export function partsOf(uri: string): UriParts | undefined {
   const [, lead = "", scheme, authority, path = "", tail = ""] = PARTS.exec(uri) ?? [];
   return scheme === undefined ? undefined : { lead, scheme, authority, path, tail };
@@ -123,7 +123,7 @@ function decodeOverlong(bytes: Buffer): string {
   return parts.join("") + bytes.toString("utf8", from);
 }
 
-/** Length and code point of the overlong form that begins at `at`; a length of 0 where none does. */
+/** Length and code point of the overlong form that begins at `at`; a length of 0 if none does. */
 function overlongAt(bytes: Buffer, at: number): readonly [length: number, code: number] {
   const first = bytes[at] ?? 0;
   const length = first === 0xc0 || first === 0xc1 ? 2 : first === 0xe0 ? 3 : first === 0xf0 ? 4 : 0;

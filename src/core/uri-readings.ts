@@ -24,7 +24,7 @@ export interface UriReadings {
    * hosts, with two slashes where it has one or three.
    */
   readonly alike: readonly string[];
-  /** False where there are more than MAX_READINGS: policy then treats the URI as unreadable. */
+  /** False if there are more than MAX_READINGS: policy then treats the URI as unreadable. */
   readonly complete: boolean;
 }
 

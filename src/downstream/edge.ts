@@ -54,7 +54,7 @@ export interface HttpEdge {
   get?(exchange: HttpExchange): void | Promise<void>;
   delete?(exchange: HttpExchange): void | Promise<void>;
   /**
-   * Ends every stream gracefully, as its era does. Calls in flight may go on for `graceMs` (default 0); in the legacy era,
+   * Ends every stream gracefully, as its era does. Calls in flight may continue for `graceMs` (default 0); in the legacy era,
    * where a lost connection does not cancel a call, nothing else ends them.
    */
   close(graceMs?: number): Promise<void>;

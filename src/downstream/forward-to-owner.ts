@@ -42,7 +42,7 @@ export interface Forwarder {
   receive(request: IncomingMessage, hops: number): void;
   /**
    * This process stops: the streams that it forwards for hosts between their calls (GET) end, and the hosts open them again at
-   * another process. Requests under way go on.
+   * another process. Requests under way continue.
    */
   endStreams(): void;
   /** Closes the connections to the other processes. */
@@ -53,7 +53,7 @@ export interface Forwarder {
 const MAX_HOPS = 2;
 /** An idle connection to another process is closed after this time (ms), by the side that opened it. */
 const IDLE_MS = 10_000;
-/** How often an owner that was not there, or closed the connection, is looked up anew. */
+/** How often an owner that was not there, or closed the connection, is looked up again. */
 const MAX_ATTEMPTS = 4;
 /** Within this time (ms) an owner takes the connection, TLS included, and one that stops the request too, or cannot be reached. */
 const CONNECT_MS = 2_000;

@@ -31,7 +31,7 @@ export interface HttpListenerOptions {
   readonly legacy: HttpEdge;
   /** Serves `GET /sse` and `POST /messages`, the transport of 2024-11-05. Default: there are no such paths. */
   readonly sse?: SseEdge;
-  /** What `/readyz` says; asked anew each time. */
+  /** What `/readyz` says; asked again each time. */
   readonly readiness: () => Readiness;
   /** Default: anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
   readonly authentication?: Authentication;
@@ -141,7 +141,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       // Of this process alone, where Node's cluster would otherwise share it among all.
       if (peerServer !== undefined) await bind(peerServer, { ...peers?.bind, exclusive: true });
       await bind(server, { host: listen.host, port: listen.port });
-      // A connection that cannot be taken, for want of descriptors say, is no reason to lose all the others.
+      // A connection that cannot be taken, for lack of descriptors say, is no reason to lose all the others.
       for (const each of servers)
         each.on("error", (error) => logger.error({ error }, "a connection was lost"));
       const { port } = server.address() as AddressInfo;

@@ -136,7 +136,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       if (handlePreflight(request, response)) return;
       const { challenge } = authentication;
       const serve = (principal: Principal) => {
-        // A host that hung up meanwhile closes nothing any more, and what would be kept until then would be kept for ever.
+        // A host that hung up meanwhile no longer triggers the cleanup, so its state would be kept for ever.
         return response.destroyed
           ? undefined
           : handler({ request, response, principal, endpoint, challenge });
@@ -209,7 +209,7 @@ export function httpRoutes(
   settings: HttpRouteSettings,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const table = routeTable(settings);
-  // Hono takes a twentieth of a cold start, and few gateways are asked for another path.
+  // Hono takes a twentieth of a cold start, and few gateways receive requests for other paths.
   let others: Promise<RouteRequest> | undefined;
   const otherRoutes = (): Promise<RouteRequest> => {
     others ??= import("./route-by-path.js").then(({ routeByPath }) => routeByPath(table, dispatch));

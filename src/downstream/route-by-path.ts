@@ -24,7 +24,7 @@ export function routeByPath(table: readonly HttpRoute[], dispatch: Dispatch): Ro
     });
   }
   const find = app.fetch;
-  // Hono must neither put classes of its own in the place of the global Request and Response, nor touch bodies.
+  // Hono must neither put classes of its own in place of the global Request and Response, nor touch bodies.
   // `hostname`: of requests without a Host, which are checked by the handlers.
   return getRequestListener(answer, {
     overrideGlobalObjects: false,

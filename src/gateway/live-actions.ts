@@ -101,7 +101,7 @@ export class LiveActions implements AdminActions {
       case "waiting":
         return "no server works on this call at the moment";
       case "unknown":
-        return "there is no such call under way";
+        return "no such call is running";
     }
   }
 

@@ -24,7 +24,7 @@ import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
-import { leadToSignIn, signInError } from "../sign-in/lead-to-sign-in.js";
+import { promptSignIn, signInError } from "../sign-in/prompt-sign-in.js";
 import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
@@ -220,7 +220,7 @@ function serverStack(
       ...(auth === undefined || signIn === undefined
         ? []
         : [
-            leadToSignIn({
+            promptSignIn({
               server,
               store: signIn.credentials,
               connectUrl: signIn.connectUrl,

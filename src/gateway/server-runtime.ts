@@ -14,7 +14,7 @@ import { ResponseCache } from "../policy/response-cache.js";
 import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
 import { identityOf } from "../state/list-files.js";
-import type { KeptServer } from "../state/server-file.js";
+import type { ServerStore } from "../state/server-file.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import type { JsonObject } from "../wire/json.js";
@@ -30,7 +30,7 @@ export interface ServerRuntime {
   readonly retryBudget: RetryBudget;
   readonly cache: ResponseCache;
   /** The cached and shared state of it. */
-  readonly kept: KeptServer;
+  readonly kept: ServerStore;
   /** List changes reported by other replicas; undefined without replicas, and if each replica has its own process. */
   readonly listHints: ListHints | undefined;
   readonly life: ServerLife;

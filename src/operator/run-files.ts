@@ -8,7 +8,7 @@ import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../http/loopback.js";
 import { startTimesOf } from "../runtime/process-start-times.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { type ProcessPlace, processPlace, stateFolder } from "./state-folder.js";
+import { type ProcessLocation, processLocation, stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -25,7 +25,7 @@ export interface RunningGateway {
   readonly token?: string;
 }
 
-interface RunFile extends RunningGateway, ProcessPlace {
+interface RunFile extends RunningGateway, ProcessLocation {
   /** The start time of the process, to detect a reused pid; absent if the system does not provide it. */
   readonly began?: string;
 }
@@ -40,7 +40,7 @@ export async function writeRunFile(
   log: Logger,
 ): Promise<() => Promise<void>> {
   const folder = runFolder(env);
-  const place = processPlace();
+  const place = processLocation();
   const began = (await startTimesOf([gateway.pid])).get(gateway.pid);
   const { adminUrl } = gateway;
   const entry: RunFile = {
@@ -73,7 +73,7 @@ export async function runningGateways(env: Environment): Promise<readonly Runnin
   const names = await readdir(folder).catch(() => []);
   const files = names.filter((name) => name.endsWith(".json")).map((name) => join(folder, name));
   const entries = await Promise.all(files.map(async (file) => ({ file, entry: await readRunFile(file) })));
-  const here = processPlace();
+  const here = processLocation();
   const began = await startTimesOf(
     entries.flatMap(({ entry }) => (entry?.scope === here.scope ? [entry.pid] : [])),
   );
@@ -139,7 +139,7 @@ function isRunFile(value: unknown): value is RunFile {
 
 function hasEnded(
   { scope, host, boot, began, pid }: RunFile,
-  here: ProcessPlace,
+  here: ProcessLocation,
   startTimes: ReadonlyMap<number, string>,
 ): boolean {
   if (scope !== here.scope) return host === here.host && boot !== here.boot;

@@ -13,7 +13,7 @@ export function stateFolder(env: Environment): string {
 }
 
 /** The machine and namespaces of a process. */
-export interface ProcessPlace {
+export interface ProcessLocation {
   /** The machine, boot and pid namespace (container) in which pids are unique. */
   readonly scope: string;
   /** The machine or container, the same after a restart of either. */
@@ -23,7 +23,7 @@ export interface ProcessPlace {
 }
 
 /** The location of this process; each member is a digest. */
-export function processPlace(): ProcessPlace {
+export function processLocation(): ProcessLocation {
   const boot = readIfPresent(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"));
   const pids = readIfPresent(() => readlinkSync("/proc/self/ns/pid"));
   const machine = readIfPresent(() => readFileSync("/etc/machine-id", "utf8"));

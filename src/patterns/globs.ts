@@ -24,7 +24,7 @@ export function nameMatcher(filter: NameFilter): NameMatcher {
  * Compiles one glob. `*` matches any run of characters, `?` exactly one, `{a,b}` either part, which may hold
  * wildcards and braces of its own. Braces without a comma and braces that never close are plain characters.
  *
- * @throws RE2JSSyntaxException when braces nest about a thousand levels deep; the config schema allows 100 braces
+ * @throws RE2JSSyntaxException if braces nest about a thousand levels deep; the config schema allows 100 braces
  */
 export function glob(pattern: string): NameMatcher {
   if (pattern === "*") return () => true;

@@ -14,7 +14,7 @@ const require = createRequire(import.meta.url);
 /**
  * Compiles a pattern in RE2's syntax. With `dotAll`, a dot matches line breaks too.
  *
- * @throws RE2JSSyntaxException when RE2 does not support the pattern
+ * @throws RE2JSSyntaxException if RE2 does not support the pattern
  */
 export function compileRe2(pattern: string, { dotAll = false } = {}): RE2JS {
   const RE2 = library();

@@ -51,7 +51,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
       const evaluated = evaluator.ruleSet.evaluateYielding(input);
       const decision = evaluated instanceof Promise ? await evaluated : evaluated;
       const { effect, rule } = decision;
-      // A later round is the same call: it counts once more only where it is refused.
+      // A later round is the same call: it counts again only where it is refused.
       const counts = call.inputResponses?.state === undefined || effect === "hide" || effect === "deny";
       if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
         evaluator.log.add(call, route, "call", decision);

@@ -46,7 +46,7 @@ export interface ExpiredApproval {
 
 /** Who learns that the time of approvals is over. */
 export interface ApprovalExpiry {
-  /** How long (ms) an approval that is asked for now can be given. */
+  /** How long (ms) an approval that is requested now can be given. */
   readonly answerMs: () => number;
   readonly onExpired: (approval: ExpiredApproval) => void;
 }
@@ -107,7 +107,7 @@ export class Approvals {
     return this.#remembered.delete(key);
   }
 
-  /** The end of their time is not noticed any more. */
+  /** The end of their time is no longer noticed. */
   close(): void {
     this.#remembered.close();
     this.#asked.close();

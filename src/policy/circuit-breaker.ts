@@ -97,7 +97,7 @@ export class CircuitBreaker {
     };
   }
 
-  /** Forgets all failures: the server was started anew, so they were another's. */
+  /** Forgets all failures: the server was started again, so they were another's. */
   reset(): void {
     this.#generation += 1;
     this.#release = this.#createRelease();

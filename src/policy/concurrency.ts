@@ -17,8 +17,7 @@ interface ConcurrencySettings {
 }
 
 /**
- * A call that its client gives up while it waits leaves the line at once. One that comes back with answers goes on where
- * it stopped, and others may be waiting for that inside, each with a place of its own.
+ * A call that its client cancels while it is queued leaves the queue immediately. One that returns with answers continues where it stopped; running calls, each with its own slot, may be waiting for that.
  */
 export function concurrency(settings: ConcurrencySettings): Middleware {
   const { semaphore } = settings;

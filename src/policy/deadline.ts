@@ -19,13 +19,13 @@ export interface DeadlineSettings {
 }
 
 const HOUR = 3_600_000;
-/** A timer that is so late (ms) was held up: the process stood still. */
+/** A timer that is so late (ms) was held up: the process was suspended. */
 const EVENT_LOOP_STALL_MS = 100;
 
 /**
- * Every notice of the call (progress, log message) and any other sign of life starts the clock anew. When time is
+ * Every notice of the call (progress, log message) and any other sign of life starts the clock again. When time is
  * up the call's signal is aborted for everything below, so that the server is notified, and whatever still comes of it
- * is dropped. Time for which the process stood still does not count: an answer that came meanwhile has yet to be
+ * is dropped. Time for which the process was suspended does not count: an answer that came meanwhile has yet to be
  * read.
  *
  * @throws RangeError when `timeoutMs` is no positive number.

@@ -40,7 +40,7 @@ function* measureSteps(value: unknown): Steps<JsonMeasure> {
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** The text in pieces that are short, but for single long texts. */
+/** The text in short pieces, except single long strings. */
 function* piecesOf(value: unknown): Generator<string, void, void> {
   if (typeof value !== "object" || value === null || value instanceof ExactNumber) {
     yield writeJson(value);

@@ -114,7 +114,7 @@ export const checkPolicy = async (
 
 /**
  * Puts the policy of a config into effect. What the policy of the config before it remembers (approvals, rates,
- * decisions) goes on, as far as the two agree.
+ * decisions) continues, as far as the two agree.
  *
  * @throws RangeError naming the first fault; ask `policyFaults` for all of them.
  */

@@ -98,7 +98,7 @@ async function evaluateQuestion(
 const routesOf = (route: Route): readonly Route[] =>
   route.namedTargets === undefined ? [route] : [route, ...route.namedTargets.map((one) => one.route)];
 
-/** What a task was begun with is not known any more. */
+/** What a task was begun with is no longer known. */
 function questionArguments(call: Call, route: Route): { readonly args?: unknown } {
   if (TASK_METHODS.has(call.method)) return {};
   return { args: route.kind === "methods" ? methodArguments(call.params) : argsOf(call) };
@@ -231,7 +231,7 @@ export class TaskQuestions {
     const left =
       asked.length > 0
         ? { ...object, inputRequests: Object.fromEntries(asked) }
-        : // It was answered, and goes on.
+        : // It was answered, and continues.
           { ...without(object, ["inputRequests"]), status: "working" };
     return { ...reply, result: Payload.ofObject(left) };
   }

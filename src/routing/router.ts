@@ -191,7 +191,7 @@ interface SenderOptions {
 /**
  * Runs a call at `server` with `params`, which carry the server's own names.
  *
- * @throws GatewayError when the server is not configured any more, or what its stack throws.
+ * @throws GatewayError when the server is no longer configured, or what its stack throws.
  */
 export type Send = (server: string, call: Call, params: JsonObject) => Promise<Reply>;
 

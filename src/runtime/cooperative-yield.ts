@@ -80,7 +80,7 @@ export function nowOrInSteps<Value>(steps: Steps<Value>): Value | Promise<Value>
   return step.done === true ? step.value : cooperativeYield().then(() => runSteps(steps));
 }
 
-/** Runs all steps synchronously; undefined where there are more than MAX_STEPS_AT_ONCE. */
+/** Runs all steps synchronously; undefined if there are more than MAX_STEPS_AT_ONCE. */
 export function runAtOnce<Value>(steps: Steps<Value>): Value | undefined {
   for (let at = 0; at < MAX_STEPS_AT_ONCE; at++) {
     const step = steps.next();

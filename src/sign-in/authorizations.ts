@@ -1,12 +1,12 @@
 /** Authorization requests and their callbacks: each `state` is used once, by the browser that started the request. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { decodeJwt } from "jose";
-import { credentialOf, keepTokens } from "./keep-tokens.js";
 import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import { endpointsOf, tokenContext } from "./sign-in-server.js";
+import { credentialOf, storeTokens } from "./store-tokens.js";
 import type { TokenOutcome, TokenSet } from "./types.js";
 
 /** Input of an authorization request. */
@@ -123,7 +123,7 @@ function checkBrowser({ browser, server: own, next }: StateRecord, cookie: strin
   if (sent !== undefined && timingSafeEqual(expected, sent)) return;
   const server = next?.subject.server ?? own;
   throw new SignInRefusal(
-    `This sign-in to ${server} was begun in another browser, so it does not go on in this one. ${AGAIN}`,
+    `This sign-in to ${server} was started in another browser, so it cannot continue in this one. ${AGAIN}`,
     403,
   );
 }
@@ -160,7 +160,7 @@ function checkPerson({ proof, principal, pending }: StateRecord, { idToken }: To
   const { sub = "nobody" } = idToken === undefined || pending.nonce === undefined ? {} : decodeJwt(idToken);
   if (sub === principal) return;
   throw new SignInRefusal(
-    `This page was made for ${principal}, and ${pending.issuer} says that you are ${sub}. Nothing was kept. ${AGAIN}`,
+    `This page was made for ${principal}, and ${pending.issuer} identifies you as ${sub}. Nothing was stored. ${AGAIN}`,
     403,
   );
 }
@@ -171,17 +171,17 @@ async function keep(context: SignInContext, record: StateRecord, tokens: TokenSe
   const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);
   const scopes = grantedScopes(tokens, pending.scopes);
   const finished = { ...ownerOf(record), issuer: pending.issuer, scopes, asked: pending.scopes };
-  await keepAndTell(context, credential);
+  await storeAndNotify(context, credential);
   return finished;
 }
 
 /** Stores the tokens of a sign-in and logs it. @throws VaultError */
-export async function keepAndTell(
+export async function storeAndNotify(
   context: SignInContext,
-  credential: Parameters<typeof keepTokens>[1],
+  credential: Parameters<typeof storeTokens>[1],
 ): Promise<void> {
   const { vault, events } = context;
-  const before = await keepTokens(vault, credential);
+  const before = await storeTokens(vault, credential);
   const { issuer, askedScopes, tokens } = credential;
   const isWider =
     before?.tokens !== undefined &&
@@ -207,12 +207,12 @@ export async function refusalOf(
   const { client, redirectUri, discovered } = prepared;
   const { issuer } = discovered.authorizationServer;
   if (outcome.kind === "unavailable" || outcome.kind === "ambiguous") {
-    return new SignInRefusal(`${issuer} gave no tokens for ${server}: ${outcome.reason}. ${AGAIN}`, 503);
+    return new SignInRefusal(`${issuer} issued no tokens for ${server}: ${outcome.reason}. ${AGAIN}`, 503);
   }
   const error = outcome.kind === "refused" ? outcome.error : outcome.kind;
   const said = outcome.description === undefined ? error : `${error} (${outcome.description})`;
   if (outcome.kind !== "invalid_client") {
-    return new SignInRefusal(`${issuer} gave no tokens for ${server}: ${said}. ${AGAIN}`, 502);
+    return new SignInRefusal(`${issuer} issued no tokens for ${server}: ${said}. ${AGAIN}`, 502);
   }
   if (client.source !== "dynamic") {
     const what =
@@ -224,7 +224,7 @@ export async function refusalOf(
   }
   await vault.removeClient(issuer, redirectUri);
   return new SignInRefusal(
-    `${issuer} does not know the gateway any more: ${said}. The gateway registers again at the next attempt. ${AGAIN}`,
+    `${issuer} no longer knows the gateway: ${said}. The gateway registers again at the next attempt. ${AGAIN}`,
     502,
   );
 }

@@ -1,12 +1,12 @@
 /** Device authorization grant (RFC 8628): polls until the person has decided. */
 import { randomBytes } from "node:crypto";
-import { grantedScopes, keepAndTell, noteEnd, refusalOf } from "./authorizations.js";
-import { credentialOf } from "./keep-tokens.js";
+import { grantedScopes, noteEnd, refusalOf, storeAndNotify } from "./authorizations.js";
 import { type DeviceAuthorization, pollDeviceToken, startDeviceAuthorization } from "./oauth/client.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import { endpointsOf, tokenContext } from "./sign-in-server.js";
+import { credentialOf } from "./store-tokens.js";
 import type { TokenOutcome } from "./types.js";
 
 /** The URL and the code for the person. */
@@ -47,7 +47,7 @@ export class DeviceSignIns {
     const { issuer } = prepared.discovered.authorizationServer;
     if (endpoint === undefined) {
       throw new SignInRefusal(
-        `${issuer} offers no sign-in on another device (device grant). Leave --device out: the URL can be opened anywhere, and the URL it ends at pasted back.`,
+        `${issuer} does not support the device grant. Omit --device: the URL can be opened anywhere, and the URL that the browser ends at can be pasted back.`,
         409,
       );
     }
@@ -92,7 +92,7 @@ export class DeviceSignIns {
       const outcome = await this.#poll(subject, prepared, started);
       if (outcome.kind !== "tokens") throw await refusalOf(this.context, outcome, { ...subject, prepared });
       const { tokens } = outcome;
-      await keepAndTell(
+      await storeAndNotify(
         this.context,
         credentialOf(subject, prepared, prepared.scopes, "device_code", tokens),
       );

@@ -96,7 +96,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
   const { server } = settings;
   const subject = subjectOf(server.auth.idp?.subjectToken, login);
   if (subject === undefined) {
-    const description = `${login.issuer} gave no ${server.auth.idp?.subjectToken}: ask for it with auth.idp.scopes`;
+    const description = `${login.issuer} returned no ${server.auth.idp?.subjectToken}: request it with auth.idp.scopes`;
     return { kind: "refused", error: "no_subject_token", description };
   }
   const wanted = server.auth.scopes ?? discovered.scopes;
@@ -116,7 +116,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
     );
     if (outcome.kind !== "tokens") return outcome;
     if (isOfLogin(outcome.tokens, login)) {
-      const description = `${login.issuer} gave the token of the login again, which no server may get`;
+      const description = `${login.issuer} returned the token of the login itself, which must not be sent to a server`;
       return { kind: "refused", error: "not_exchanged", description };
     }
     const { tokenEndpoint, client } = login;
@@ -142,7 +142,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
   });
   if (outcome.kind === "invalid_grant" && outcome.at === "authorization_server") {
     // Another sign-in of the person would not change this result.
-    const description = `${endpoints.issuer} does not take the login of ${login.issuer}: ${outcome.description ?? "invalid_grant"}`;
+    const description = `${endpoints.issuer} does not accept the login of ${login.issuer}: ${outcome.description ?? "invalid_grant"}`;
     return { kind: "refused", error: "invalid_grant", description };
   }
   if (outcome.kind !== "tokens") return outcome;
@@ -168,7 +168,7 @@ async function clientAt({ settings, vault }: Exchange, discovered: Discovered): 
   const { issuer } = authorizationServer;
   if (takesIdJag(authorizationServer) === false) {
     throw new OAuthError(
-      `${issuer} takes no ID-JAG (authorization_grant_profiles_supported). Use "auth.type": "oauth" for ${server.name}.`,
+      `${issuer} accepts no ID-JAG (authorization_grant_profiles_supported). Use "auth.type": "oauth" for ${server.name}.`,
     );
   }
   const redirectUri = redirectUriOf(baseUrl, server);

@@ -107,7 +107,7 @@ class TokenEndpoints {
     const server = this.serverOf(name);
     if (server === undefined) {
       this.#made.delete(name);
-      const sentence = `${name} is no server of the config that is signed in to`;
+      const sentence = `${name} is not a server of the config that needs a sign-in`;
       throw new GatewayError("upstream_unavailable", "gateway", sentence, { server: name, retryable: true });
     }
     const known = this.#made.get(name);

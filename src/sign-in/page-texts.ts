@@ -26,8 +26,8 @@ export function connectPage(
   const login = html`<p class="soft">First the login of your company says that you are ${principal}.</p>`;
   return {
     title: `Sign in to ${server}`,
-    body: html`<p>This gateway (Cardea) will use <strong>${server}</strong> in the name of whoever signs in on the next page.
-Go on only if you asked for this yourself.</p>
+    body: html`<p>This gateway (Cardea) will use <strong>${server}</strong> on behalf of the person who signs in on the next page.
+Continue only if you requested this yourself.</p>
 <dl>
 <dt>Server</dt><dd>${server} (<code>${discovered.resource}</code>)</dd>
 <dt>You sign in at</dt><dd><code>${issuer}</code></dd>
@@ -50,7 +50,7 @@ export function finishedPage({ server, principal, issuer, scopes }: Finished): P
     scopes.length > 0 ? scopes.map((scope) => html`<code>${scope}</code> `) : html`as ${issuer} grants`;
   return {
     title: `Signed in to ${server}`,
-    body: html`<p>You can close this page; the call that waited goes on by itself.</p>
+    body: html`<p>You can close this page; the waiting call continues automatically.</p>
 <dl>
 <dt>Server</dt><dd>${server}</dd>
 <dt>Signed in at</dt><dd><code>${issuer}</code></dd>

@@ -120,7 +120,7 @@ async function challengeOf(server: SignInServer, fetch: GuardedFetch): Promise<s
     return answer.status === 401 ? (answer.headers.get("www-authenticate") ?? undefined) : undefined;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new OAuthError(`${server.name} cannot be asked how to sign in: ${reason}`, {
+    throw new OAuthError(`${server.name} does not say how to sign in: ${reason}`, {
       cause,
       isTemporary: true,
     });

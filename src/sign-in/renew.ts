@@ -187,7 +187,7 @@ class RenewalUnderLock {
   async #signOut(begun: Credential, description: string | undefined): Promise<Renewal> {
     const newest = await this.#read();
     if (newest !== undefined && newest.generation !== begun.generation) return fromOther(newest);
-    const reason = `the refresh token is not accepted any more${description === undefined ? "" : ` (${description})`}`;
+    const reason = `the refresh token is no longer accepted${description === undefined ? "" : ` (${description})`}`;
     if (newest === undefined) return { kind: "sign_in_required", credential: undefined, reason };
     const { tokens: _, ...rest } = withoutIntent(begun, undefined);
     const signedOut: Credential = { ...rest, generation: begun.generation + 1 };

@@ -30,14 +30,14 @@ export function serverNamed({ serverOf }: Pick<SignInContext, "serverOf">, name:
   const server = serverOf(name);
   if (server === undefined) {
     throw new SignInRefusal(
-      `There is no server ${writeJson(name)} in the config that is signed in to with OAuth. Look at mcpServers in the config.`,
+      `There is no server ${writeJson(name)} in the config with an OAuth sign-in. Check mcpServers in the config.`,
       404,
     );
   }
   const { type } = server.auth;
   if (type === "client_credentials" || type === "private_key_jwt") {
     throw new SignInRefusal(
-      `${name} is signed in to by the gateway itself ("auth.type": "${type}"); no person has to do anything.`,
+      `${name} needs no person: the gateway signs in itself ("auth.type": "${type}").`,
       409,
     );
   }

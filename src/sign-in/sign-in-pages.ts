@@ -12,6 +12,7 @@ import {
   newSecret,
   setCookie,
 } from "./browser-cookies.js";
+import { type Identification, identityQuestion, isKeyOf } from "./identify-person.js";
 import { clientMetadataDocument } from "./oauth/client.js";
 import { PAGE_HEADERS, sendPage } from "./page.js";
 import { connectPage, finishedPage, refusalPage } from "./page-texts.js";
@@ -19,7 +20,6 @@ import type { Proof } from "./pending-content.js";
 import { CALLBACK_PATH, clientDocumentUrl } from "./prepare-sign-in.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import type { SignIns } from "./sign-ins.js";
-import { type Identification, identityQuestion, isKeyOf } from "./who-is-there.js";
 
 /** Dependencies of the pages. */
 export interface SignInPagesOptions {

@@ -11,16 +11,16 @@ import {
   finishAuthorization,
 } from "./authorizations.js";
 import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
+import type { RequestedSignIn } from "./identify-person.js";
 import { loginServerOf } from "./login-server.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, TicketRecord } from "./pending-content.js";
 import { prepareSignIn } from "./prepare-sign-in.js";
+import { RepeatedSignIns } from "./repeated-sign-ins.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
 import { ownerAt } from "./sign-in-server.js";
 import { type SignedOut, signOut } from "./sign-out.js";
 import type { ClientRegistration } from "./types.js";
-import { VainSignIns } from "./vain-sign-ins.js";
-import type { AskedSignIn } from "./who-is-there.js";
 
 /** A sign-in, as shown to operators. Never a token. */
 export interface LoginRow {
@@ -71,12 +71,12 @@ const TICKET_REUSE_MS = 600_000;
 /** The sign-ins of one process; their progress is stored where other processes find it. */
 export class SignIns {
   readonly #devices: DeviceSignIns;
-  readonly #vain: VainSignIns;
+  readonly #repeated: RepeatedSignIns;
   readonly #tickets: LRUCache<string, string>;
 
   constructor(private readonly context: SignInsOptions) {
     this.#devices = new DeviceSignIns(context, context.wait);
-    this.#vain = new VainSignIns(context.now);
+    this.#repeated = new RepeatedSignIns(context.now);
     this.#tickets = new LRUCache({
       max: MAX_TICKETS,
       ttl: TICKET_REUSE_MS,
@@ -102,7 +102,7 @@ export class SignIns {
     const lacked = this.context.lackedScopes?.(server, principal) ?? [];
     if (await this.#isInVain({ server: loginServerOf(found).name, principal }, lacked)) {
       throw new SignInRefusal(
-        `${server} wants yet another sign-in after several that brought the same permissions. Ask who runs ${server}, or wait ten minutes.`,
+        `${server} requests another sign-in after several with the same permissions. Ask the operator of ${server}, or wait ten minutes.`,
         403,
       );
     }
@@ -126,7 +126,7 @@ export class SignIns {
    *
    * @throws SignInRefusal, OAuthError, VaultError
    */
-  async ticket(ticket: string): Promise<TicketRecord & AskedSignIn> {
+  async ticket(ticket: string): Promise<TicketRecord & RequestedSignIn> {
     const record = await this.context.pending.read("ticket", ticket);
     if (record === undefined) throw SPENT();
     const isIssuer = loginServerOf(serverNamed(this.context, record.server)).isIssuer === true;
@@ -145,7 +145,7 @@ export class SignIns {
     if (wrongKeys >= MAX_WRONG_KEYS) await this.context.pending.take("ticket", ticket);
     else await this.context.pending.replace("ticket", ticket, { ...record, wrongKeys });
     throw new SignInRefusal(
-      "This key is not one of the principal for whom this page was made. Go back and try again.",
+      "This key does not belong to the principal of this page. Go back and try again.",
       403,
     );
   }
@@ -167,7 +167,8 @@ export class SignIns {
     const { identity, vault, now, baseUrl } = this.context;
     const { principal } = subject;
     const place = identity?.();
-    if (place === undefined) throw new SignInRefusal("The config has changed. Let the host call again.", 409);
+    if (place === undefined)
+      throw new SignInRefusal("The config has changed. Repeat the call in the host.", 409);
     const options = {
       vault,
       now,
@@ -210,14 +211,14 @@ export class SignIns {
   async callback(callback: Callback): Promise<Finished | Begun> {
     const finished = await finishAuthorization(this.context, callback);
     if ("url" in finished) return finished;
-    this.#vain.finished(finished, finished.asked);
+    this.#repeated.finished(finished, finished.asked);
     return finished;
   }
 
   /** The same for a callback URL that a person pasted. @throws SignInRefusal */
   async pasted(login: string, url: string): Promise<Finished | Begun> {
     if (!URL.canParse(url)) {
-      throw new SignInRefusal("This is no URL. Paste the whole address that the browser ended at.", 400);
+      throw new SignInRefusal("This is not a URL. Paste the whole address that the browser ended at.", 400);
     }
     const parameters = new URL(url).searchParams;
     const record = await this.context.pending.read("state", parameters.get("state") ?? "");
@@ -275,11 +276,11 @@ export class SignIns {
 
   /** Whether several sign-ins succeeded, and the token of the last one exists and does not help. */
   async #isInVain(subject: SignInSubject, lacked: readonly string[]): Promise<boolean> {
-    if (!this.#vain.isEnough(subject, lacked)) return false;
+    if (!this.#repeated.isEnough(subject, lacked)) return false;
     const kept = await this.context.vault.read(subject.server, subject.principal);
     if (kept?.tokens !== undefined) return true;
     // It was signed out, perhaps in another process: the next sign-in is intended.
-    this.#vain.forget(subject);
+    this.#repeated.forget(subject);
     return false;
   }
 

@@ -39,7 +39,7 @@ async function revoke(context: SignInContext, credential: Credential): Promise<s
   const { server: name, tokens, revocationEndpoint, issuer } = credential;
   const server = context.serverOf(name);
   if (tokens === undefined) return undefined;
-  if (server === undefined) return `${name} is not in the config any more`;
+  if (server === undefined) return `${name} is no longer in the config`;
   if (revocationEndpoint === undefined)
     return `${issuer} has no revocation endpoint; the tokens end by themselves`;
   const { accessToken, refreshToken } = tokens;

@@ -7,8 +7,8 @@ import type { ServerConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import { canonicalText } from "../wire/json-text.js";
-import { codeOf } from "./own-file.js";
-import { type KeptServer, NOT_KEPT, ServerFile } from "./server-file.js";
+import { codeOf } from "./private-file.js";
+import { NOT_KEPT, ServerFile, type ServerStore } from "./server-file.js";
 import { hmac, readStateKey, writeStateKey } from "./state-key.js";
 
 /** The folder and its user. */
@@ -38,7 +38,7 @@ export class ListFiles {
   }
 
   /** The cached state of this server, read synchronously. */
-  open(server: ServerConfig): KeptServer {
+  open(server: ServerConfig): ServerStore {
     const { folder, version, log } = this.#options;
     if (!this.#isOpen) this.#openFolder();
     const key = this.#key;
@@ -68,7 +68,7 @@ export class ListFiles {
       const { key, replaced } = readStateKey(folder);
       this.#key = key;
       if (replaced !== undefined) {
-        log.warn({ folder }, `the key of kept lists is not used (${replaced}); lists are learned anew`);
+        log.warn({ folder }, `the key of kept lists is not used (${replaced}); lists are loaded again`);
       }
       this.#cleaning = removeOldFiles(folder, isOwnName).catch((error: unknown) =>
         log.debug({ folder, error }, "old lists cannot be removed"),
@@ -113,7 +113,7 @@ export class ListFiles {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const { folder, log } = this.#options;
-    const sentence = `lists cannot be kept in ${folder} (${codeOf(error)}): the next start learns them from the servers`;
+    const sentence = `lists cannot be kept in ${folder} (${codeOf(error)}): the next start loads them from the servers`;
     log.warn({ folder, error }, `${sentence}; --state-dir names another folder`);
   }
 }

@@ -1,17 +1,17 @@
 /** The cached state of one server between two runs of the gateway, and when it is written. */
 import { lutimesSync } from "node:fs";
 import { lutimes } from "node:fs/promises";
-import type { KnownLists, KnownListsStore, KnownServer } from "../catalog/known-lists.js";
 import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "../catalog/list-file.js";
+import type { ListStore, PersistedLists, PersistedServer } from "../catalog/persisted-lists.js";
 import type { Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import { runSteps } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
-import { readOwnFile } from "./own-file.js";
+import { readPrivateFile } from "./private-file.js";
 
 /** The state cached by an earlier run, and the state that this run caches. */
-export interface KeptServer extends KnownListsStore {
-  readonly known: KnownServer | undefined;
+export interface ServerStore extends ListStore {
+  readonly known: PersistedServer | undefined;
   /** From now on `memory` reads the state of its upstream. */
   followMemory(memory: () => JsonObject | undefined): void;
   /** Writes pending changes. Never rejects. */
@@ -19,7 +19,7 @@ export interface KeptServer extends KnownListsStore {
 }
 
 /** A server without a cache. */
-export const NOT_KEPT: KeptServer = {
+export const NOT_KEPT: ServerStore = {
   known: undefined,
   followMemory: () => {},
   followLists: () => {},
@@ -48,12 +48,12 @@ const CLOSE_MS = 5_000;
 const USE_MS = 24 * 3_600_000;
 
 /** The file of one server. */
-export class ServerFile implements KeptServer {
+export class ServerFile implements ServerStore {
   readonly #options: ServerFileOptions;
   /** Undefined after `followLists`: from then on the lists contain what they took from here. */
-  #read: KnownServer | undefined;
+  #read: PersistedServer | undefined;
   #memory: () => JsonObject | undefined = () => this.#read?.memory;
-  #lists: (() => KnownLists) | undefined;
+  #lists: (() => PersistedLists) | undefined;
   /** The digest of the content on disk. */
   #digest: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -66,11 +66,11 @@ export class ServerFile implements KeptServer {
   constructor(options: ServerFileOptions) {
     this.#options = options;
     const { path, seal, server, log } = options;
-    const file = readOwnFile(path, MAX_FILE_BYTES);
+    const file = readPrivateFile(path, MAX_FILE_BYTES);
     if (file === undefined) return;
     const decoded = file.ok ? decodeListFile(file.bytes, seal) : file;
     if (!decoded.ok) {
-      const sentence = `the kept lists of ${server} are not used: ${decoded.reason}; they are learned anew`;
+      const sentence = `the kept lists of ${server} are not used: ${decoded.reason}; they are loaded again`;
       log.warn({ server, file: path }, sentence);
       return;
     }
@@ -79,7 +79,7 @@ export class ServerFile implements KeptServer {
     if (file.ok && Date.now() - file.modifiedAt > USE_MS) markUsed(path);
   }
 
-  get known(): KnownServer | undefined {
+  get known(): PersistedServer | undefined {
     if (this.#lists === undefined) return this.#read;
     return { ...this.#lists(), memory: this.#memory() };
   }
@@ -88,7 +88,7 @@ export class ServerFile implements KeptServer {
     this.#memory = memory;
   }
 
-  followLists(lists: () => KnownLists): void {
+  followLists(lists: () => PersistedLists): void {
     this.#lists = lists;
     this.#read = undefined;
   }
@@ -125,7 +125,7 @@ export class ServerFile implements KeptServer {
     const { log } = this.#options;
     this.#saving = this.#saving
       .then(() => this.#write())
-      .catch((error: unknown) => log.error({ error }, "lists could not be written down"));
+      .catch((error: unknown) => log.error({ error }, "lists could not be cached on disk"));
   }
 
   async #write(): Promise<void> {

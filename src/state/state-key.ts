@@ -2,7 +2,7 @@
 import { createHmac, type Hmac, randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf, OTHERS_MAY_NOT, readOwnFile } from "./own-file.js";
+import { codeOf, OTHERS_MAY_NOT, readPrivateFile } from "./private-file.js";
 
 const KEY = /^[\da-f]{64}\n$/;
 const FILE = "key";
@@ -31,7 +31,7 @@ export function readStateKey(folder: string): StateKey {
 }
 
 function keyIn(folder: string): { readonly key?: string; readonly reason?: string } {
-  const file = readOwnFile(join(folder, FILE), MAX_BYTES, OTHERS_MAY_NOT.readOrWrite);
+  const file = readPrivateFile(join(folder, FILE), MAX_BYTES, OTHERS_MAY_NOT.readOrWrite);
   if (file === undefined) return {};
   if (!file.ok) return file;
   const text = file.bytes.toString("latin1");

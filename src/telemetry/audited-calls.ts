@@ -1,4 +1,4 @@
-/** What does the audit log change for calls? A reply waits for its line, and no call runs without one where `audit.required` says so. */
+/** What does the audit log change for calls? A reply waits for its line, and with `audit.required` no call runs without one. */
 import type { AuditLog } from "../core/audit.js";
 import type { Call, Handler, Middleware, Reply } from "../core/call.js";
 import { GatewayError, refusalReply } from "../core/errors.js";

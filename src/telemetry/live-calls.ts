@@ -95,7 +95,7 @@ export class RunningCalls {
     }));
   }
 
-  /** Gives up the call with this id; its host receives the error `cancelled`, its server a cancellation. */
+  /** Cancels the call with this id; its host receives the error `cancelled`, its server a cancellation. */
   cancel(id: number): CancelOutcome {
     const call = this.#open.find((open) => open.id === id);
     if (call === undefined) return "unknown";

@@ -139,7 +139,7 @@ export class Metrics {
     this.#reload.set(1);
   }
 
-  /** A question was answered, declined or given up. */
+  /** A question was answered, declined or cancelled. */
   inputWaited(wait: { readonly server: string; readonly kind: InputKind; readonly seconds: number }): void {
     this.#inputWait.observe({ server: wait.server, kind: wait.kind }, wait.seconds);
   }

@@ -106,7 +106,7 @@ function samplingOf(env: Environment): SamplingRule {
   const rule = SAMPLERS.get(name);
   if (rule === undefined) {
     throw new RangeError(
-      `OTEL_TRACES_SAMPLER must be one of ${[...SAMPLERS.keys()].join(", ")}; telemetry.otlp.sampling in the config goes before it`,
+      `OTEL_TRACES_SAMPLER must be one of ${[...SAMPLERS.keys()].join(", ")}; telemetry.otlp.sampling in the config takes precedence`,
     );
   }
   const ratio = Number(value("OTEL_TRACES_SAMPLER_ARG") ?? 1);

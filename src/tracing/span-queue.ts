@@ -57,7 +57,7 @@ export class SpanQueue {
   /** @param span as JSON */
   add(span: string): void {
     if (this.#open?.add(span) !== true && !this.#addToNext(span)) {
-      this.#lose("queue_full", 1, "more calls end than it takes spans");
+      this.#lose("queue_full", 1, "calls end faster than it accepts spans");
       return;
     }
     if (this.#open !== undefined && this.#open.count >= BATCH) this.#seal();
@@ -150,7 +150,10 @@ export class SpanQueue {
     if (reason === "queue_full") this.#wasFull = true;
     else this.#isDown = true;
     const { logger, destination } = this.#options;
-    logger.warn({ reason: why }, `traces do not reach ${destination}; calls go on, and their spans are lost`);
+    logger.warn(
+      { reason: why },
+      `traces do not reach ${destination}; calls continue, and their spans are dropped`,
+    );
   }
 }
 

@@ -215,7 +215,7 @@ class SupervisedUpstream implements StartableUpstream {
     client: Client,
     listener: TaskListener<string>,
   ): Promise<TaskSubscription> {
-    // While the server is away it acknowledges no task; the client goes on polling.
+    // While the server is away it acknowledges no task; the client continues polling.
     const connections = this.#connections;
     const isSeparate = connections.credentials.separates(client);
     const { current: connected } = (isSeparate ? connections.supervisorOf(client) : this.#shared) ?? {};
@@ -314,7 +314,7 @@ const MAX_HOPS = 8;
 
 /**
  * The entries of a list of the gateway `from`, for the gateway `own`: without those that came from `own`, which would
- * be listed once more with each round, and with `from` added to the hops of the rest.
+ * be listed again with each round, and with `from` added to the hops of the rest.
  */
 function filterLoopedItems(from: string, own: string, items: readonly JsonObject[]): readonly JsonObject[] {
   return items.flatMap((item) => {

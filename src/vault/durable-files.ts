@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { codeOf } from "../state/own-file.js";
+import { codeOf } from "../state/private-file.js";
 
 /** The suffix of a temporary file. */
 export const DRAFT_SUFFIX = ".tmp";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { codeOf, readOwnFile } from "../state/own-file.js";
+import { codeOf, readPrivateFile } from "../state/private-file.js";
 import { createDurably, DRAFT_SUFFIX, replaceDurably } from "./durable-files.js";
 import { type Keyring, type MasterKey, masterKey, parseKeys } from "./keyring.js";
 import { VaultError } from "./vault-error.js";
@@ -31,7 +31,7 @@ export async function readKeys(source: KeySource, make: boolean): Promise<Keyrin
   if (source.kind === "keyFile") {
     throw new VaultError(
       "key",
-      `the key file ${file} is not there: credentials.keyFile of the config names it`,
+      `the key file ${file} does not exist: credentials.keyFile of the config names it`,
     );
   }
   if (!make) return undefined;
@@ -57,7 +57,7 @@ export async function writeKeys(file: string, keys: readonly MasterKey[]): Promi
 }
 
 function keysIn(file: string): Keyring | undefined {
-  const content = readOwnFile(file, MAX_BYTES, OTHERS_MAY_NOTHING);
+  const content = readPrivateFile(file, MAX_BYTES, OTHERS_MAY_NOTHING);
   if (content === undefined) return undefined;
   if (!content.ok) {
     throw new VaultError(
@@ -82,7 +82,7 @@ async function makeKeyFile(file: string): Promise<void> {
   } catch (error) {
     throw new VaultError(
       "disk",
-      `the key file ${file} cannot be made (${codeOf(error)}); credentials.key of the config can hold the key instead`,
+      `the key file ${file} cannot be created (${codeOf(error)}); credentials.key of the config can hold the key instead`,
       { cause: error },
     );
   } finally {

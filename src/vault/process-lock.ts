@@ -12,7 +12,7 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { startTimesOf } from "../runtime/process-start-times.js";
-import { codeOf } from "../state/own-file.js";
+import { codeOf } from "../state/private-file.js";
 import { DRAFT_SUFFIX } from "./durable-files.js";
 import { VaultError } from "./vault-error.js";
 

@@ -2,12 +2,12 @@
 import { lstatSync, type Stats, watch } from "node:fs";
 import { lstat, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf, readOwnFile } from "../state/own-file.js";
+import { codeOf, readPrivateFile } from "../state/private-file.js";
 import { removeDurably, removeOldDrafts, replaceDurably } from "./durable-files.js";
 import { OTHERS_MAY_NOTHING } from "./key-source.js";
 import { type HeldLock, ProcessLocks } from "./process-lock.js";
 import { isRecordFile, nameOfFile, type RecordName } from "./record-names.js";
-import type { FoundRecord, Records, RecordsOptions } from "./records.js";
+import type { Records, RecordsOptions, StoredRecord } from "./records.js";
 import { MAX_RECORD_BYTES, sealed, unsealed } from "./sealed-content.js";
 import { VaultError } from "./vault-error.js";
 
@@ -30,14 +30,14 @@ export class RecordFiles implements Records {
       await removeOldDrafts(folder);
     } catch (error) {
       if (error instanceof VaultError) throw error;
-      throw diskError(`credentials cannot be kept in ${folder}`, error);
+      throw diskError(`credentials cannot be stored in ${folder}`, error);
     }
   }
 
   async read(name: RecordName): Promise<{ readonly value: unknown; readonly kid: string } | undefined> {
     this.#checkFolder();
     const path = join(this.#options.folder, name.file);
-    const found = readOwnFile(path, MAX_RECORD_BYTES, OTHERS_MAY_NOTHING);
+    const found = readPrivateFile(path, MAX_RECORD_BYTES, OTHERS_MAY_NOTHING);
     if (found === undefined) return undefined;
     if (!found.ok) {
       throw new VaultError(
@@ -55,10 +55,7 @@ export class RecordFiles implements Records {
     try {
       await replaceDurably(join(folder, name.file), bytes, createFile);
     } catch (error) {
-      throw diskError(
-        `${name.what} cannot be written to ${folder}; what was kept before is unchanged`,
-        error,
-      );
+      throw diskError(`${name.what} cannot be written to ${folder}; the previous record is unchanged`, error);
     }
   }
 
@@ -69,12 +66,12 @@ export class RecordFiles implements Records {
     });
   }
 
-  async list(): Promise<readonly FoundRecord[]> {
+  async list(): Promise<readonly StoredRecord[]> {
     const { folder } = this.#options;
     const files = await readdir(folder).catch((error: unknown) => {
       throw diskError(`${folder} cannot be read`, error);
     });
-    const found: FoundRecord[] = [];
+    const found: StoredRecord[] = [];
     for (const file of files) {
       if (!isRecordFile(file)) continue;
       // Another process may have removed it.
@@ -106,7 +103,7 @@ export class RecordFiles implements Records {
   async #makeFolder(): Promise<void> {
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-      throw diskError(`credentials cannot be kept in ${folder}`, error);
+      throw diskError(`credentials cannot be stored in ${folder}`, error);
     });
     this.#checkFolder();
   }

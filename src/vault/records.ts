@@ -9,7 +9,7 @@ import type { RecordName } from "./record-names.js";
 import { StoredRecords } from "./stored-records.js";
 
 /** An existing record. */
-export interface FoundRecord extends RecordName {
+export interface StoredRecord extends RecordName {
   /** When it was last written, in ms since 1970. */
   readonly writtenAt: number;
 }
@@ -33,7 +33,7 @@ export interface Records {
   /** Whether this call removed it: exactly one caller in all processes receives true. @throws VaultError */
   remove(name: RecordName): Promise<boolean>;
   /** All records. @throws VaultError */
-  list(): Promise<readonly FoundRecord[]>;
+  list(): Promise<readonly StoredRecord[]>;
   /** Resolves when this process holds the lock of the record. @throws VaultError */
   lock(name: RecordName): Promise<HeldLock>;
   /**

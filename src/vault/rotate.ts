@@ -34,7 +34,7 @@ interface Rotated {
  */
 export async function rotateRecords({ records, keys: source, locked }: Rotated): Promise<Rotation> {
   const before = await readKeys(source, true);
-  if (before === undefined) throw new VaultError("key", "the key file was removed while it was made");
+  if (before === undefined) throw new VaultError("key", "the key file was removed while it was created");
   const keys = source.kind === "own" ? await addOwnKey(source.file, before) : before;
   const { kid } = keys[0];
   let rotated = 0;

@@ -31,7 +31,8 @@ export async function unsealed(
 /** Encrypts with the first key; creates a missing own key file. @throws VaultError */
 export async function sealed(value: unknown, name: RecordName, source: KeySource): Promise<Buffer> {
   const keys = await readKeys(source, true);
-  if (keys === undefined) throw new VaultError("key", `${whereKeys(source)} was removed while it was made`);
+  if (keys === undefined)
+    throw new VaultError("key", `${whereKeys(source)} was removed while it was created`);
   const bytes = seal(value, name.file, keys[0]);
   if (bytes.length > MAX_RECORD_BYTES) {
     const sentence = `${name.what} is larger than ${MAX_RECORD_BYTES / 1024} KiB and is not kept`;

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import type { HeldLock } from "./process-lock.js";
 import { isRecordFile, nameOfFile, type RecordName } from "./record-names.js";
-import type { FoundRecord, Records, RecordsOptions, WriteSettings } from "./records.js";
+import type { Records, RecordsOptions, StoredRecord, WriteSettings } from "./records.js";
 import { sealed, unsealed } from "./sealed-content.js";
 import { StoreLocks } from "./store-lock.js";
 import { OUTAGE_MS, throughOutage } from "./through-outage.js";
@@ -88,7 +88,7 @@ export class StoredRecords implements Records {
     const args = [generation, bytes.toString("base64"), name.file, Date.now(), lifeMs];
     const newer = String(await this.#run(WRITE, name, args.map(String)));
     if (newer !== "") {
-      const sentence = `${name.what} was kept with generation ${newer} meanwhile: generation ${generation} does not replace it`;
+      const sentence = `${name.what} already has generation ${newer}: generation ${generation} does not replace it`;
       throw new VaultError("superseded", sentence);
     }
     this.#publish(name);
@@ -100,9 +100,9 @@ export class StoredRecords implements Records {
     return removed;
   }
 
-  async list(): Promise<readonly FoundRecord[]> {
+  async list(): Promise<readonly StoredRecord[]> {
     const all = (await this.#use("the list of sign-ins", LIST, [this.#index], [])) as readonly string[];
-    const found: FoundRecord[] = [];
+    const found: StoredRecord[] = [];
     for (let at = 0; at < all.length; at += 2) {
       const file = String(all[at]);
       if (isRecordFile(file)) found.push({ ...nameOfFile(file), writtenAt: Number(all[at + 1]) });

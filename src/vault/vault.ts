@@ -10,7 +10,7 @@ import type { KeySource } from "./key-source.js";
 import { clientName, credentialName, isCredentialFile, nameOfFile, type RecordName } from "./record-names.js";
 import { type Records, type RecordsOptions, recordsAt } from "./records.js";
 import { type Rotation, rotateRecords } from "./rotate.js";
-import { Turns } from "./turns.js";
+import { TaskQueues } from "./task-queues.js";
 import { VaultError } from "./vault-error.js";
 
 /** The keys from the config (`credentials`); without them the vault creates a key file. */
@@ -59,8 +59,8 @@ export const recordFileOf = (server: string, principal: string): string =>
 
 class RecordVault implements OpenVault {
   /** Tasks of this process queue here; only the first one waits at the lock for other processes. */
-  readonly #lockTurns = new Turns();
-  readonly #writeTurns = new Turns();
+  readonly #lockQueues = new TaskQueues();
+  readonly #writeQueues = new TaskQueues();
 
   constructor(
     private readonly options: VaultOptions,
@@ -75,12 +75,12 @@ class RecordVault implements OpenVault {
 
   write(credential: Credential): Promise<void> {
     const name = credentialName(credential.server, credential.principal);
-    return this.#writeTurns.run(name.file, async () => {
+    return this.#writeQueues.run(name.file, async () => {
       const before = await this.#readCredential(name);
       if (before !== undefined && before.generation >= credential.generation) {
         throw new VaultError(
           "superseded",
-          `${name.what} was kept with generation ${before.generation} meanwhile: generation ${credential.generation} does not replace it`,
+          `${name.what} already has generation ${before.generation}: generation ${credential.generation} does not replace it`,
         );
       }
       await this.records.write(name, credential, { generation: credential.generation });
@@ -89,7 +89,7 @@ class RecordVault implements OpenVault {
 
   remove(server: string, principal: string): Promise<void> {
     const name = credentialName(server, principal);
-    return this.#writeTurns.run(name.file, async () => {
+    return this.#writeQueues.run(name.file, async () => {
       await this.records.remove(name);
     });
   }
@@ -116,12 +116,12 @@ class RecordVault implements OpenVault {
 
   writeClient(issuer: string, redirectUri: string, client: ClientRegistration): Promise<void> {
     const name = clientName(issuer, redirectUri);
-    return this.#writeTurns.run(name.file, () => this.records.write(name, client));
+    return this.#writeQueues.run(name.file, () => this.records.write(name, client));
   }
 
   removeClient(issuer: string, redirectUri: string): Promise<void> {
     const name = clientName(issuer, redirectUri);
-    return this.#writeTurns.run(name.file, async () => {
+    return this.#writeQueues.run(name.file, async () => {
       await this.records.remove(name);
     });
   }
@@ -132,7 +132,7 @@ class RecordVault implements OpenVault {
 
   rotate(): Promise<Rotation> {
     const locked = <T>(name: RecordName, task: () => Promise<T>): Promise<T> =>
-      this.#locked(name, () => this.#writeTurns.run(name.file, task));
+      this.#locked(name, () => this.#writeQueues.run(name.file, task));
     return rotateRecords({ records: this.records, keys: this.keys, locked });
   }
 
@@ -152,7 +152,7 @@ class RecordVault implements OpenVault {
   }
 
   #locked<T>(name: RecordName, task: () => Promise<T>): Promise<T> {
-    return this.#lockTurns.run(name.file, async () => {
+    return this.#lockQueues.run(name.file, async () => {
       const lock = await this.records.lock(name);
       try {
         return await task();
@@ -194,7 +194,7 @@ export function keySource({ folder, keys = {} }: Pick<VaultOptions, "folder" | "
 }
 
 const unknownContent = ({ what, remedy }: RecordName): VaultError =>
-  new VaultError("damaged", `${what} does not hold what this version writes; ${remedy}`);
+  new VaultError("damaged", `${what} has a format that this version does not read; ${remedy}`);
 
 const isText = (value: unknown): value is string => typeof value === "string";
 

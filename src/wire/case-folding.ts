@@ -16,7 +16,7 @@ export class CaseFoldedNames {
     this.#longest = Math.max(0, ...names.map(({ length }) => length)) * UNITS_PER_CHARACTER;
   }
 
-  /** The name that `other` folds to, perhaps itself; undefined where there is none. */
+  /** The name that `other` folds to, perhaps itself; undefined if there is none. */
   match(other: string): string | undefined {
     if (other.length > this.#longest) return undefined;
     const folded = ASCII.test(other) ? other.toLowerCase() : asciiFold(other);
@@ -30,7 +30,7 @@ const ASCII = /^[\0-\x7f]*$/;
 const UNITS_PER_CHARACTER = 3;
 const DOT_ABOVE = "\u0307";
 
-/** The folded name; undefined where it is not ASCII. */
+/** The folded name; undefined if it is not ASCII. */
 function asciiFold(name: string): string | undefined {
   let folded = "";
   for (const character of name) {

@@ -30,7 +30,7 @@ const MAX_EXACT_DEPTH = 1000;
  *
  * @param indent as in JSON.stringify
  * @param replace the value to write in place of each; not called for exact numbers
- * @throws RangeError where `value` is nested too deeply for the stack
+ * @throws RangeError if `value` is nested too deeply for the stack
  */
 export function writeJson(value: unknown, indent?: number, replace?: WriteOptions["replace"]): string {
   if (replace !== undefined) return writeExact(value, { indent, replace });

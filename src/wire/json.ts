@@ -99,7 +99,7 @@ export interface WriteOptions {
   readonly replace?: ((value: unknown) => unknown) | undefined;
 }
 
-/** JSON.stringify with exact numbers. @throws RangeError where `value` is nested too deeply for the stack */
+/** JSON.stringify with exact numbers. @throws RangeError if `value` is nested too deeply for the stack */
 export function writeExact(value: unknown, { indent = 0, replace }: WriteOptions = {}): string {
   const step = " ".repeat(indent);
   return write(value, indent === 0 ? "" : "\n") ?? "null";

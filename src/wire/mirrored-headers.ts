@@ -39,7 +39,7 @@ const NON_ARGUMENT_KEYWORDS = [
 /** Keywords that lead to schemas by name, where an annotation is out of place too. */
 const NON_ARGUMENT_MAPS = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-/** Read once per schema: list entries are immutable and called again and again. */
+/** Read once per schema: list entries are immutable and called repeatedly. */
 const cache = new WeakMap<JsonObject, ParamHeaders>();
 
 /** The annotations of a tool's input schema. */

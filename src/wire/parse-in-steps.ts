@@ -11,7 +11,7 @@ const STEP_CHARS = 65_536;
  *
  * @param maxDepth the deepest nesting of objects and arrays
  * @param stepChars characters parsed in one step
- * @throws SyntaxError when `text` is not valid JSON; NestedTooDeep
+ * @throws SyntaxError if `text` is not valid JSON; NestedTooDeep
  */
 export function parseInSteps(
   text: string,

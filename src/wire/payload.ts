@@ -48,7 +48,7 @@ export class Payload {
     return typeof members === "string" ? `{${members}` : Buffer.concat([BRACE, members]);
   }
 
-  /** The parsed object; parses the text on first use. @throws TypeError when it is no object */
+  /** The parsed object; parses the text on first use. @throws TypeError if it is no object */
   get object(): JsonObject {
     if (this.#object === undefined) {
       const value: unknown = parseJson(String(this.text));

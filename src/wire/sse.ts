@@ -13,7 +13,7 @@ export interface SseEvent {
  * One event as text. Line breaks in `data` become several `data` lines; in `id` and `event` they are refused, because
  * they would inject fields.
  *
- * @throws TypeError when `id` or `event` cannot be written.
+ * @throws TypeError if `id` or `event` cannot be written.
  */
 export function formatEvent(event: SseEvent): string {
   const head =

@@ -70,7 +70,7 @@ export class WorkerPool {
     this.#options = options;
   }
 
-  /** Resolves to their common URL when all workers listen. @throws Error when one ends before that. */
+  /** Resolves to their common URL when all workers listen. @throws Error if one ends before that. */
   start(): Promise<string> {
     return new Promise((ready, failed) => {
       this.#starting = { ready, failed };

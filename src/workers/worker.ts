@@ -17,7 +17,7 @@ export interface WorkerContext {
 }
 
 /** A process that may be a worker. */
-export interface OwnProcess {
+export interface CurrentProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Absent if the process has no parent with an IPC channel. */
   send?(message: FromWorker, sent: () => void): unknown;
@@ -28,7 +28,7 @@ export interface OwnProcess {
 /**
  * The context of this process, or `self`, as a worker, once the primary has sent it; undefined in any other process.
  */
-export async function joinWorkers(self: OwnProcess = process): Promise<WorkerContext | undefined> {
+export async function joinWorkers(self: CurrentProcess = process): Promise<WorkerContext | undefined> {
   if (self.env[WORKER_ENV] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
   const stop = stopSignals(self);
@@ -61,7 +61,7 @@ export async function joinWorkers(self: OwnProcess = process): Promise<WorkerCon
  * must not count as the second signal. So a signal to the worker itself only drains it, and only the primary can stop
  * it immediately.
  */
-function stopSignals(self: OwnProcess): {
+function stopSignals(self: CurrentProcess): {
   requested(immediate: boolean): void;
   next(): Promise<NodeJS.Signals>;
 } {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { CallStreams } from "../../src/admin/call-stream.js";
 
-test("a slow reader loses the oldest rows, is told how many, and receives the newest", async () => {
+test("a slow reader of the call stream loses the oldest rows, receives their number, and then the newest rows", async () => {
   let tell: (row: object) => void = () => {};
   let hasEnded: () => void = () => {};
   const ended = new Promise<void>((resolve) => {

@@ -76,7 +76,7 @@ describe.each(ACTIONS)("POST %s", (path, body) => {
     expect(asked).toEqual([]);
   });
 
-  test("needs a token also where the pages need none", async () => {
+  test("needs a token even if the pages need none", async () => {
     const { asked, url } = await started({ token: undefined as never });
     const answer = await fetch(url + path, {
       ...{ method: "POST", body, headers: { "content-type": "application/json" } },
@@ -100,14 +100,14 @@ describe.each(ACTIONS)("POST %s", (path, body) => {
     expect(asked).toEqual([]);
   });
 
-  test("is refused with a body beyond the limit, or of another form", async () => {
+  test("is refused with a body beyond the limit, or of the wrong content type", async () => {
     const { asked, post } = await started();
     expect((await post(path, `{"x":"${"y".repeat(16 * 1024 * 1024)}"}`)).status).toBe(413);
     for (const wrong of ["{", "[]", '"text"', "1"]) expect((await post(path, wrong)).status).toBe(400);
     expect(asked).toEqual([]);
   });
 
-  test("is served with a body of unknown length, within the limit", async () => {
+  test("accepts a body of unknown length (chunked) up to the limit", async () => {
     const { asked, url } = await started();
     const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
     const chunked = (text: string) =>
@@ -117,7 +117,7 @@ describe.each(ACTIONS)("POST %s", (path, body) => {
     expect((await chunked(body)).status).toBe(200);
   });
 
-  test("is served by no other method", async () => {
+  test("rejects other HTTP methods", async () => {
     const { url, asked } = await started();
     for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
       const answer = await fetch(url + path, { method, headers: { authorization: `Bearer ${TOKEN}` } });
@@ -127,7 +127,7 @@ describe.each(ACTIONS)("POST %s", (path, body) => {
   });
 });
 
-test.each([TOKEN, OWNER])("begins, asks, finishes and ends a sign-in with the token %s", async (token) => {
+test.each([TOKEN, OWNER])("starts, polls, finishes and ends a sign-in with the token %s", async (token) => {
   const { asked, post } = await started();
   const headers = { authorization: `Bearer ${token}` };
   const begun = await post("/api/v1/logins/notes", '{"as":"ann","device":true}', headers);
@@ -142,7 +142,7 @@ test.each([TOKEN, OWNER])("begins, asks, finishes and ends a sign-in with the to
   ]);
 });
 
-test("a login that is not known, a member that is missing and a server that is not there are said in a sentence", async () => {
+test("an unknown login, a missing member and an unknown server are errors with a sentence", async () => {
   const { post } = await started();
   const unknown = await post("/api/v1/sign-ins/state", '{"login":"login-2"}');
   expect(await unknown.json()).toEqual({ state: "unknown" });

@@ -81,7 +81,7 @@ describe("the MCP endpoint of the admin listener", () => {
     expect((await call("memory__read_graph", {}, changes)).status).toBe(status);
   });
 
-  test("refuses hosts of the era with sessions, and other methods of HTTP", async () => {
+  test("refuses legacy hosts, and other HTTP methods", async () => {
     const { "mcp-protocol-version": _, "mcp-method": __, ...headers } = HEADERS;
     const initialize = {
       protocolVersion: "2025-11-25",
@@ -95,7 +95,7 @@ describe("the MCP endpoint of the admin listener", () => {
     expect(listed.status).toBe(404);
   });
 
-  test("is named by the list of pages, so that the console knows it", async () => {
+  test("is in the list of pages, so that the console finds it", async () => {
     const response = await fetch(`${admin}/api/v1`, { headers: HEADERS });
     expect(await response.json()).toHaveProperty("actions", expect.arrayContaining(["/api/v1/mcp"]));
   });
@@ -124,7 +124,7 @@ describe("with several workers", () => {
     }
   }
 
-  test("the first that is ready gets the request, without what the primary has checked", async () => {
+  test("the first ready worker receives the request, without the headers that the primary has checked", async () => {
     const worker = createServer(async (request, response) => {
       let body = "";
       for await (const chunk of request) body += String(chunk);
@@ -143,7 +143,7 @@ describe("with several workers", () => {
     });
   });
 
-  test("none that is ready, or one that is gone, is 503", async () => {
+  test("without a ready worker, or with a worker that exits, the response is 503", async () => {
     expect((await forwarded([])).status).toBe(503);
     expect((await forwarded([{ worker: 7, pid: 7, ready: true }])).status).toBe(503);
   });

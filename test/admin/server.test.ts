@@ -67,7 +67,7 @@ function raw(port: number, request: string): Promise<string> {
 }
 
 describe("health", () => {
-  test("/healthz is 200 whatever else fails", async () => {
+  test("/healthz is 200 even if everything else fails", async () => {
     const { url } = await started({ readiness: () => ({ ready: false, reasons: ["files is down"] }) });
     const response = await fetch(`${url}/healthz`);
     expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
@@ -138,7 +138,7 @@ describe("the API", () => {
       new GatewayError("upstream_unavailable", "upstream", "at /mcp/s3cr3t: 404"),
     ],
     ["a query that it cannot read", new BadQuery("as=s3cr3t is nobody")],
-  ])("takes secrets out of the error of %s", async (_what, error) => {
+  ])("redacts secrets in the error of %s", async (_what, error) => {
     const status = (): never => {
       throw error;
     };
@@ -220,7 +220,7 @@ describe("access", () => {
     expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
 
-  test("beyond loopback the listener accepts any IP address and the host names of the config as Host, and no other name", async () => {
+  test("beyond loopback the listener accepts any IP address and the configured host names as Host, and no other name", async () => {
     const { port } = await started({
       host: "0.0.0.0",
       token: "a-token-of-some-length",
@@ -297,7 +297,7 @@ describe("POST /api/v1/calls", () => {
 });
 
 describe("the console", () => {
-  test("is a page without inline script that loads from its own origin alone", async () => {
+  test("is a page without inline scripts that loads only from its own origin", async () => {
     const { url } = await started();
     const response = await fetch(`${url}/`);
     const html = await response.text();
@@ -312,7 +312,7 @@ describe("the console", () => {
     }
   });
 
-  test("inserts text of servers as text only", async () => {
+  test("inserts text of servers as text, not markup", async () => {
     const { url } = await started();
     const script = await (await fetch(`${url}/console.js`)).text();
     expect(script).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function/);

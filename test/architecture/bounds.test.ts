@@ -77,7 +77,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "gateway/server-runtime.ts": {
     file: "reload.test.ts",
-    title: "nothing of a config stays in memory when others have taken its place",
+    title: "memory of an old config is released after reloads",
   },
   "telemetry/call-history.ts": {
     mib: 2,
@@ -97,7 +97,8 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "admin/call-stream.ts": {
     file: "admin/call-stream.test.ts",
-    title: "a slow reader loses the oldest rows, is told how many, and receives the newest",
+    title:
+      "a slow reader of the call stream loses the oldest rows, receives their number, and then the newest rows",
   },
   "upstream/legacy/parked-calls.ts": {
     file: "upstream/legacy/parked-bodies.test.ts",
@@ -185,11 +186,11 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "state/list-files.ts": {
     file: "state/list-files.test.ts",
-    title: "are the least recently used ones of more than a thousand",
+    title: "are deleted beyond a thousand, least recently used first",
   },
   "state/server-file.ts": {
     file: "state/list-files.test.ts",
-    title: "is not written where it is larger than 16 MiB, which is said once",
+    title: "is not written if it is larger than 16 MiB, which is logged once",
   },
   "policy/schema-checks.ts": {
     file: "policy/json-schema/pattern.test.ts",
@@ -224,15 +225,15 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "catalog/tool-search.ts": {
     file: "catalog/tool-search.test.ts",
-    title: "indexes of lists that are gone leave no memory behind",
+    title: "indexes of dropped lists are released",
   },
   "authorization-server/rate-limit.ts": {
     file: "authorization-server/registration.test.ts",
-    title: "addresses without end take little memory",
+    title: "use bounded memory for any number of addresses",
   },
   "authorization-server/client-documents.ts": {
     file: "authorization-server/client-documents.test.ts",
-    title: "of 200 hosts is kept at most",
+    title: "is cached for at most 200 hosts",
   },
   "authorization-server/grants.ts": {
     file: "authorization-server/grants.test.ts",

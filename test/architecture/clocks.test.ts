@@ -37,7 +37,7 @@ const LIMITS = [
   /\blimitMs = ([\d_]+)/g,
 ];
 const LEAST_LIMIT = 60_000;
-/** Without one of its own it gives up after a second. */
+/** Without a timeout of its own it ends after a second. */
 const IMPATIENT = /vi\.wait(?:For|Until)\((?![^;]*timeout: )/;
 
 const FILES = filesOf("test").filter(({ file }) => file !== "architecture/clocks.test.ts");

@@ -17,7 +17,7 @@ const NEVER_MADE = [
 
 afterEach(() => void vi.unstubAllGlobals());
 
-/** Notes from now on what is called or constructed of `NEVER_MADE`, but for what the scripted servers make. */
+/** Notes from now on what is called or constructed of `NEVER_MADE`, except what the scripted servers make. */
 function counted(): readonly string[] {
   const made: string[] = [];
   const note = (name: string): void => {

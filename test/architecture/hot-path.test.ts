@@ -102,7 +102,7 @@ test("the program waits for no other process synchronously, except at its exit",
   const found = filesOf("src").flatMap(({ file, text }) =>
     [...codeOf(text).matchAll(/\b(?:spawn|exec|execFile)Sync\(/g)].map(() => file),
   );
-  // At the exit nothing else can be done any more.
+  // At the exit nothing else can be done any longer.
   expect(found).toEqual(["upstream/transport/process-group.ts"]);
 });
 

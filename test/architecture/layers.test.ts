@@ -8,13 +8,19 @@ const BELOW_GATEWAY = [
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
   ...["state", "workers", "audit", "cluster", "tracing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
-  ...["vault", "sign-in", "sign-in/types.ts", "sign-in/oauth", "authorization-server", "state/own-file.ts"],
+  ...[
+    "vault",
+    "sign-in",
+    "sign-in/types.ts",
+    "sign-in/oauth",
+    "authorization-server",
+    "state/private-file.ts",
+  ],
 ];
 
 /**
- * Each folder, or single file that is a word shared by its neighbours, with everything it may import. What
- * stands here for no folder may not be imported at all. Whoever sees `core` sees `wire` too: the shared words are
- * made of its JSON.
+ * Each folder, or single file whose types its neighbours share, with everything it may import. Folders without an entry
+ * may not be imported at all. A folder that may import `core` may import `wire` too: the shared types contain its JSON.
  */
 const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   wire: [],
@@ -93,9 +99,9 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   // Spans of calls, and their way to a collector.
   tracing: ["core", "wire", "runtime", "config", "telemetry"],
   // What is kept on the disk; it reads the words of others, and knows no era.
-  state: ["core", "wire", "runtime", "config", "catalog", "state/own-file.ts"],
+  state: ["core", "wire", "runtime", "config", "catalog", "state/private-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
-  vault: ["core", "wire", "runtime", "config", "state/own-file.ts", "sign-in/types.ts"],
+  vault: ["core", "wire", "runtime", "config", "state/private-file.ts", "sign-in/types.ts"],
   "sign-in/types.ts": [],
   // A client of authorization servers: functions without state, files and timers.
   "sign-in/oauth": ["core", "wire", "config", "http", "http/loopback.ts", "sign-in/types.ts"],
@@ -110,7 +116,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "telemetry", "vault"],
     ...["sign-in/types.ts", "sign-in/oauth"],
   ],
-  "state/own-file.ts": [],
+  "state/private-file.ts": [],
   admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin", "telemetry"],
   gateway: BELOW_GATEWAY,

@@ -1,6 +1,7 @@
-/** Comments of src/ are short technical English that a stranger can search (CONTRIBUTING.md, "Style"). */
+/** Comments are short technical English that a stranger can search (CONTRIBUTING.md, "Style"). */
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import { filesOf } from "./imports.js";
@@ -18,6 +19,18 @@ const BANNED: readonly (readonly [words: RegExp, instead: string])[] = [
   [/\bpromised\b/i, "`advertised`"],
   [/\bjudg(?:e|es|ed|ing)\b/i, "`evaluates`, `checks`"],
   [/\bcontract section\b/i, "what that section says"],
+  [/\bany more\b/i, "`no longer`"],
+  [/\b(?:anew|once more)\b/i, "`again`"],
+  [/\bgo(?:es)? on\b/i, "`continues`"],
+  [/\b(?:given|gives?|giving) up\b/i, "`cancels`, `closes`, `times out`"],
+  [/\bbut for\b/i, "`except`"],
+  [
+    /\b(?:all the same|for want of|in the place of|what is left of)\b/i,
+    "`anyway`, `without`, `instead of`, the rest",
+  ],
+  [/\b(?:stands?|stood) still\b/i, "`stalls`, `is suspended`"],
+  [/\bmend(?:s|ed)?\b/i, "`fixes`"],
+  [/\b(?:says so|to be had|has become of|(?:and|has) the like)\b/i, "the fact"],
 ];
 /** The pages that comments name; those in URIs of examples are none. */
 const PAGE = /(?<![\w/.-])(?:[\w-]+\/)*[\w-]+\.md\b/g;
@@ -28,15 +41,30 @@ const commentsOf = (text: string): readonly string[] =>
     ([comment]) => comment.replace(/\s*\n\s*(?:\*(?!\/)|\/\/)?\s*/g, " ").trim(),
   );
 
+/** The titles of tests and groups in a text. */
+const titlesOf = (text: string): readonly string[] =>
+  [
+    ...text.matchAll(
+      /(?:\b(?:test|describe)(?:\.\w+)*|\)|\])\(\s*"((?:[^"\\\n]|\\.)+ (?:[^"\\\n]|\\.)+)",\s*(?:\{[^}]*\},\s*)?(?:async )?\(/g,
+    ),
+  ].map(([, title = ""]) => title);
+
+/** The filler words in a sentence. Code in backticks is not checked. */
+const fillersIn = (sentence: string): readonly string[] =>
+  BANNED.flatMap(([words, instead]) => {
+    const found = words.exec(sentence.replaceAll(/`[^`]*`/g, (code) => " ".repeat(code.length)));
+    if (found === null) return [];
+    const around = sentence.slice(Math.max(0, found.index - 40), found.index + 40);
+    return [`"${found[0]}" in "… ${around} …": write ${instead}`];
+  });
+
+/** The filler words in the comments of a text. */
+const fillersOf = (text: string): readonly string[] => commentsOf(text).flatMap(fillersIn);
+
 /** What is wrong with the comments of a text. */
 const faultsOf = (text: string): readonly string[] =>
   commentsOf(text).flatMap((comment) => [
-    ...BANNED.flatMap(([words, instead]) => {
-      const found = words.exec(comment);
-      if (found === null) return [];
-      const around = comment.slice(Math.max(0, found.index - 40), found.index + 40);
-      return [`"${found[0]}" in "… ${around} …": write ${instead}`];
-    }),
+    ...fillersIn(comment),
     ...[...comment.matchAll(PAGE)]
       .filter(([page]) => !["", "docs/"].some((folder) => existsSync(inRepository(`${folder}${page}`))))
       .map(([page]) => `${page} is not in the repository: say what the code needs of it`),
@@ -61,6 +89,40 @@ describe.each(FOLDERS)("src/%s", (folder) => {
     const { documented, exports } = counts[folder] ?? { documented: 0, exports: 0 };
     expect(documented).toBeGreaterThanOrEqual(0.85 * exports);
   });
+});
+
+/** Programs and tests of other folders, and the components of the console. */
+const OTHERS: readonly (readonly [folder: string, extensions: RegExp])[] = [
+  ["src", /\.tsx$/],
+  ["test", /\.(?:ts|mjs)$/],
+  ["scripts", /\.mjs$/],
+  ["bench", /\.mjs$/],
+  ["faults", /\.mjs$/],
+  ["cluster", /\.mjs$/],
+];
+const filesIn = (
+  folder: string,
+  extensions: RegExp,
+): readonly { readonly file: string; readonly text: string }[] =>
+  readdirSync(inRepository(folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => extensions.test(path) && !path.split(sep).includes("node_modules"))
+    .map((path) => ({
+      file: `${folder}/${path}`,
+      text: readFileSync(join(inRepository(folder), path), "utf8"),
+    }));
+
+test.each(OTHERS)("comments in %s (%s) use no filler words", (folder, extensions) => {
+  const faults = filesIn(folder, extensions)
+    .filter(({ file }) => file !== "test/architecture/style.test.ts")
+    .flatMap(({ file, text }) => fillersOf(text).map((fault) => `${file}: ${fault}`));
+  expect(faults).toEqual([]);
+});
+
+test("test titles use no filler words", () => {
+  const faults = filesIn("test", /\.test\.ts$/).flatMap(({ file, text }) =>
+    titlesOf(text).flatMap((title) => fillersIn(title).map((fault) => `${file}: ${fault}`)),
+  );
+  expect(faults).toEqual([]);
 });
 
 test("every file begins with a doc comment", () => {

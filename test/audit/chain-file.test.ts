@@ -8,14 +8,14 @@ import { SILENT } from "../../src/core/logger.js";
 import { until } from "../support/until.js";
 import { faultsOf, linesOf, NO_ROTATION, newLog, writeLines } from "./logs.js";
 
-test("only its user may read the log and its head, also where others could before", async () => {
+test("only its user may read the log and its head, even if others could before", async () => {
   const file = newLog();
   writeFileSync(file, "", { mode: 0o644 });
   await writeLines(file, 1);
   expect([file, `${file}.head`].map((each) => statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
 });
 
-test("an unfinished last line is kept aside, and the chain goes on without a fault", async () => {
+test("an incomplete last line is saved aside, and the chain continues without a fault", async () => {
   const file = newLog();
   await writeLines(file, 3);
   appendFileSync(file, '{"seq":4,"at":"2027');
@@ -41,7 +41,7 @@ test("lines that a killed process wrote after its head are part of the chain", a
   await chain.close();
 });
 
-test("a second process does not write it; what a process left that is gone is taken over", async () => {
+test("a second process cannot write it; the lock of a dead process is taken over", async () => {
   const file = newLog();
   writeFileSync(`${file}.lock`, "1 not the start of process 1\n");
   await writeLines(file, 1);
@@ -53,7 +53,7 @@ test("a second process does not write it; what a process left that is gone is ta
   );
 });
 
-test("a new file is begun at the age of the config, also where the process was started anew", async () => {
+test("a file is rotated at the configured age, also after a restart", async () => {
   const file = newLog();
   let now = Date.parse("2027-01-01T00:00:00Z");
   const open = () =>
@@ -74,7 +74,7 @@ test("a new file is begun at the age of the config, also where the process was s
   expect(await faultsOf(file)).toEqual([]);
 });
 
-test("a line is in the file when it is added, and lines that come while a file is begun follow it in order", async () => {
+test("a line is in the file once it is added, and lines that arrive during a rotation follow in order", async () => {
   const file = newLog();
   const writer = new AuditWriter({ file, rotate: { sizeBytes: 1 } }, SILENT);
   await writer.open();
@@ -90,7 +90,7 @@ test("a line is in the file when it is added, and lines that come while a file i
   expect(await faultsOf(file)).toEqual([]);
 });
 
-test("lines that cannot be written are not, and are in the log when it can", async () => {
+test("lines that cannot be written are buffered, and written once the log works again", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => {
     vi.useRealTimers();
@@ -114,7 +114,7 @@ test("lines that cannot be written are not, and are in the log when it can", asy
   ]);
 });
 
-test("a log that is deleted goes on in a new file at once, and verify says what is gone", async () => {
+test("a deleted log is recreated immediately, and verify reports the gap", async () => {
   const file = newLog();
   const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT);
   await writer.open();

@@ -65,7 +65,7 @@ describe("the audit log", () => {
     expect(lines("approval")).toEqual([{ ...about("echo"), decision, rule: "ask" }]);
   });
 
-  test("has an expired approval where the person of a session does not answer in time", async () => {
+  test("has an expired approval if the person of a session does not answer in time", async () => {
     const { url, lines } = await world({ answerTimeout: "1s" });
     const host = new Client({ name: "a-host", version: "1" }, { capabilities: { elicitation: {} } });
     host.setRequestHandler(ElicitRequestSchema, () => new Promise(() => {}));
@@ -77,7 +77,7 @@ describe("the audit log", () => {
     expect(lines("approval")).toEqual([{ ...about("echo"), decision: "expired", rule: "ask" }]);
   });
 
-  test("has a remembered approval whose time has run out", async () => {
+  test("has a remembered approval that has expired", async () => {
     const { call, lines } = await world({ remember: "1s" });
     await call("asking__echo", await call("asking__echo"), { action: "accept" });
     const [, second] = await until("its end", () => lines("approval").length > 1 && lines("approval"));

@@ -46,7 +46,7 @@ async function echo({ url }: Serving, message: string): Promise<string> {
   return answer.result.content[0].text;
 }
 
-test("kill -9 under load loses no line of a call whose answer the host has, and the chain goes on", async () => {
+test("kill -9 under load loses no line of a call whose response the host has, and the chain continues", async () => {
   const file = newLog();
   const gateway = await audited(file, { arguments: "full" });
   const answered: string[] = [];
@@ -78,7 +78,7 @@ test("kill -9 under load loses no line of a call whose answer the host has, and 
   expect(JSON.parse(linesOf(file).at(-1) ?? "")).toMatchObject({ kind: "stop" });
 }, 120_000);
 
-test("calls are refused while the log cannot be written, /readyz says so, and both end by themselves", async () => {
+test("calls are refused while the log cannot be written, /readyz reports it, and both recover", async () => {
   const file = newLog();
   const folder = dirname(file);
   const gateway = await audited(file);

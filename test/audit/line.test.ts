@@ -19,7 +19,7 @@ const events: fc.Arbitrary<AuditEvent> = fc.record(
 
 const bytesOf = (line: string): Buffer => Buffer.from(line.slice(0, -1));
 
-test("every event is one line that is read as it was written, and continues the line before", () => {
+test("every event is one line that is parsed as written, and links to the previous line", () => {
   fc.assert(
     fc.property(fc.array(events, { minLength: 1, maxLength: 5 }), (all) => {
       let last = CHAIN_START;
@@ -37,7 +37,7 @@ test("every event is one line that is read as it was written, and continues the 
   );
 });
 
-test("a line with one changed byte is found, wherever the byte is", () => {
+test("a line with one changed byte is detected, wherever the byte is", () => {
   fc.assert(
     fc.property(events, fc.nat(), fc.integer({ min: 1, max: 255 }), (event, at, change) => {
       const bytes = bytesOf(sealLine(event, CHAIN_START, NOW).text);
@@ -48,7 +48,7 @@ test("a line with one changed byte is found, wherever the byte is", () => {
   );
 });
 
-test("what is no line is refused with a reason", () => {
+test("an invalid line is refused with a reason", () => {
   for (const junk of ["", "null", "[]", "{}", '{"seq":1}', "x".repeat(200)])
     expect(checkLine(Buffer.from(junk))).toMatchObject({ ok: false });
 });

@@ -47,8 +47,8 @@ async function world() {
   };
 }
 
-describe("an action of an operator", () => {
-  test("is a line, whatever comes of it", async () => {
+describe("an operator action", () => {
+  test("is a line, whatever its outcome", async () => {
     const { act, lines } = await world();
     expect(await act("servers/asking/restart")).toBe(200);
     expect(await act("servers/nothing/restart")).toBe(409);
@@ -65,14 +65,14 @@ describe("an action of an operator", () => {
     ]);
   });
 
-  test("is no line where it is refused for its sender", async () => {
+  test("is no line if its sender is unauthorized", async () => {
     const { act, lines } = await world();
     expect(await act("servers/asking/restart", {})).toBe(401);
     expect(await act("servers/asking/restart", { authorization: "Bearer wrong" })).toBe(401);
     expect(lines("admin")).toEqual([]);
   });
 
-  test("that takes an approval back is a line with the id of the approval", async () => {
+  test("that revokes an approval is a line with the id of the approval", async () => {
     const { url, act, page, lines } = await world();
     const { call } = hostOf(url);
     await call("asking__echo", await call("asking__echo"), { action: "accept" });
@@ -105,8 +105,8 @@ describe("an action of an operator", () => {
   });
 });
 
-describe("a new config", () => {
-  test("is a line with the digests of the text before and after; one that was refused, with the one in force", async () => {
+describe("a config reload", () => {
+  test("is a line with the digests of the old and new text; a refused one has the digest of the live text", async () => {
     const { file, gateway, lines } = await world();
     const next = JSON.stringify({ ...file, policy: {} });
     await gateway.reload(configOf(next));

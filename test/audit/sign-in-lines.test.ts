@@ -33,7 +33,7 @@ async function world() {
 const finished = { principal: "alice", host: "Test host", outcome: "finished" };
 
 describe("a sign-in in a host", () => {
-  test("is a line with person and host; its refreshes are none, and its sign-out is another", async () => {
+  test("is a line with person and host; a refresh is none, and its sign-out is another", async () => {
     const { host, signIns } = await world();
     const { refresh_token, client_id } = await tokensOf(host);
     const form = { grant_type: "refresh_token", refresh_token, client_id };
@@ -55,7 +55,7 @@ describe("a sign-in in a host", () => {
     ]);
   }, 60_000);
 
-  test("ends with a line where a token comes a second time", async () => {
+  test("ends with a line if a refresh token is reused", async () => {
     const { host, signIns } = await world();
     const { refresh_token, client_id } = await tokensOf(host);
     const form = { grant_type: "refresh_token", refresh_token, client_id };
@@ -64,7 +64,7 @@ describe("a sign-in in a host", () => {
     expect(signIns()).toEqual([finished, { ...finished, outcome: "reused" }]);
   }, 60_000);
 
-  test("has a line for a code that another host brings, and none for a code that nobody has", async () => {
+  test("has a line for a code redeemed by another host, and none for an unknown code", async () => {
     const { host, signIns } = await world();
     const form = await codeOf(host);
     await tokenRequest(host, { ...form, client_id: await hostId(host, { client_name: "Another" }) });
@@ -75,7 +75,7 @@ describe("a sign-in in a host", () => {
     ]);
   }, 60_000);
 
-  test("that is refused without end has 120 lines in a minute, and a sign-in still has its own", async () => {
+  test("that is refused repeatedly has 120 lines per minute, and a successful sign-in still has its own", async () => {
     const { host, signIns } = await world();
     const browser = new Browser();
     const page = await browser.open(authorizeUrl(host, { client_id: await hostId(host) }));

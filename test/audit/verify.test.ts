@@ -12,14 +12,14 @@ async function verify(file: string) {
   return { code, found: JSON.parse(shell.out()) as { faults: object[]; lines: number; to: number }[] };
 }
 
-test("a log that nobody touched is right, also after several runs", async () => {
+test("an unchanged log verifies, also after several runs", async () => {
   const file = newLog();
   await writeLines(file, 3);
   await writeLines(file, 2);
   expect(await verify(file)).toMatchObject({ code: 0, found: [{ ok: true, lines: 5, from: 1, to: 5 }] });
 });
 
-test("a changed byte is found with its line, number and place", async () => {
+test("a changed byte is detected with its line, number and offset", async () => {
   const file = newLog();
   await writeLines(file, 5);
   const lines = linesOf(file);
@@ -29,11 +29,11 @@ test("a changed byte is found with its line, number and place", async () => {
   const { code, found } = await verify(file);
   expect(code).toBe(1);
   expect(found[0]?.faults).toEqual([
-    { file, line: 3, seq: 3, byte, reason: "its content does not have its hash" },
+    { file, line: 3, seq: 3, byte, reason: "its hash does not match its content" },
   ]);
 });
 
-test("a removed line is found at the line after it", async () => {
+test("a removed line is detected at the next line", async () => {
   const file = newLog();
   await writeLines(file, 5);
   const lines = linesOf(file);
@@ -43,7 +43,7 @@ test("a removed line is found at the line after it", async () => {
   ]);
 });
 
-test("a truncated end is found, in the middle of a line and between two, and stays found after the next start", async () => {
+test("a truncated end is detected, within a line and between two, also after the next start", async () => {
   const file = newLog();
   await writeLines(file, 5);
   const whole = readFileSync(file);
@@ -58,7 +58,7 @@ test("a truncated end is found, in the middle of a line and between two, and sta
   expect(await faultsOf(file)).toEqual(["line 6 follows 3: 2 missing before it"]);
 });
 
-test("another log in its place is found, with as many lines or more", async () => {
+test("a replaced log is detected, with as many lines or more", async () => {
   const [file, other] = [newLog(), newLog()];
   await writeLines(file, 3);
   await writeLines(other, 4);
@@ -68,7 +68,7 @@ test("another log in its place is found, with as many lines or more", async () =
   ]);
 });
 
-test("a log without its head, or without itself, is no log", async () => {
+test("a missing log or head is a fault", async () => {
   const file = newLog();
   await writeLines(file, 3);
   const head = readFileSync(`${file}.head`);
@@ -83,7 +83,7 @@ test("a log without its head, or without itself, is no log", async () => {
   expect(await runCommandLine(["audit", "verify", missing], fakeShell())).toBe(1);
 });
 
-test("the chain goes on over rotated files; those that are deleted by age are no fault, and one removed is", async () => {
+test("the chain spans rotated files; files deleted by age are no fault, a removed one is", async () => {
   const file = newLog();
   await writeLines(file, 9, { sizeBytes: 1 });
   const rotated = () => readdirSync(dirname(file)).filter((name) => /\.\d{12}$/.test(name));
@@ -105,7 +105,7 @@ test("the files of all workers are verified", async () => {
   expect(await verify(file)).toMatchObject({ code: 0, found: [{ lines: 2 }, { lines: 3 }] });
 });
 
-test("show prints what matches, and is told what it cannot read", async () => {
+test("show prints the matching lines, and reports unreadable ones", async () => {
   const file = newLog();
   await writeLines(file, 3);
   const shell = fakeShell();

@@ -36,7 +36,7 @@ describe("the metadata", () => {
     });
   });
 
-  test("of an issuer with a path are at the path form too, and of no other issuer", async () => {
+  test("of an issuer with a path are at the path form too, and at no other path", async () => {
     const one = await startWorld({ issuer: "https://mcp.example.com/gateway" });
     const at = (path: string) => fetch(`${one.url}/.well-known/oauth-authorization-server${path}`);
     expect((await at("/gateway")).status).toBe(200);
@@ -61,7 +61,7 @@ describe("an authorization request", () => {
     ["the wish to show no page", { prompt: "none" }, "consent_required"],
   ];
 
-  test.each(toHost)("with %s tells a host on this machine", async (_, wrong, error) => {
+  test.each(toHost)("with %s redirects the error to a loopback host", async (_, wrong, error) => {
     const one = await startWorld();
     const page = await open(authorizeUrl(one, { client_id: await hostId(one), ...wrong }));
     expect(page.location?.startsWith(`${REDIRECT}?`)).toBe(true);
@@ -69,7 +69,7 @@ describe("an authorization request", () => {
   });
 
   test.each(toHost)(
-    "with %s sends no browser to a website that a stranger has registered",
+    "with %s redirects no browser to a website of an unknown registration (open redirect)",
     async (_, wrong) => {
       const one = await startWorld();
       const redirect_uri = "https://evil.example/phish";
@@ -81,7 +81,7 @@ describe("an authorization request", () => {
     },
   );
 
-  test("that is refused goes back to a website that the config names", async () => {
+  test("that is refused redirects to a website that the config allows", async () => {
     const one = await startWorld({ signIn: { allowedRedirectHosts: ["claude.ai"] } });
     const redirect_uri = "https://claude.ai/callback?a=1";
     const client_id = await hostId(one, { redirect_uris: [redirect_uri] });
@@ -94,12 +94,12 @@ describe("an authorization request", () => {
     ["redirect_uri", "https://evil.example"],
     ["scope", "db:write"],
     ["resource", "https://other.example"],
-  ])("with %s twice is refused on a page", async (name, value) => {
+  ])("with a repeated %s is refused on a page", async (name, value) => {
     const one = await startWorld();
     const url = authorizeUrl(one, { client_id: await hostId(one), scope: "db:read" });
     const page = await open(`${url}&${name}=${encodeURIComponent(value)}`);
     expect(page).toMatchObject({ status: 400, location: undefined });
-    expect(page.text).toContain(`${name} is there twice`);
+    expect(page.text).toContain(`${name} is repeated`);
   });
 
   test("without a client or a redirect URI is refused on a page", async () => {
@@ -119,7 +119,7 @@ describe("an authorization request", () => {
     }
   });
 
-  test("with the longest of everything still has a cookie that browsers keep", async () => {
+  test("with the longest values still has a cookie within browser limits", async () => {
     const one = await startWorld({ company: async () => fakeDiscovery() });
     const redirect_uri = `https://host.example/${"x".repeat(970)}`;
     const client_id = await hostId(one, {
@@ -140,7 +140,7 @@ describe("an authorization request", () => {
   });
 });
 
-test("endpoints take only their methods", async () => {
+test("endpoints accept only their methods", async () => {
   const { url } = await startWorld();
   for (const [path, method, allow] of [
     ["token", "GET", "POST"],
@@ -158,7 +158,7 @@ test("endpoints take only their methods", async () => {
 describe("a token request", () => {
   const ask = async (one: World, form: Record<string, string>) => (await tokenRequest(one, form)).body;
 
-  test("names what is missing", async () => {
+  test("reports missing parameters", async () => {
     const one = await startWorld();
     const client_id = await hostId(one);
     const code = { grant_type: "authorization_code", client_id };
@@ -179,7 +179,7 @@ describe("a token request", () => {
     expect((await fetch(`${url}/oauth/token`, init)).status).toBe(415);
   });
 
-  test("is limited for each address", async () => {
+  test("is rate limited per address", async () => {
     const one = await startWorld();
     const client_id = await hostId(one);
     let last = 0;

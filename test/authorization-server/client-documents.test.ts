@@ -34,7 +34,7 @@ function worldWith(found: unknown, fetched: string[] = []) {
 }
 
 describe("a client metadata document", () => {
-  test("lets its host in without a registration, on any port of loopback", async () => {
+  test("admits its host without a registration, on any loopback port", async () => {
     const one = await worldWith(document());
     const { status, body } = await tokenRequest(one, await codeOf(one, "alice", ID));
     expect(status).toBe(200);
@@ -78,7 +78,7 @@ describe("a client metadata document", () => {
     expect(fetched).toEqual([]);
   });
 
-  test("over http is no document", async () => {
+  test("over http is not a client metadata document", async () => {
     const fetched: string[] = [];
     const one = await worldWith(document(), fetched);
     const client_id = "http://127.0.0.1/client.json";
@@ -86,7 +86,7 @@ describe("a client metadata document", () => {
     expect(fetched).toEqual([]);
   });
 
-  test("is fetched once in five minutes, and a bad one once in half a minute", async () => {
+  test("is cached for five minutes, and an invalid one for half a minute", async () => {
     const fetched: string[] = [];
     const one = await worldWith(document(), fetched);
     const open = () => new Browser().open(authorizeUrl(one, { client_id: ID }));
@@ -107,7 +107,7 @@ describe("a client metadata document", () => {
     expect(refused).toHaveLength(2);
   });
 
-  test("of 200 hosts is kept at most, and an address can have 20 fetched in a minute", async () => {
+  test("is cached for at most 200 hosts, and rate limited to 20 fetches a minute per address", async () => {
     let at = 0;
     let fetched = 0;
     const now = () => at;
@@ -132,7 +132,7 @@ describe("a client metadata document", () => {
     expect(fetched).toBe(221);
   });
 
-  test("that changes its redirect URIs takes effect at the next request after that time", async () => {
+  test("that changes its redirect URIs takes effect after the cache lifetime", async () => {
     const found = { ...document() };
     const one = await worldWith(found);
     const asked = authorizeUrl(one, { client_id: ID, redirect_uri: REDIRECT });
@@ -142,7 +142,7 @@ describe("a client metadata document", () => {
     expect((await new Browser().open(asked)).status).toBe(400);
   });
 
-  test("needs S256 as any host does", async () => {
+  test("needs S256 like any host", async () => {
     const one = await worldWith(document());
     const page = await new Browser().open(
       authorizeUrl(one, { client_id: ID, code_challenge_method: "plain" }),

@@ -19,14 +19,14 @@ const world = (): Promise<World> => startWorld({ company: realCompany });
 const cookieNames = (browser: Browser): readonly string[] => [...browser.cookies.keys()];
 
 describe("per-client consent", () => {
-  test("comes before the company's issuer is asked", async () => {
+  test("is asked before the redirect to the company's issuer", async () => {
     const one = await world();
     const page = await new Browser().open(authorizeUrl(one, { client_id: await hostId(one) }));
     expect(page).toMatchObject({ status: 200, location: undefined });
     expect(page.text).toContain("Allow <b>Test host</b> to act for you?");
   });
 
-  test("is asked again of a person who has allowed another host, in the same browser", async () => {
+  test("is asked again if the person has allowed another host in the same browser", async () => {
     const one = await world();
     const browser = new Browser();
     await browser.signIn(authorizeUrl(one, { client_id: await hostId(one) }), "alice");
@@ -45,7 +45,7 @@ describe("per-client consent", () => {
     expect(second).toMatchObject({ status: 200, location: undefined });
   });
 
-  test("that is denied tells the host, and asks the issuer nothing", async () => {
+  test("that is denied notifies the host, and sends nothing to the issuer", async () => {
     const one = await world();
     const browser = new Browser();
     const page = await browser.open(authorizeUrl(one, { client_id: await hostId(one) }));
@@ -71,7 +71,7 @@ describe("the consent page", () => {
       expect(text).toContain(words);
   });
 
-  test("cannot be framed, runs no script, and is kept by no cache", async () => {
+  test("cannot be framed, runs no script, and is not cached", async () => {
     const one = await world();
     const { headers, text } = await new Browser().open(authorizeUrl(one, { client_id: await hostId(one) }));
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
@@ -81,7 +81,7 @@ describe("the consent page", () => {
     expect(text).not.toMatch(/<script|javascript:|\son\w+=/i);
   });
 
-  test("shows the HTML of a name as text", async () => {
+  test("escapes HTML in a client name", async () => {
     const one = await world();
     const client_name = `<img src=x onerror="alert(1)">'&`;
     const { text } = await new Browser().open(
@@ -91,7 +91,7 @@ describe("the consent page", () => {
     expect(text).toContain("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;");
   });
 
-  test("takes a decision only from the browser that it was shown in (CSRF)", async () => {
+  test("accepts a decision only from the browser that received it (CSRF)", async () => {
     const one = await world();
     const page = await new Browser().open(authorizeUrl(one, { client_id: await hostId(one) }));
     const victim = new Browser();
@@ -101,7 +101,7 @@ describe("the consent page", () => {
   });
 
   test.each([{ origin: "https://evil.example" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }])(
-    "takes no decision from another page: %j",
+    "accepts no decision from another page: %j",
     async (headers) => {
       const one = await world();
       const browser = new Browser();
@@ -110,7 +110,7 @@ describe("the consent page", () => {
     },
   );
 
-  test("takes no decision that was edited, or after ten minutes", async () => {
+  test("accepts no edited decision, and none after ten minutes", async () => {
     const one = await world();
     const browser = new Browser();
     const page = await browser.open(authorizeUrl(one, { client_id: await hostId(one) }));
@@ -142,7 +142,7 @@ describe("cookies", () => {
     expect(Buffer.from(login, "base64url").toString("latin1")).not.toContain("127.0.0.1");
   });
 
-  test("with the state of the login are set after consent only, immediately before the redirect to the issuer", async () => {
+  test("with the state of the login are set only after consent, immediately before the redirect to the issuer", async () => {
     const one = await world();
     const browser = new Browser();
     const page = await browser.open(authorizeUrl(one, { client_id: await hostId(one) }));
@@ -152,7 +152,7 @@ describe("cookies", () => {
     expect(cookieNames(browser).filter((name) => name.startsWith("cardea-login-"))).toHaveLength(1);
   });
 
-  test("of a login name the client that was allowed: the code is that of no other one", async () => {
+  test("of a login name the allowed client: no other client receives the code", async () => {
     const one = await world();
     const browser = new Browser();
     const allowed = await browser.decide(
@@ -186,7 +186,7 @@ describe("the redirect URI", () => {
     expect(page.text).not.toContain('href="');
   });
 
-  test("may have another port on loopback, which programs choose at each start (RFC 8252)", async () => {
+  test("may have another port on loopback, which native apps choose at each start (RFC 8252)", async () => {
     const one = await world();
     const redirect_uri = "http://127.0.0.1:59999/callback";
     const url = authorizeUrl(one, { client_id: await hostId(one), redirect_uri });
@@ -204,7 +204,7 @@ describe("state at the issuer", () => {
     return { one, browser, callback: await authorizeAs(location, "alice") };
   }
 
-  test("is random, and another one each time", async () => {
+  test("is random, and new for each login", async () => {
     const one = await world();
     const states: (string | null)[] = [];
     for (let i = 0; i < 2; i++) {
@@ -216,7 +216,7 @@ describe("state at the issuer", () => {
     for (const state of states) expect(state).toMatch(/^[\w-]{43}$/);
   });
 
-  test("of another browser is refused, and nobody gets a code", async () => {
+  test("of another browser is refused, and no code is issued", async () => {
     const { callback } = await begun();
     expect(await new Browser().open(callback)).toMatchObject({ status: 400, location: undefined });
   });
@@ -233,7 +233,7 @@ describe("state at the issuer", () => {
     expect(location).not.toContain("code=");
   });
 
-  test("that is missing or made up is refused", async () => {
+  test("that is missing or forged is refused", async () => {
     const { browser, callback } = await begun();
     const without = new URL(callback);
     without.searchParams.delete("state");
@@ -242,13 +242,13 @@ describe("state at the issuer", () => {
     expect(await browser.open(without.href)).toMatchObject({ status: 400, location: undefined });
   });
 
-  test("is good once", async () => {
+  test("is valid once", async () => {
     const { browser, callback } = await begun();
     expect((await browser.open(callback)).location).toContain("code=");
     expect(await browser.open(callback)).toMatchObject({ status: 400, location: undefined });
   });
 
-  test("is good for ten minutes", async () => {
+  test("expires after ten minutes", async () => {
     const { one, browser, callback } = await begun();
     one.clock.pass(600_000);
     expect(await browser.open(callback)).toMatchObject({ status: 400, location: undefined });

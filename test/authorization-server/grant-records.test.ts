@@ -18,7 +18,7 @@ function place() {
 
 const NAME = digestOf("a grant");
 
-test("a grant is read by another process, and by no other reader", async () => {
+test("a grant is readable by another process of the vault, and by no other reader", async () => {
   const { folder, open } = place();
   const store = await open();
   expect(await store.read(NAME)).toBeUndefined();
@@ -30,7 +30,7 @@ test("a grant is read by another process, and by no other reader", async () => {
   expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
 });
 
-test("grants are listed by the beginning of their names, with the time of the last write; other records are not", async () => {
+test("grants are listed by name prefix, with the time of the last write; other records are not", async () => {
   const { folder, open } = place();
   const store = await open();
   const vault = await openVault({ folder, logger: SILENT });
@@ -62,7 +62,7 @@ test("tasks under one lock run one after the other, also those of two processes"
   expect(await stores[0]?.read(NAME)).toEqual({ n: 10 });
 });
 
-test("the vault rotates their key with all others, and takes none of them for a sign-in at a server", async () => {
+test("vault rotation re-encrypts them, and none is mistaken for a sign-in at a server", async () => {
   const { folder, open } = place();
   const store = await open();
   await store.write(NAME, { subject: "alice" });

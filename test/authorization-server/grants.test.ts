@@ -26,7 +26,7 @@ function grantsOf(lifetimeMs = 86_400_000) {
   return { clock, store, grants, create, redeem };
 }
 
-test("a person has at most 50 sign-ins: the one that was used least lately ends, and those of others stay", async () => {
+test("a person has at most 50 sign-ins: the least recently used one ends, those of others stay", async () => {
   const { clock, store, create, redeem, grants } = grantsOf();
   const bob = await redeem(await create("bob"));
   const first = await redeem(await create("alice"));
@@ -38,12 +38,12 @@ test("a person has at most 50 sign-ins: the one that was used least lately ends,
   const used = await grants.refresh(first.refreshToken, "c", () => {});
   await create("alice");
   expect(await store.list("")).toHaveLength(MAX_GRANTS + 1);
-  await expect(grants.refresh(second.refreshToken, "c", () => {})).rejects.toThrow("not valid any more");
+  await expect(grants.refresh(second.refreshToken, "c", () => {})).rejects.toThrow("no longer valid");
   await grants.refresh(used.refreshToken, "c", () => {});
   await grants.refresh(bob.refreshToken, "c", () => {});
 });
 
-test("sign-ins that have ended are removed when others begin, the keys never", async () => {
+test("expired sign-ins are deleted when others start, signing keys never", async () => {
   const { clock, store, create } = grantsOf(3_600_000);
   const keys = new SigningKeys(store, clock.now);
   await keys.jwks();
@@ -54,7 +54,7 @@ test("sign-ins that have ended are removed when others begin, the keys never", a
   expect((await keys.jwks()).keys).toHaveLength(1);
 });
 
-test("a disk that is full loses no sign-in: the refresh token stays valid", async () => {
+test("a full disk loses no sign-in: the refresh token stays valid", async () => {
   const { store, create, redeem, grants } = grantsOf();
   const { refreshToken } = await redeem(await create("alice"));
   const write = store.write.bind(store);

@@ -39,7 +39,7 @@ describe.each([
   ["SDK 2.4 of the legacy era", host2("legacy")],
   ["SDK 2.4 of the modern era", host2("auto")],
 ])("%s", (_, make) => {
-  test("signs its person in with nothing but a URL; rules know the person", async () => {
+  test("signs its person in with only a URL; rules see the person", async () => {
     const { host } = await signedIn(make, url, "alice");
     expect(await host.names()).toContain("memory__read_graph");
     expect(await host.call("memory__read_graph")).toContain("entities");
@@ -49,7 +49,7 @@ describe.each([
     expect(refused).toMatch(/not allowed|denied|forbidden/i);
   }, 60_000);
 
-  test("goes on by its refresh token when the access token is no longer taken", async () => {
+  test("refreshes its token when the access token has expired", async () => {
     const { state } = await signedIn(make, url, "alice");
     const { refresh_token } = state.tokens() as unknown as { refresh_token: string };
     state.saveTokens({ access_token: "expired", token_type: "Bearer", refresh_token });
@@ -62,7 +62,7 @@ describe.each([
   }, 60_000);
 });
 
-test("the 401 leads to the metadata of the resource, these to the gateway, and these to the same issuer", async () => {
+test("the 401 leads to the resource metadata, these to the gateway as issuer, and these to the same issuer", async () => {
   const refused = await fetch(url, { method: "POST" });
   const [, metadataUrl = ""] =
     /resource_metadata="([^"]+)"/.exec(refused.headers.get("www-authenticate") ?? "") ?? [];
@@ -72,7 +72,7 @@ test("the 401 leads to the metadata of the resource, these to the gateway, and t
   expect(metadata).toMatchObject({ issuer: url.origin });
 });
 
-test("a key of the config works beside it, and no token of the company's issuer does", async () => {
+test("API keys work as well, and tokens of the company's issuer do not", async () => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
   const ask = (authorization: string) =>
     fetch(url, {

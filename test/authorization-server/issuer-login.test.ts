@@ -56,7 +56,7 @@ async function claimsOf(of: Begun): Promise<JWTPayload> {
 }
 
 describe("a login", () => {
-  test("asks for a code with PKCE, state and nonce, and sends the verifier and secret to the issuer only", async () => {
+  test("requests a code with PKCE, state and nonce, and sends the verifier and secret to the issuer only", async () => {
     const of = await begun({ scopes: ["email"] });
     const sent = Object.fromEntries(new URL(of.url).searchParams);
     expect(sent).toEqual({
@@ -79,7 +79,7 @@ describe("a login", () => {
     expect(of.one.lines.join("\n")).not.toContain(answer.code);
   });
 
-  test("sends the secret in the form where the issuer takes it only there, and none where there is none", async () => {
+  test("sends the client secret in the body if the issuer only supports that, and none without a secret", async () => {
     const inForm = await begun({}, (company) => {
       company.metadata = { token_endpoint_auth_methods_supported: ["client_secret_post"] };
     });
@@ -94,13 +94,13 @@ describe("a login", () => {
   test.each([
     ["the ID token", { groups: ["ops", "dev", 7] }, undefined],
     ["the user information", {}, { sub: "alice", groups: ["ops", "dev"] }],
-  ])("takes the groups from %s", async (_, claims, user) => {
+  ])("reads the groups from %s", async (_, claims, user) => {
     const of = await begun();
     Object.assign(of.company, { claims, user });
     expect(await claimsOf(of)).toMatchObject({ sub: "alice", groups: ["ops", "dev"] });
   });
 
-  test("of a person without groups goes on where the issuer gives no user information", async () => {
+  test("continues without groups if the issuer gives no user information", async () => {
     expect(await claimsOf(await begun())).toMatchObject({ sub: "alice", groups: [] });
   });
 });
@@ -120,7 +120,7 @@ describe("an ID token", () => {
     ["with a control character in the subject", { sub: "a\u0000b" }],
     ["with the id of an API key as subject", { sub: "ci" }],
     ["of anonymous", { sub: "anonymous" }],
-  ])("%s lets nobody in", async (_, claims) => {
+  ])("%s is rejected", async (_, claims) => {
     const of = await begun();
     of.company.claims = claims;
     const answer = await result(of);
@@ -129,29 +129,29 @@ describe("an ID token", () => {
     expect(answer.state).toBe("state of the host");
   });
 
-  test("signed with a key that the issuer does not have lets nobody in", async () => {
+  test("signed with an unknown key is rejected", async () => {
     const of = await begun();
     of.company.signsSecretly = true;
     expect(await result(of)).toMatchObject({ error: "server_error" });
   });
 
-  test("about another person than the user information lets nobody in", async () => {
+  test("about another person than the user information is rejected", async () => {
     const of = await begun();
     of.company.user = { sub: "bob", groups: ["ops"] };
     expect(await result(of)).toMatchObject({ error: "server_error" });
   });
 });
 
-describe("the issuer's answer", () => {
+describe("the issuer's response", () => {
   test.each([
     ["an error", { code: undefined, error: "access_denied" }, "access_denied"],
     ["another iss (RFC 9207)", { iss: "https://evil.example" }, "server_error"],
     ["no code", { code: undefined }, "server_error"],
-  ])("with %s ends at the host", async (_, more, error) => {
+  ])("with %s is an error at the host", async (_, more, error) => {
     expect(await result(await begun(), more)).toMatchObject({ error, state: "state of the host" });
   });
 
-  test("without the iss that its metadata advertise is refused (RFC 9207)", async () => {
+  test("without the iss that its metadata advertises is refused (RFC 9207)", async () => {
     const of = await begun({}, (company) => {
       company.metadata = { authorization_response_iss_parameter_supported: true };
     });
@@ -170,7 +170,7 @@ describe("the issuer's answer", () => {
       "application/json",
       '{"access_token":"a","token_type":"Bearer"}',
     ],
-  ])("of the token endpoint with %s ends at the host", async (_, __, status, type, body) => {
+  ])("of the token endpoint with %s is an error at the host", async (_, __, status, type, body) => {
     const of = await begun();
     of.company.tokens = (response) =>
       response.writeHead(status, { "content-type": type, location: "http://127.0.0.1:1/" }).end(body);
@@ -181,7 +181,7 @@ describe("the issuer's answer", () => {
 
 describe("metadata of the issuer", () => {
   test.each(["https://169.254.169.254/token", "https://10.0.0.7/token", "http://login.example/token"])(
-    "that name %s send no code and no secret there (SSRF)",
+    "with %s receives no code and no secret (SSRF)",
     async (token_endpoint) => {
       const of = await begun({}, (company) => {
         company.metadata = { token_endpoint };
@@ -195,16 +195,16 @@ describe("metadata of the issuer", () => {
     ["about another issuer", { issuer: "https://evil.example" }],
     ["without keys", { jwks_uri: undefined }],
     ["without an authorization endpoint", { authorization_endpoint: undefined }],
-  ])("%s let nobody in: the host is told, and the log says why", async (_, metadata) => {
+  ])("with %s prevents sign-in: the host gets an error, and the log has the reason", async (_, metadata) => {
     const { one, url } = await begun({}, (company) => {
       company.metadata = metadata;
     });
     expect(url.startsWith(REDIRECT)).toBe(true);
     expect(new URL(url).searchParams.get("error")).toBe("temporarily_unavailable");
-    expect(one.lines.join("\n")).toContain("nobody can sign in");
+    expect(one.lines.join("\n")).toContain("sign-in is not possible");
   });
 
-  test("that cannot be fetched are fetched again at the next login", async () => {
+  test("that cannot be fetched is fetched again at the next login", async () => {
     const company = await hostileCompany();
     let isDown = true;
     const one = await startWorld({

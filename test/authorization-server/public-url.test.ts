@@ -42,7 +42,7 @@ describe("behind a proxy with TLS, at publicUrl", () => {
     return Number(new URL(at).port);
   }
 
-  test("everything is at that URL, and the form comes from its origin", async () => {
+  test("all endpoints are at that URL, and the form has its origin", async () => {
     const at = await started();
     const host = "mcp.example.com";
     const refused = await get(at, "/mcp", { host }, "{}");
@@ -87,7 +87,7 @@ describe("behind a proxy with TLS, at publicUrl", () => {
     );
   });
 
-  test("no other Host reaches any of it (DNS rebinding)", async () => {
+  test("no other Host reaches them (DNS rebinding)", async () => {
     const at = await started();
     for (const path of [
       "/oauth/authorize",
@@ -99,7 +99,7 @@ describe("behind a proxy with TLS, at publicUrl", () => {
   });
 });
 
-test("without auth.signIn there are no such paths: they are refused as any other", async () => {
+test("without auth.signIn these paths do not exist", async () => {
   const gateway = gatewayOf({});
   const { url: at } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));

@@ -1,4 +1,4 @@
-/** Which redirect URI counts as registered: the same text, but for the port of a loopback address. */
+/** Which redirect URI counts as registered: the same text, except the port of a loopback address. */
 import { describe, expect, test } from "vitest";
 import { isRegistered, readRedirectUris } from "../../src/authorization-server/redirect-uris.js";
 import fc from "../support/fast-check.js";
@@ -10,7 +10,7 @@ const path = fc
 const loopback = fc.constantFrom("127.0.0.1", "localhost", "[::1]");
 
 describe("a redirect URI", () => {
-  test("on loopback is registered on every port, and on another name or path on none", () => {
+  test("on loopback matches every port, and no other host or path", () => {
     fc.assert(
       fc.property(loopback, port, port, path, path, (host, one, two, own, other) => {
         const registered = [`http://${host}:${one}${own}`];
@@ -25,7 +25,7 @@ describe("a redirect URI", () => {
     );
   });
 
-  test("of a website is registered only as the same text", () => {
+  test("of a website matches only as the same text", () => {
     fc.assert(
       fc.property(path, port, fc.constantFrom("?", "/", "#", "%2e", ":443", " ", "\t"), (own, at, more) => {
         const uri = `https://host.example${own}`;
@@ -36,7 +36,7 @@ describe("a redirect URI", () => {
     );
   });
 
-  test("is one that a browser and this program read alike: any text is refused or kept unchanged", () => {
+  test("is parsed alike by browsers and by this program: any text is refused or unchanged", () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl(), fc.string({ unit: "binary" }), fc.webPath()), (text) => {
         let kept: readonly string[] = [];

@@ -15,7 +15,7 @@ import {
 } from "./support.js";
 
 describe("a registration", () => {
-  test("makes a public client of the code flow, whatever else the host has asked for", async () => {
+  test("creates a public client of the code flow, whatever else the host requests", async () => {
     const one = await startWorld();
     const { status, body, headers } = await registerHost(one, {
       token_endpoint_auth_method: "client_secret_basic",
@@ -67,7 +67,7 @@ describe("a registration", () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error });
   });
 
-  test("leads only to the websites that the config allows, and to this machine", async () => {
+  test("allows only the configured websites and loopback", async () => {
     const one = await startWorld({ signIn: { allowedRedirectHosts: ["claude.ai"] } });
     const refused = await registerHost(one, { redirect_uris: ["https://evil.example/cb"] });
     expect(refused.body.error_description).toContain("evil.example");
@@ -79,13 +79,13 @@ describe("a registration", () => {
     ["application/json", "{", 400],
     ["application/json", "[]", 400],
     ["application/json", JSON.stringify({ x: "x".repeat(40_000) }), 413],
-  ])("as %s %s is refused", async (type, body, status) => {
+  ])("with content type %s %s is refused", async (type, body, status) => {
     const { url } = await startWorld();
     const headers = { "content-type": type };
     expect((await fetch(`${url}/oauth/register`, { method: "POST", headers, body })).status).toBe(status);
   });
 
-  test("of ten megabytes is refused before it is read", async () => {
+  test("of 10 MB is refused before it is read", async () => {
     const { url } = await startWorld();
     const init = {
       method: "POST",
@@ -95,7 +95,7 @@ describe("a registration", () => {
     expect((await fetch(`${url}/oauth/register`, init)).status).toBe(413);
   });
 
-  test("is refused after 20 in a minute from one address, and possible a minute later", async () => {
+  test("is rate limited to 20 a minute per address", async () => {
     const one = await startWorld();
     for (let i = 0; i < 20; i++) expect((await registerHost(one)).status).toBe(201);
     const refused = await registerHost(one);
@@ -105,7 +105,7 @@ describe("a registration", () => {
     expect((await registerHost(one)).status).toBe(201);
   });
 
-  test("expires: the host is sent back to register again, and gets no token", async () => {
+  test("expires: the host must register again, and gets no token", async () => {
     const one = await startWorld();
     const client_id = await hostId(one);
     one.clock.pass(REGISTRATION_MS - 1);
@@ -121,7 +121,7 @@ describe("a registration", () => {
     expect({ status, error: body.error }).toEqual({ status: 401, error: "invalid_client" });
   });
 
-  test("of another gateway, or edited, is unknown", async () => {
+  test("of another gateway, or forged, is unknown", async () => {
     const one = await startWorld();
     const foreign = await hostId(await startWorld());
     const own = await hostId(one);
@@ -134,8 +134,8 @@ describe("a registration", () => {
   });
 });
 
-describe("limits for strangers", () => {
-  test("count each address for itself, and all of them together", () => {
+describe("rate limits of unauthenticated clients", () => {
+  test("count each address separately, and all together", () => {
     let at = 0;
     const limit = new RateLimit({ perAddress: 2, total: 3, now: () => at });
     expect([limit.take("a"), limit.take("a"), limit.take("b")]).toEqual([undefined, undefined, undefined]);
@@ -146,7 +146,7 @@ describe("limits for strangers", () => {
     expect([limit.take("a"), limit.take("c")]).toEqual([undefined, undefined]);
   });
 
-  test("addresses without end take little memory", () => {
+  test("use bounded memory for any number of addresses", () => {
     const limit = new RateLimit({ perAddress: 1, total: 1_000_000, now: () => 0 });
     for (let i = 0; i < 20_000; i++) limit.take(`address ${i}`);
     collectGarbage();

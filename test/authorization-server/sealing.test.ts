@@ -6,7 +6,7 @@ import fc from "../support/fast-check.js";
 const sealing = new Sealing(Buffer.alloc(32, 7));
 const uses = fc.constantFrom("registration" as const, "consent" as const, "login" as const);
 
-test("a value is opened for its own use only, and by its own server only", () => {
+test("a sealed value opens only for its own use and its own server", () => {
   fc.assert(
     fc.property(fc.jsonValue(), uses, uses, (value, use, other) => {
       const sealed = sealing.seal(use, { value });
@@ -18,7 +18,7 @@ test("a value is opened for its own use only, and by its own server only", () =>
   );
 });
 
-test("an edited text is never opened", () => {
+test("an edited text never opens", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.nat(), fc.integer({ min: 1, max: 255 }), (value, at, flip) => {
       const bytes = Buffer.from(sealing.seal("login", value), "base64url");
@@ -29,7 +29,7 @@ test("an edited text is never opened", () => {
   );
 });
 
-test("any other text is not opened, and is no error", () => {
+test("any other text does not open, and is no error", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(sealing.open("consent", text)).toBeUndefined();

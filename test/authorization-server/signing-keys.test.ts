@@ -34,7 +34,7 @@ test("a key signs for 30 days, and verifies for a day after that", async () => {
   await expect(jwtVerify(old, keys.keyOf)).rejects.toThrow("no applicable key");
 });
 
-test("keys that are no longer needed leave with the next rotation, never within the overlap", async () => {
+test("expired keys are removed at the next rotation, never within the overlap", async () => {
   const { clock, keys } = keysOf();
   for (let i = 0; i < 5; i++) {
     await keys.sign({});
@@ -43,7 +43,7 @@ test("keys that are no longer needed leave with the next rotation, never within 
   expect((await keys.jwks()).keys.length).toBeLessThanOrEqual(2);
 });
 
-test("a JWKS has public keys only", async () => {
+test("a JWKS contains public keys only", async () => {
   const { keys } = keysOf();
   const jwks = await keys.jwks();
   for (const key of jwks.keys) {
@@ -52,7 +52,7 @@ test("a JWKS has public keys only", async () => {
   await jwtVerify(await keys.sign({ sub: "a" }), createLocalJWKSet(jwks));
 });
 
-test("processes that start at once have the same keys, and one verifies what another has signed after a rotation", async () => {
+test("processes that start concurrently share the keys, and verify each other's tokens after a rotation", async () => {
   const { clock, store, keys } = keysOf();
   const other = new SigningKeys(store, clock.now);
   const [a, b] = await Promise.all([keys.jwks(), other.jwks()]);
@@ -63,7 +63,7 @@ test("processes that start at once have the same keys, and one verifies what ano
   await jwtVerify(token, keys.keyOf);
 });
 
-test("a token of another kind or another key is refused", async () => {
+test("a token of another type or with another key is refused", async () => {
   const { clock, keys } = keysOf();
   await keys.jwks();
   const foreign = keysOf();
@@ -77,7 +77,7 @@ test("a token of another kind or another key is refused", async () => {
   clock.pass(1);
 });
 
-test("a secret stays the same when keys rotate: codes, registrations and refresh tokens stay good", async () => {
+test("the sealing secret survives a rotation: codes, registrations and refresh tokens stay valid", async () => {
   const { clock, keys } = keysOf();
   const sealed = (await keys.sealing()).seal("registration", { a: 1 });
   clock.pass(ROTATION_MS);
@@ -86,7 +86,7 @@ test("a secret stays the same when keys rotate: codes, registrations and refresh
   expect(sealing.open("login", sealed)).toBeUndefined();
 });
 
-test("a store that fails is asked again at the next request", async () => {
+test("a failed read of the store is retried at the next request", async () => {
   const { store, keys } = keysOf();
   const read = store.read.bind(store);
   store.read = () => Promise.reject(new Error("EIO"));
@@ -95,7 +95,7 @@ test("a store that fails is asked again at the next request", async () => {
   expect((await keys.jwks()).keys).toHaveLength(1);
 });
 
-test("keys of an unknown form are not overwritten", async () => {
+test("keys of an unknown format are not overwritten", async () => {
   const { store, keys } = keysOf();
   await store.write(KEYS_RECORD, { version: 2 });
   await expect(keys.jwks()).rejects.toThrow("a newer version has written them");

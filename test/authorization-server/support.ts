@@ -23,7 +23,7 @@ import { freePort } from "../support/told-port.js";
 export const REDIRECT = "http://127.0.0.1:4711/callback";
 const SECRET = "the secret of the gateway";
 
-/** A clock that stands still until a test moves it. */
+/** A clock that is suspended until a test moves it. */
 export class Clock {
   #ms = Date.now();
   readonly now = (): number => this.#ms;
@@ -44,7 +44,7 @@ export interface World {
 
 interface WorldOptions extends Partial<Omit<AuthorizationServerOptions, "signIn">> {
   readonly signIn?: Partial<SignInConfig>;
-  /** Default: there is an issuer that takes nobody in. */
+  /** Default: an issuer that accepts no person. */
   readonly company?: (callback: string) => Promise<Pick<RealIssuer, "issuer">>;
 }
 

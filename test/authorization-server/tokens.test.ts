@@ -25,7 +25,7 @@ const refresh = (of: World, refresh_token: string, client_id: string, more: Reco
   tokenRequest(of, { grant_type: "refresh_token", refresh_token, client_id, ...more });
 
 describe("a code", () => {
-  test("becomes an access token for this gateway alone, in the name of the issuer's subject", async () => {
+  test("is exchanged for an access token of this gateway only, with the issuer's subject", async () => {
     const one = await world();
     const { body, client_id } = await tokensOf(one);
     const { payload, protectedHeader } = await jwtVerify(
@@ -39,7 +39,7 @@ describe("a code", () => {
     expect(body).toMatchObject({ token_type: "Bearer", expires_in: 600, scope: "" });
   });
 
-  test("carries the scopes that were asked for and are offered", async () => {
+  test("carries the requested scopes that are offered", async () => {
     const one = await startWorld({ company: realCompany, requiredScopes: ["mcp"] });
     const { verifier, challenge } = pkce();
     const client_id = await hostId(one);
@@ -50,7 +50,7 @@ describe("a code", () => {
     expect(body.scope).toBe("mcp db:read");
   });
 
-  test("that is redeemed twice ends what the first time has given", async () => {
+  test("that is redeemed twice revokes the tokens of the first time", async () => {
     const one = await world();
     const form = await codeOf(one);
     const first = await tokenRequest(one, form);
@@ -62,14 +62,14 @@ describe("a code", () => {
     expect(one.lines.join("\n")).not.toContain(form.code);
   });
 
-  test("that two hosts redeem at once is redeemed once", async () => {
+  test("that two hosts redeem concurrently is redeemed once", async () => {
     const one = await world();
     const form = await codeOf(one);
     const answers = await Promise.all([1, 2, 3].map(() => tokenRequest(one, form)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  test("is refused with another verifier, redirect URI, client or resource, and stays good for its own host", async () => {
+  test("is refused with another verifier, redirect URI, client or resource, and stays valid for its own host", async () => {
     const one = await world();
     const form = await codeOf(one);
     const other = await hostId(one, { client_name: "Another" });
@@ -88,7 +88,7 @@ describe("a code", () => {
     expect((await tokenRequest(one, form)).status).toBe(200);
   });
 
-  test("has expired after a minute", async () => {
+  test("expires after a minute", async () => {
     const one = await world();
     const form = await codeOf(one);
     one.clock.pass(60_000);
@@ -96,7 +96,7 @@ describe("a code", () => {
     expect(body).toMatchObject({ error: "invalid_grant", error_description: "the code has expired" });
   });
 
-  test("is no refresh token, and a refresh token no code", async () => {
+  test("is not accepted as a refresh token, nor a refresh token as a code", async () => {
     const one = await world();
     const form = await codeOf(one);
     expect((await refresh(one, form.code, form.client_id)).body.error).toBe("invalid_grant");
@@ -107,7 +107,7 @@ describe("a code", () => {
 });
 
 describe("a refresh token", () => {
-  test("is replaced each time, and the next one works", async () => {
+  test("is rotated each time, and the next one works", async () => {
     const one = await world();
     const { refresh_token, client_id } = await tokensOf(one);
     const second = await refresh(one, refresh_token, client_id, { resource: one.resource });
@@ -116,7 +116,7 @@ describe("a refresh token", () => {
     expect((await refresh(one, String(second.body.refresh_token), client_id)).status).toBe(200);
   });
 
-  test("that is used again ends the family, the newest token included", async () => {
+  test("that is reused revokes the family, including the newest token", async () => {
     const one = await world();
     const { refresh_token, client_id } = await tokensOf(one);
     const second = await refresh(one, refresh_token, client_id);
@@ -126,7 +126,7 @@ describe("a refresh token", () => {
     );
   });
 
-  test("of one person ends, and those of another go on", async () => {
+  test("of one person is revoked without effect on others", async () => {
     const one = await world();
     const alice = await tokensOf(one, "alice");
     const bob = await tokensOf(one, "bob");
@@ -135,7 +135,7 @@ describe("a refresh token", () => {
     expect((await refresh(one, bob.refresh_token, bob.client_id)).status).toBe(200);
   });
 
-  test("is refused to another client, without an end for its own", async () => {
+  test("is refused to another client, and stays valid for its own", async () => {
     const one = await world();
     const { refresh_token, client_id } = await tokensOf(one);
     const other = await hostId(one, { client_name: "Another" });
@@ -143,7 +143,7 @@ describe("a refresh token", () => {
     expect((await refresh(one, refresh_token, client_id)).status).toBe(200);
   });
 
-  test("can give less than was granted, never more", async () => {
+  test("can narrow the granted scopes, never widen them", async () => {
     const one = await world();
     const { verifier, challenge } = pkce();
     const client_id = await hostId(one);
@@ -157,7 +157,7 @@ describe("a refresh token", () => {
     expect(same.body.scope).toBe("db:read");
   });
 
-  test("ends with the lifetime of the sign-in, and no access token outlives it", async () => {
+  test("expires with the sign-in, and no access token outlives it", async () => {
     const one = await startWorld({ company: realCompany, signIn: { lifetimeMs: 900_000 } });
     const { refresh_token, client_id } = await tokensOf(one);
     one.clock.pass(600_000);
@@ -168,7 +168,7 @@ describe("a refresh token", () => {
     expect(body).toMatchObject({ error: "invalid_grant", error_description: "the sign-in has expired" });
   });
 
-  test("of a gateway that has another URL now is refused: its access tokens would be taken nowhere", async () => {
+  test("is refused after the gateway's URL changed: its access tokens would be invalid", async () => {
     const store = new MemoryStore();
     const one = await startWorld({ company: realCompany, store });
     const { refresh_token, client_id } = await tokensOf(one);
@@ -177,7 +177,7 @@ describe("a refresh token", () => {
     expect((await refresh(one, refresh_token, client_id)).status).toBe(200);
   });
 
-  test("survives a disk that fails: the host is told to try again, and nothing secret is logged", async () => {
+  test("survives a disk failure: the host is asked to retry, and no secret is logged", async () => {
     const store = new MemoryStore();
     const one = await startWorld({ company: realCompany, store });
     const { refresh_token, client_id } = await tokensOf(one);
@@ -191,7 +191,7 @@ describe("a refresh token", () => {
     expect((await refresh(one, refresh_token, client_id)).status).toBe(200);
   });
 
-  test("is given back by revocation, which tells a stranger nothing", async () => {
+  test("is revoked by the revocation endpoint, which reveals nothing to other clients", async () => {
     const one = await world();
     const { refresh_token, access_token, client_id } = await tokensOf(one);
     const revoke = (token: string, client = client_id) =>

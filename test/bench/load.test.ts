@@ -1,4 +1,4 @@
-/** Tests that the benchmark's own load generator believes nobody: what is wrong or missing is counted. */
+/** Tests that the benchmark's load generator detects wrong and missing responses. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -46,7 +46,7 @@ test.each([
   { work: "blob", tool: "blob", bytes: 100_000 },
   { work: "list" },
   { work: "ask", tool: "ask" },
-])("an honest upstream is believed: %o", async (job) => {
+])("a correct upstream passes the check: %o", async (job) => {
   const url = await upstream();
   for (const era of ["legacy", "modern"]) {
     const { calls, errors, firstError } = await load(url, { era, ...job });
@@ -55,13 +55,13 @@ test.each([
   }
 });
 
-test.each(["legacy", "modern"])("a lying upstream is caught, era %s", async (era) => {
+test.each(["legacy", "modern"])("a wrong response is detected, era %s", async (era) => {
   const { errors, firstError } = await load(await upstream("--lie", "2"), { era });
   expect(errors).toBeGreaterThan(0);
   expect(firstError).toContain("not what you said");
 });
 
-test("a large answer that is not the one asked for is caught without being parsed", async () => {
+test("a wrong large response is detected without parsing it", async () => {
   const { errors, firstError } = await load(await upstream("--lie", "2"), {
     work: "blob",
     tool: "blob",
@@ -71,14 +71,14 @@ test("a large answer that is not the one asked for is caught without being parse
   expect(firstError).toContain("not what you said");
 });
 
-test("a server that knows no such tool is an error, with its first words", async () => {
+test("an unknown tool is an error, with the beginning of the response", async () => {
   const { errors, firstError } = await load(await upstream(), { era: "modern", work: "ask", tool: "echo" });
   expect(errors).toBeGreaterThan(0);
   expect(firstError).toContain("wrong answer");
 });
 
-test("an answer that goes to another session is caught", async () => {
-  /** Keeps one answer back and gives it to whoever asks next, under the right id. */
+test("a response to another session is detected", async () => {
+  /** Holds one response back and sends it for the next request, under the right id. */
   let kept = "";
   const server = createServer((request, response) => {
     request.setEncoding("utf8").once("data", (body: string) => {
@@ -97,7 +97,7 @@ test("an answer that goes to another session is caught", async () => {
   expect(errors).toBeGreaterThan(0);
 });
 
-test("an upstream that hangs up is an error of every session", async () => {
+test("an upstream that closes the connection is an error of every session", async () => {
   const server = createServer((request) => void request.socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());

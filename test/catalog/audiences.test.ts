@@ -39,7 +39,7 @@ function everything(audience: (client: Client) => ListScope): FakeUpstream {
 }
 
 describe("a server that lists by the client's capabilities", () => {
-  test("shows each class its own list", async () => {
+  test("each capability class has its own list", async () => {
     const catalog = catalogOf([everything(perSession)]);
     await settle();
     const asker = session("s1", "sampling");
@@ -49,7 +49,7 @@ describe("a server that lists by the client's capabilities", () => {
     expect(names(catalog, "tools", session("s2", "elicitation"))).toEqual(["everything__echo"]);
   });
 
-  test("is asked on behalf of the first client of a class, and not for the next ones", async () => {
+  test("is requested on behalf of the first client of a class, and not for the next ones", async () => {
     const upstream = everything(perSession);
     const catalog = catalogOf([upstream]);
     await settle();
@@ -63,7 +63,7 @@ describe("a server that lists by the client's capabilities", () => {
     expect(names(catalog, "tools", second)).toEqual(["everything__echo", "everything__ask"]);
   });
 
-  test("shows everybody's list while the first one of a class is on its way, for no longer than 1.5 s", async () => {
+  test("shows the shared list while the first list of a class is loading, for up to 1.5 s", async () => {
     const upstream = everything(perSession);
     const catalog = catalogOf([upstream]);
     await settle();
@@ -77,7 +77,7 @@ describe("a server that lists by the client's capabilities", () => {
     expect(names(catalog, "tools", asker)).toEqual(["everything__echo"]);
     await pass(2_000);
     expect(waited).toBe(1_500);
-    // Nor does anybody else of the class wait again.
+    // Nor does any other client of the class wait again.
     await catalog.prepare(session("s2", "sampling"));
     expect(performance.now() - began).toBe(2_000);
     await pass(3_000);
@@ -173,7 +173,7 @@ describe("a server that adds tools in the course of a session", () => {
     expect(names(catalog, "tools", third)).toEqual(["db__connect"]);
   });
 
-  test("and what a session saw is forgotten with it", async () => {
+  test("and what a session saw is dropped when it ends", async () => {
     const { catalog, upstream, first } = await connected();
     expect(catalog.status()[0]?.audiences).toBe(3);
     catalog.releaseClient("s1");
@@ -193,7 +193,7 @@ describe("a server that adds tools in the course of a session", () => {
   });
 });
 
-test("a client that only ever called is looked after when its connection opens", async () => {
+test("a client that only calls gets list changes when its connection opens", async () => {
   const upstream = everything(perSession);
   const catalog = catalogOf([upstream]);
   await settle();
@@ -236,7 +236,7 @@ test("where one connection serves a class, its lists outlive the client that req
   expect(names(catalog, "tools", second)).toEqual(["everything__new"]);
 });
 
-test("a server whose era becomes known changes who shares what, and views follow", async () => {
+test("a server whose era becomes known changes list scopes, and views follow", async () => {
   let audience = perSession;
   const upstream = fakeUpstream("unsure", {
     state: "starting",

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/wire/json.js";
 import fc from "../support/fast-check.js";
 
 describe("a compact schema", () => {
-  test("is without titles, comments, examples and descriptions that repeat a name", () => {
+  test("omits titles, comments, examples and descriptions that repeat a name", () => {
     const schema = {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       title: "searchArguments",
@@ -31,7 +31,7 @@ describe("a compact schema", () => {
     });
   });
 
-  test("keeps properties with the names of what it leaves out, and what such names are in data", () => {
+  test("keeps properties named like omitted keywords, and such names in data", () => {
     const data = { title: "x", examples: [1], description: "title", $comment: "y" };
     const schema = {
       type: "object",
@@ -50,7 +50,7 @@ describe("a compact schema", () => {
     expect(compactSchema(schema)).toBe(schema);
   });
 
-  test("reaches every place where a schema can stand, and no other", () => {
+  test("shortens every subschema, and nothing else", () => {
     const long = { title: "T", type: "string" };
     const short = { type: "string" };
     const around = (inner: JsonObject): JsonObject => ({
@@ -74,7 +74,7 @@ describe("a compact schema", () => {
   });
 
   test.each(["#/properties/a/examples/0", "#/properties/a/%65xamples/0"])(
-    "keeps examples where %s leads into them",
+    "keeps examples if %s references them",
     ($ref) => {
       const schema = { properties: { a: { title: "A", examples: [{ type: "string" }] }, b: { $ref } } };
       expect(compactSchema(schema)).toEqual({
@@ -98,7 +98,7 @@ describe("a compact schema", () => {
       }),
       { numRuns: 400 },
     );
-    // Of the schemas and values that were tried, enough could have told the difference.
+    // The sample has enough schemas and values to detect a difference.
     expect(seen.shorter).toBeGreaterThan(100);
     expect(seen.valid).toBeGreaterThan(500);
     expect(seen.invalid).toBeGreaterThan(500);

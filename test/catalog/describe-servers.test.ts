@@ -47,7 +47,7 @@ describe("the capabilities of several servers", () => {
     });
   });
 
-  test("are what their servers call them, also where an object of JavaScript has something of that name", async () => {
+  test("are named by the servers, including names of Object.prototype members", async () => {
     const odd = JSON.parse('{"constructor":{"a":1},"toString":{},"__proto__":{"b":2}}') as JsonObject;
     const catalog = catalogOf([
       fakeUpstream("one", { capabilities: odd }),
@@ -57,7 +57,7 @@ describe("the capabilities of several servers", () => {
     expect(JSON.stringify(catalog.describe(fakeClient()).capabilities)).toBe(JSON.stringify(odd));
   });
 
-  test("leave out lists of which filters leave nothing", async () => {
+  test("omit lists that filters make empty", async () => {
     const catalog = catalogOf(
       [fakeUpstream("files", { lists: { tools: [tool("read")], prompts: [{ name: "review" }] } })],
       { servers: [server("files", { prompts: NOTHING })] },
@@ -67,7 +67,7 @@ describe("the capabilities of several servers", () => {
     expect(Object.keys(capabilities)).toEqual(["tools", "resources"]);
   });
 
-  test("advertise every list while a server was never connected", async () => {
+  test("advertise every list while a server has never connected", async () => {
     const late = fakeUpstream("late", { state: "starting", capabilities: { prompts: {} } });
     const catalog = catalogOf([fakeUpstream("files", { capabilities: { logging: {} } }), late]);
     await settle();
@@ -83,7 +83,7 @@ describe("the capabilities of several servers", () => {
     expect(catalog.describe(fakeClient()).capabilities).toEqual({ logging: {}, prompts: promised });
   });
 
-  test("stay what they were while a server is away", async () => {
+  test("stay unchanged while a server is disconnected", async () => {
     const files = fakeUpstream("files", { capabilities: { tools: {} } });
     const catalog = catalogOf([files, fakeUpstream("git", { capabilities: { prompts: {} } })]);
     await settle();
@@ -124,7 +124,7 @@ describe("the capabilities of several servers", () => {
 });
 
 describe("instructions", () => {
-  test("stand under a heading for each server, with what its names begin with", async () => {
+  test("have a heading per server, with the prefix of its names", async () => {
     const catalog = catalogOf(
       [
         fakeUpstream("files", { instructions: "Use read before write.\n" }),
@@ -145,7 +145,7 @@ describe("instructions", () => {
     );
   });
 
-  test("of a single server are its own, to the letter", async () => {
+  test("of a single server are unchanged", async () => {
     const catalog = catalogOf([fakeUpstream("files", { instructions: " Use read.\n" }), fakeUpstream("git")]);
     await settle();
     expect(catalog.describe(fakeClient({ endpoint: "files" })).instructions).toBe(" Use read.\n");
@@ -182,7 +182,7 @@ test("are empty without any server", () => {
   expect(catalogOf([]).describe(fakeClient())).toEqual({ serverInfo: SELF, capabilities: {} });
 });
 
-describe("a server of which rules hide all there is", () => {
+describe("a server of which rules hide everything", () => {
   const instructions = "Only for those who run the machines.";
   const isOps = ({ principal }: Client): boolean => principal.groups.includes("ops");
   const ops = fakeClient({ principal: { id: "ann", groups: ["ops"], claims: {} }, affinity: "ann" });

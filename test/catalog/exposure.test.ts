@@ -31,8 +31,8 @@ async function filesWith(
   return { files, catalog };
 }
 
-describe("without a word in the config", () => {
-  test("all tools are listed, in the very list that calls are found in", async () => {
+describe("without a setting", () => {
+  test("all tools are listed, in the same list that calls use", async () => {
     const { catalog } = await filesWith([tool("read"), tool("write")]);
     expect(catalog.listed(fakeClient(), "tools")).toBe(catalog.view(fakeClient()).list("tools"));
     expect(catalog.hasSearch(fakeClient())).toBe(false);
@@ -42,7 +42,7 @@ describe("without a word in the config", () => {
 describe("with search", () => {
   const search = settings({ exposure: "search", pinned: ["files__keep_*"] });
 
-  test("the list is the same whatever servers list, but for pinned tools", async () => {
+  test("the list does not depend on the servers' lists, except pinned tools", async () => {
     const { files, catalog } = await filesWith([tool("read"), tool("keep_me")], search);
     const { heard } = listen(catalog);
     expect(listed(catalog)).toEqual([...OWN, "files__keep_me"]);
@@ -73,7 +73,7 @@ describe("with search", () => {
     ]);
   });
 
-  test("searches of one list at the same time wait for one index, also while lists change", async () => {
+  test("concurrent searches of one list wait for one index, also during list changes", async () => {
     const many = (prefix: string) =>
       Array.from({ length: 2_000 }, (_, at) =>
         tool(`${prefix}_${at}`, { description: `handles ${prefix} ${at}` }),
@@ -91,7 +91,7 @@ describe("with search", () => {
     expect(await Promise.all(totals)).toEqual([2_000, 2_000, expect.any(Number), 2_000]);
   });
 
-  test("the gateway advertises tools before it has met a server", () => {
+  test("the gateway advertises tools before a server has connected", () => {
     const catalog = catalogOf([], { exposure: search });
     expect(catalog.describe(fakeClient()).capabilities).toMatchObject({ tools: { listChanged: true } });
   });
@@ -101,7 +101,7 @@ describe("with auto", () => {
   const about = "x".repeat(400);
   const auto = settings({ exposure: "auto", autoThreshold: 150 });
 
-  test("a list beyond the threshold has two tools, but for hosts that defer definitions themselves", async () => {
+  test("a list above the threshold has two tools, except for hosts that defer definitions themselves", async () => {
     const { catalog } = await filesWith(
       [tool("read", { description: about }), tool("write", { description: about })],
       auto,
@@ -114,7 +114,7 @@ describe("with auto", () => {
     expect(catalog.freshness(fakeClient(), "tools").scope).toBe("private");
   });
 
-  test("a list that grows beyond it is announced to those whose list it changes", async () => {
+  test("a list that grows above it sends list_changed to the affected clients", async () => {
     const { files, catalog } = await filesWith([tool("read", { description: about })], auto);
     expect(listed(catalog)).toEqual(["files__read"]);
     const { heard } = listen(catalog);
@@ -128,7 +128,7 @@ describe("with auto", () => {
     expect(heard).toEqual([toolsChanged]);
   });
 
-  test("the search tools can be used whatever the list shows", async () => {
+  test("the search tools can be called whatever the list shows", async () => {
     const { catalog } = await filesWith([tool("read")], auto);
     expect(listed(catalog)).toEqual(["files__read"]);
     expect(catalog.hasSearch(fakeClient())).toBe(true);

@@ -30,7 +30,7 @@ function listing(catalog: Catalog, client: Client = fakeClient(), signal = new S
 }
 
 describe("the first list", () => {
-  test("waits for all servers that start, at once and no longer than the slowest", async () => {
+  test("waits for all starting servers in parallel, no longer than the slowest", async () => {
     const catalog = catalogOf([
       readyAfter(2_000, starting("files", "read")),
       readyAfter(8_000, starting("git", "log")),
@@ -41,7 +41,7 @@ describe("the first list", () => {
     expect(list).toEqual({ waited: 8_000, tools: ["files__read", "git__log", "memory__recall"] });
   });
 
-  test("shows what is there when its time is over", async () => {
+  test("shows the available lists at its timeout", async () => {
     const catalog = catalogOf([readyAfter(2_000, starting("files", "read")), starting("stuck", "late")], {
       startupWaitMs: 4_000,
     });
@@ -59,7 +59,7 @@ describe("the first list", () => {
     expect(list).toEqual({ waited: 4_000, tools: ["slow__here"] });
   });
 
-  test("of a host that comes while a server starts has the whole time", async () => {
+  test("of a host that connects while a server starts has the whole timeout", async () => {
     const catalog = catalogOf([readyAfter(12_000, starting("files", "read"))]);
     const early = listing(catalog);
     await pass(8_000);
@@ -97,7 +97,7 @@ describe("the first list", () => {
   });
 });
 
-test("a list for which nothing starts makes no wait of its own", async () => {
+test("a list without starting servers does not wait", async () => {
   const catalog = catalogOf([fakeUpstream("files", { lists: { tools: [tool("read")] } })]);
   await settle();
   const { signal } = new Stop();
@@ -105,7 +105,7 @@ test("a list for which nothing starts makes no wait of its own", async () => {
 });
 
 describe("no list waits", () => {
-  test("for a server that hangs at its start, once the time is over", async () => {
+  test("for a server that hangs at its start, after the timeout", async () => {
     const catalog = catalogOf([starting("stuck")]);
     const first = listing(catalog);
     await pass(10_000);
@@ -114,7 +114,7 @@ describe("no list waits", () => {
     expect([first.waited, second.waited]).toEqual([10_000, 0]);
   });
 
-  test("for a server that has failed, and that is tried again", async () => {
+  test("for a server that failed and is retried", async () => {
     const broken = starting("broken", "read");
     const catalog = catalogOf([broken]);
     const first = listing(catalog);
@@ -127,7 +127,7 @@ describe("no list waits", () => {
     expect([first.waited, second.waited]).toEqual([500, 0]);
   });
 
-  test("for a server whose lists are known and that starts again", async () => {
+  test("for a server with cached lists that restarts", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -138,7 +138,7 @@ describe("no list waits", () => {
     expect(list).toEqual({ waited: 0, tools: ["files__read"] });
   });
 
-  test("after it was cancelled, and nothing of it is left", async () => {
+  test("after it was cancelled, and leaves nothing pending", async () => {
     const catalog = catalogOf([starting("stuck")]);
     const stop = new Stop();
     const list = listing(catalog, fakeClient(), stop.signal);
@@ -174,7 +174,7 @@ describe("a call", () => {
     return seen;
   }
 
-  test("waits for the lists of a server that could not be met at its first start, and lists now", async () => {
+  test("waits for the lists of a server that failed at its first start and lists now", async () => {
     const files = starting("files", "read").slow(1_000);
     const catalog = catalogOf([files]);
     files.goDown();
@@ -210,7 +210,7 @@ describe("a call", () => {
   });
 });
 
-test("servers in their first start are named until they have listed or failed", async () => {
+test("servers count as starting until they have listed or failed", async () => {
   const broken = starting("broken");
   const catalog = catalogOf([starting("stuck"), readyAfter(1_000, starting("files")), broken]);
   expect(catalog.starting()).toEqual(["stuck", "files", "broken"]);
@@ -244,7 +244,7 @@ describe("after a reload", () => {
     expect(list).toEqual({ waited: 6_000, tools: ["files__read", "git__log"] });
   });
 
-  test("the time of a server that was starting does not begin anew", async () => {
+  test("a reload does not restart the timeout of a starting server", async () => {
     const stuck = starting("stuck");
     const before = catalogOf([stuck]);
     await pass(10_000);
@@ -270,7 +270,7 @@ describe("a host that can be asked questions has its own connection", () => {
     expect(list).toEqual({ waited: 7_000, tools: ["files__read", "files__ask"] });
   });
 
-  test("and when they do not come, its list is that of the others, and the next one does not wait", async () => {
+  test("and after a timeout its list is the shared one, and the next one does not wait", async () => {
     const files = askable("ready");
     const catalog = catalogOf([files]);
     await settle();
@@ -283,7 +283,7 @@ describe("a host that can be asked questions has its own connection", () => {
     expect(second.waited).toBe(0);
   });
 
-  test("and when it fails, later lists do not wait for the next attempts", async () => {
+  test("and after a failure later lists do not wait for the next attempts", async () => {
     const files = askable("ready");
     const catalog = catalogOf([files]);
     await settle();

@@ -19,7 +19,7 @@ function everything() {
   }).setList("tools", [tool("echo"), tool("ask")], "sampling");
 }
 
-test("a catalog takes over what the one before knew of the same servers, and asks them for nothing", async () => {
+test("a catalog inherits the lists of unchanged servers, and does not request them", async () => {
   const upstream = everything();
   const before = catalogOf([upstream]);
   await settle();
@@ -54,7 +54,7 @@ test("under new names and filters", async () => {
   expect(names(third, "tools", asker)).toEqual(["e__echo", "e__ask"]);
 });
 
-test("with list changes that were announced and not yet loaded", async () => {
+test("including list changes that were announced and not yet loaded", async () => {
   const upstream = everything();
   const before = catalogOf([upstream]);
   await settle();
@@ -66,7 +66,7 @@ test("with list changes that were announced and not yet loaded", async () => {
   expect(names(after)).toEqual(["e__new"]);
 });
 
-test("also of a server that is away, which leaves the lists in its time", async () => {
+test("also of a disconnected server, which leaves the lists in its time", async () => {
   const upstream = everything();
   const before = catalogOf([upstream]);
   await settle();

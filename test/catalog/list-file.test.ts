@@ -1,8 +1,8 @@
 /** What is known of a server, as a file keeps it: it comes back as it was, and anything else is refused with a reason. */
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { KnownList, KnownServer } from "../../src/catalog/known-lists.js";
 import { decodeListFile, MAX_FILE_BYTES, type Seal } from "../../src/catalog/list-file.js";
+import type { PersistedList, PersistedServer } from "../../src/catalog/persisted-lists.js";
 import { LIST_KINDS, type ListKind } from "../../src/core/lists.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { parseJson, writeJson } from "../../src/wire/json-text.js";
@@ -16,7 +16,7 @@ const sealOf =
     createHmac("sha256", key).update(head);
 const SEAL = sealOf("mine");
 
-const encode = (server: KnownServer, seal = SEAL): string => {
+const encode = (server: PersistedServer, seal = SEAL): string => {
   const file = encodedAtOnce(server, seal);
   if (file === undefined) throw new Error("it is not written");
   return file.text;
@@ -27,7 +27,7 @@ const decode = (text: string | Uint8Array, seal = SEAL) =>
 const sealed = (body: string, head = "cardea-lists 1 1.2.3"): string =>
   `${head} ${createHmac("sha256", "mine").update(head).update(body).digest("hex")}\n${body}`;
 /** What follows the first line. */
-const bodyOf = (server: KnownServer): string => encode(server).split("\n").slice(1).join("\n");
+const bodyOf = (server: PersistedServer): string => encode(server).split("\n").slice(1).join("\n");
 const reasonOf = (text: string | Uint8Array, seal = SEAL): string | undefined => {
   const content = decode(text, seal);
   return content.ok ? undefined : content.reason;
@@ -46,7 +46,7 @@ const entry: Readonly<Record<ListKind, (name: string, more: unknown) => JsonObje
   resourceTemplates: (name, more) => ({ "x-more": more, uriTemplate: "file:///{path}", name }),
 };
 
-const listOf = (kind: ListKind): fc.Arbitrary<KnownList> =>
+const listOf = (kind: ListKind): fc.Arbitrary<PersistedList> =>
   fc.record({
     items: fc.array(
       fc.tuple(fc.string({ unit: "binary" }), json()).map(([name, more]) => entry[kind](name, more)),
@@ -66,9 +66,9 @@ const listOf = (kind: ListKind): fc.Arbitrary<KnownList> =>
 
 const scopeOf = fc
   .record(Object.fromEntries(LIST_KINDS.map((kind) => [kind, listOf(kind)])), { requiredKeys: [] })
-  .map((lists) => new Map(Object.entries(lists) as [ListKind, KnownList][]));
+  .map((lists) => new Map(Object.entries(lists) as [ListKind, PersistedList][]));
 
-const known = (): fc.Arbitrary<KnownServer> =>
+const known = (): fc.Arbitrary<PersistedServer> =>
   fc
     .record({
       memory: fc.option(
@@ -80,14 +80,14 @@ const known = (): fc.Arbitrary<KnownServer> =>
     })
     .map(({ memory, ...lists }) => ({ ...lists, ...(memory !== undefined && { memory }) }));
 
-const TOOLS: KnownList = {
+const TOOLS: PersistedList = {
   items: [entry.tools("add", parseJson("[1.0,9007199254740993,1e400,-0]"))],
   malformed: [],
   freshness: { ttlMs: 0, scope: "private" },
   hasTtl: false,
   fetchedAt: 5,
 };
-const SIMPLE: KnownServer = {
+const SIMPLE: PersistedServer = {
   memory: { era: "legacy" },
   startFailed: false,
   scopes: new Map([["shared", new Map([["tools", TOOLS]])]]),

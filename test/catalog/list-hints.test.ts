@@ -37,7 +37,7 @@ function replicas(upstreams: readonly FakeUpstream[]) {
 /** How often the server was asked for its tools. */
 const asked = ({ listed }: FakeUpstream): number => listed.filter((each) => each.startsWith("tools")).length;
 
-test("a replica whose own connection is not told loads the list that another found changed", async () => {
+test("a replica without a list_changed of its own reloads the list that another found changed", async () => {
   const [one, two] = [files("read"), files("read")];
   const [, second] = replicas([one, two]);
   await pass(1_000);
@@ -47,7 +47,7 @@ test("a replica whose own connection is not told loads the list that another fou
   expect(second && names(second)).toEqual(["files__read", "files__write"]);
 });
 
-test("a replica that has the list already does not ask for it again", async () => {
+test("a replica that has the current list does not request it again", async () => {
   const [one, two] = [files("read"), files("read")];
   replicas([one, two]);
   await pass(1_000);
@@ -59,7 +59,7 @@ test("a replica that has the list already does not ask for it again", async () =
   expect([asked(one), asked(two)]).toEqual([2, 2]);
 });
 
-test("replicas of a server whose list is another each time do not tell each other for ever", async () => {
+test("replicas of a server whose list always differs do not notify each other endlessly", async () => {
   const [one, two] = [restless(), restless()];
   replicas([one, two]);
   await pass(1_000);
@@ -68,7 +68,7 @@ test("replicas of a server whose list is another each time do not tell each othe
   expect([asked(one), asked(two)]).toEqual([2, 2]);
 });
 
-test("a connection that is at rest is not opened for it", async () => {
+test("an idle connection is not opened for it", async () => {
   const [one, two] = [files("read"), files("read")];
   replicas([one, two]);
   await pass(1_000);
@@ -79,7 +79,7 @@ test("a connection that is at rest is not opened for it", async () => {
   expect([asked(two), two.sought]).toEqual([1, 0]);
 });
 
-test("the list of another server is none of its business", async () => {
+test("the list of another server is ignored", async () => {
   const [one, two] = [files("read"), fakeUpstream("git", { lists: { tools: [tool("read")] } })];
   replicas([one, two]);
   await pass(1_000);
@@ -89,7 +89,7 @@ test("the list of another server is none of its business", async () => {
   expect(asked(two)).toBe(1);
 });
 
-test("a catalog that is closed asks for nothing more", async () => {
+test("a closed catalog sends no requests", async () => {
   const [one, two] = [files("read"), files("read")];
   const [, second] = replicas([one, two]);
   await pass(1_000);

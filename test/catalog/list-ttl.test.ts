@@ -12,7 +12,7 @@ describe("a server that sends a ttlMs with its lists", () => {
     ["as long as it says", 5_000, 5_000],
     ["a second, though it says nothing at all may be kept", 0, 1_000],
     ["an hour, though it says for ever", Number.MAX_SAFE_INTEGER, 3_600_000],
-  ])("is asked again by whoever looks when that is over: %s", async (_what, ttlMs, waitMs) => {
+  ])("is requested again by the next list after its ttlMs: %s", async (_what, ttlMs, waitMs) => {
     const files = fakeUpstream("files", {
       lists: { tools: [tool("read")] },
       freshness: { ttlMs, scope: "public" },
@@ -30,10 +30,10 @@ describe("a server that sends a ttlMs with its lists", () => {
   });
 });
 
-describe("how long a list may be kept", () => {
+describe("the cache lifetime of a merged list", () => {
   const ttl = (ttlMs: number, scope: "public" | "private" = "public") => ({ freshness: { ttlMs, scope } });
 
-  test("is what is left to the part that goes first, and public only where every part is", async () => {
+  test("is the shortest remaining one, and public only if every part is", async () => {
     const files = fakeUpstream("files", ttl(60_000));
     const git = fakeUpstream("git", ttl(90_000, "private"));
     const catalog = catalogOf([files, git]);
@@ -46,7 +46,7 @@ describe("how long a list may be kept", () => {
     });
   });
 
-  test("does not depend on a server that offers no such list", async () => {
+  test("does not depend on a server without such a list", async () => {
     const files = fakeUpstream("files", ttl(60_000));
     const toolless = fakeUpstream("toolless", { capabilities: { prompts: {} } });
     const catalog = catalogOf([files, toolless]);
@@ -55,7 +55,7 @@ describe("how long a list may be kept", () => {
     expect(catalog.freshness(fakeClient(), "prompts")).toEqual({ ttlMs: 0, scope: "private" });
   });
 
-  test("is no time at all while a server is still to come", async () => {
+  test("is zero while a server is still starting", async () => {
     const files = fakeUpstream("files", ttl(60_000));
     const catalog = catalogOf([files, fakeUpstream("stuck", { state: "starting" })]);
     await settle();
@@ -63,7 +63,7 @@ describe("how long a list may be kept", () => {
   });
 });
 
-describe("a list that is older than it should be", () => {
+describe("a stale list", () => {
   test("is refreshed in the background when a client lists it", async () => {
     const files = fakeUpstream("files", { capabilities: { tools: {} }, lists: { tools: [tool("a")] } });
     const catalog = catalogOf([files]);

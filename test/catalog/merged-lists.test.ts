@@ -18,7 +18,7 @@ describe("merged lists", () => {
     expect(names(catalog)).toEqual(["git__log", "files__write", "files__read"]);
   });
 
-  test("show each entry as the server gave it but for its name", async () => {
+  test("show each entry unchanged except its name", async () => {
     const given = {
       name: "read",
       title: "Read a file",
@@ -58,7 +58,7 @@ describe("merged lists", () => {
     expect(names(catalog, "resourceTemplates")).toEqual(["my-files+file:///{+path}"]);
   });
 
-  test("leave out what the server's filters hide, what cannot be named, and the second of one name", async () => {
+  test("omit entries hidden by filters, unnameable entries, and duplicates", async () => {
     const files = fakeUpstream("files", {
       lists: {
         tools: [
@@ -77,7 +77,7 @@ describe("merged lists", () => {
     expect(itemsOf(catalog, "tools")).toEqual([tool("files__read")]);
   });
 
-  test("keep names that mean something to JavaScript", async () => {
+  test("include names of Object.prototype members", async () => {
     const odd = ["__proto__", "constructor", "toString", "hasOwnProperty"];
     const upstream = fakeUpstream("__proto__", { lists: { tools: odd.map((name) => tool(name)) } });
     const catalog = catalogOf([upstream], { servers: [server("__proto__", { prefix: "" })] });
@@ -111,7 +111,7 @@ describe("references from tools to pages", () => {
     });
   });
 
-  test("are taken away where the page is hidden", async () => {
+  test("are removed if the page is hidden", async () => {
     const charts = fakeUpstream("charts", { lists: { tools: [withPage] } });
     const catalog = catalogOf([charts], {
       servers: [server("charts", { resources: { allow: ["*"], deny: ["ui:*"] } })],

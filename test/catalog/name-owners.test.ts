@@ -11,7 +11,7 @@ fakeTime();
 
 const HASHED = /_[a-z2-7]{8}$/;
 
-describe("the names of servers whose prefixes begin alike", () => {
+describe("names of servers with overlapping prefixes", () => {
   const word = fc.string({ unit: fc.constantFrom("a", "b", "_", "-", "."), minLength: 1, maxLength: 6 });
   const servers = fc.uniqueArray(
     fc.record({ prefix: fc.oneof(word, fc.constant("")), tools: fc.uniqueArray(word, { maxLength: 5 }) }),
@@ -44,7 +44,7 @@ describe("the names of servers whose prefixes begin alike", () => {
           expect(exposed).toMatch(HASHED);
           expect(owners.isForeign(upstream, unambiguousName ?? exposed)).toBe(false);
         }
-        // Whoever is there, what is plainly somebody's has the same name.
+        // Whichever servers are connected, an unambiguous name stays the same.
         const plain = (routes: ReturnType<typeof merged>) =>
           routes.filter(
             ({ exposed, unambiguousName }) => unambiguousName === undefined && !HASHED.test(exposed),

@@ -23,8 +23,8 @@ describe("an exposed name", () => {
   });
 
   test("that is too long is cut and ends in a hash of the full name, the same for ever", () => {
-    // Written down from the first release; a change here breaks the prompts and rules of everybody's hosts.
-    // printf %s 's__'"$(printf 'x%.0s' $(seq 58))" | sha256sum | cut -c1-10 | xxd -r -p | base32 | tr A-Z a-z
+    // Fixed since the first release; a change here breaks the prompts and rules of all hosts. printf %s 's__'"$(printf
+    // 'x%.0s' $(seq 58))" | sha256sum | cut -c1-10 | xxd -r -p | base32 | tr A-Z a-z
     const exposed = exposedName("s", "x".repeat(58), naming);
     expect(exposed).toBe(`s__${"x".repeat(48)}_zpnrmtp2`);
     expect(exposed).toHaveLength(60);

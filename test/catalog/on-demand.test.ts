@@ -13,7 +13,7 @@ const never = (): AbortSignal => new AbortController().signal;
 const onDemand = () => fakeUpstream("files", { startsOnDemand: true, lists: { tools: [tool("read")] } });
 
 describe("a server on demand", () => {
-  test("stays in the lists while it is idle, and is not asked for a list of any age", async () => {
+  test("stays in the lists while it is idle, and is never polled for stale lists", async () => {
     const files = onDemand();
     const catalog = catalogOf([files]);
     await settle();
@@ -37,7 +37,7 @@ describe("a server on demand", () => {
     expect(names(catalog)).toEqual(["files__read"]);
   });
 
-  test("is listed anew when it starts, and changes are announced only where a list differs", async () => {
+  test("is listed again when it starts, and list_changed is sent only for differences", async () => {
     const files = onDemand();
     const changed: string[] = [];
     const catalog = catalogOf([files], {

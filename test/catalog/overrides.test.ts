@@ -58,7 +58,7 @@ describe("a tool that the config overrides", () => {
     ]);
   });
 
-  test("leads to the server's own name, under the new name and under the old", async () => {
+  test("is called by the server's own name, under the new name and under the old", async () => {
     const catalog = overridden();
     await catalog.prepare(fakeClient());
     const view = catalog.view(fakeClient());
@@ -87,7 +87,7 @@ describe("a tool that the config overrides", () => {
     });
   });
 
-  test("asks hosts for the headers of what they are shown, and not for those of what is fixed", async () => {
+  test("hosts get the headers of the visible arguments, not of configured ones", async () => {
     const catalog = overridden();
     await catalog.prepare(fakeClient());
     const shown = catalog.toolEntry(fakeClient(), "db__query");
@@ -150,7 +150,7 @@ test("an override of an unknown tool is logged once, with its name", async () =>
   ]);
 });
 
-test("a schema that asks for nothing but what is given asks for nothing", async () => {
+test("a schema whose required arguments are all configured requires none", async () => {
   const upstream = fakeUpstream("x", {
     lists: {
       tools: [

@@ -25,7 +25,7 @@ async function gateway(count: number, shows: (number: number) => boolean) {
 }
 
 describe("a cursor of another principal", () => {
-  test("leads only to what one sees oneself", async () => {
+  test("only reveals the reader's own entries", async () => {
     const catalog = await gateway(3_000, (number) => number % 2 === 0);
     const list = listHandler(catalog);
     const page = async (client: Client, cursor?: string) => {
@@ -51,7 +51,7 @@ describe("a cursor of another principal", () => {
 });
 
 describe("the same principal with other credentials", () => {
-  test("sees what these grant, not what others granted a moment ago", async () => {
+  test("sees what these credentials grant, not what others granted a moment ago", async () => {
     const catalog = await gateway(2, (number) => number === 0);
     const much = principal("ann", ["admins"]);
     const little = principal("ann");

@@ -81,7 +81,7 @@ describe("a server that fails to list", () => {
     expect(names(catalog)).toEqual(["files__read"]);
   });
 
-  test("does not blind or delay the others", async () => {
+  test("does not affect or delay other servers", async () => {
     const broken = fakeUpstream("broken").failing();
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([broken, files]);
@@ -145,7 +145,7 @@ describe("a server that goes away", () => {
   });
 });
 
-describe("a server of which nothing is known", () => {
+describe("a server without cached lists", () => {
   const target = (name: string) => [{ kind: "tools" as const, name }];
   const downFrom = (name: string) => {
     const upstream = fakeUpstream(name, { state: "starting", lists: { tools: [tool("read")] } });
@@ -153,7 +153,7 @@ describe("a server of which nothing is known", () => {
     return upstream;
   };
 
-  test("is connected at once for a call that may be its own, which waits for its lists", async () => {
+  test("is connected immediately for a call that may be its own, which waits for its lists", async () => {
     const [files, git] = [downFrom("files").slow(100), downFrom("git")];
     const catalog = catalogOf([files, git]);
     files.whenSought = () => files.becomeReady();

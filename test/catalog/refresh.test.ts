@@ -8,7 +8,7 @@ import { catalogOf, names, server, tool } from "./support.js";
 fakeTime();
 
 describe("at start", () => {
-  test("the lists of the others are there although one server hangs", async () => {
+  test("the lists of other servers are available although one server hangs", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const stuck = fakeUpstream("stuck", { state: "starting", lists: { tools: [tool("late")] } });
     const catalog = catalogOf([files, stuck]);
@@ -60,7 +60,7 @@ describe("at start", () => {
     expect(ready).toBe(true);
   });
 
-  test("a list that hangs holds up neither the other lists of its server nor, for long, its clients", async () => {
+  test("a list that hangs delays neither the other lists of its server nor, for long, its clients", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } }).hanging("resources");
     const catalog = catalogOf([files]);
     const prepared = catalog.prepare(fakeClient());
@@ -72,7 +72,7 @@ describe("at start", () => {
 });
 
 describe("when a server sends list_changed", () => {
-  test("it is asked once for a storm of announcements", async () => {
+  test("a storm of list_changed causes one request", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -86,7 +86,7 @@ describe("when a server sends list_changed", () => {
     expect(names(catalog)).toEqual(["files__read", "files__write"]);
   });
 
-  test("a storm that does not end leads to one refresh after the other, never to two at once", async () => {
+  test("an endless storm causes sequential refreshes, never two concurrent ones", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
     catalogOf([files]);
     await settle();
@@ -101,7 +101,7 @@ describe("when a server sends list_changed", () => {
     expect(files.listed.length).toBeLessThanOrEqual(3_000 / 100);
   });
 
-  test("several lists are asked for together", async () => {
+  test("several changed lists are requested together", async () => {
     const files = fakeUpstream("files");
     catalogOf([files]);
     await settle();
@@ -113,7 +113,7 @@ describe("when a server sends list_changed", () => {
     expect(files.listed).toEqual(["tools@shared", "prompts@shared"]);
   });
 
-  test("a change that comes while it is being asked is not lost", async () => {
+  test("a change during a refresh is not lost", async () => {
     const files = fakeUpstream("files", { lists: { tools: [tool("a")] } });
     const catalog = catalogOf([files]);
     await settle();
@@ -182,7 +182,7 @@ describe("when a server sends list_changed", () => {
   });
 });
 
-test("a catalog that is closed leaves no observer, no timer and no question behind", async () => {
+test("a closed catalog leaves no observer, no timer and no pending request", async () => {
   const files = fakeUpstream("files").hanging();
   const git = fakeUpstream("git");
   const catalog = catalogOf([files, git]);
@@ -201,7 +201,7 @@ test("a server of the config without an upstream is a mistake in the wiring", ()
   expect(() => catalogOf([], { servers: [server("files")] })).toThrow("files");
 });
 
-test("list_changed of a server that changes all the time is sent once per second, and at once when it is quiet again", async () => {
+test("list_changed of a server that changes constantly is sent once per second, and immediately once it is quiet again", async () => {
   const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
   const catalog = catalogOf([files]);
   await settle();

@@ -118,7 +118,7 @@ describe("a resource", () => {
       "https://example.com/a",
       "nobody+test://a",
     ];
-    // The address on the web is listed by both, so nobody owns it.
+    // Both list the web address, so it has no owner.
     expect(await followable(catalog, uris)).toEqual({ [exposed]: "now", "files+test://unlisted": "now" });
     const { heard } = listen(catalog, { resources: uris });
     expect(files.followed).toEqual(["test://a@anonymous", "test://unlisted@anonymous"]);
@@ -164,7 +164,7 @@ describe("a resource", () => {
       expect(await found).toEqual({ [exposed]: "now" });
     });
 
-    test("and whose URI has no server prefix is waited for too", async () => {
+    test("and whose URI has no server prefix waits for it too", async () => {
       const files = fakeUpstream("files", { state: "starting", lists });
       const catalog = catalogOf([files, fakeUpstream("git", { lists: {} })]);
       const found = followable(catalog, ["https://example.com/a"]);
@@ -238,7 +238,7 @@ describe("a resource", () => {
     });
   });
 
-  test("whose server sends updates all the time does not affect subscribers of another", async () => {
+  test("with constant updates does not affect subscribers of another", async () => {
     const audience = vi.fn((): ListScope => SHARED_SCOPE);
     const [files, noisy] = [fakeUpstream("files", { lists }), fakeUpstream("noisy", { audience })];
     const catalog = catalogOf([files, noisy]);
@@ -334,7 +334,7 @@ describe("a resource", () => {
     });
   });
 
-  test("is followed no more when the catalog is closed", async () => {
+  test("is unsubscribed when the catalog is closed", async () => {
     const files = fakeUpstream("files", { lists });
     const catalog = catalogOf([files]);
     await settle();

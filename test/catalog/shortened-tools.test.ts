@@ -46,7 +46,7 @@ test("schemas of arguments and results are made compact; calls are checked again
   expect(catalog.view(fakeClient()).find("tools", "books__find")?.item?.inputSchema).toEqual(schema);
 });
 
-test("what overrides say of a tool is shortened as the rest, but for a description that they give", async () => {
+test("overridden texts are shortened too, except an overridden description", async () => {
   const tools = [
     tool("find", { description: LONG, inputSchema: schema }),
     tool("get", { description: LONG }),

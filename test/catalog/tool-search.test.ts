@@ -31,7 +31,7 @@ describe("a search", () => {
     expect(foundInPart).toEqual({ entries: [part.entries[0]], total: 1 });
   });
 
-  test("that waits for an index gets it, though the next list is indexed meanwhile", async () => {
+  test("that waits for an index gets it, although the next list is indexed at the same time", async () => {
     const search = new ToolSearch((name) => ({ name }));
     const first = whole(listOf(many(3_000)));
     const found = search.find(first, { query: "read", limit: 1 });
@@ -43,7 +43,7 @@ describe("a search", () => {
   });
 });
 
-test("indexes of lists that are gone leave no memory behind", async () => {
+test("indexes of dropped lists are released", async () => {
   const search = new ToolSearch((name) => ({ name }));
   const use = async (at: number): Promise<void> => {
     const description = JSON.parse(JSON.stringify(`${at} ${"x".repeat(4 * MIB)}`)) as string;

@@ -81,14 +81,14 @@ describe("a resource that is in no list", () => {
 describe("a URI without the prefix of a server", () => {
   const web = "https://example.com/a";
 
-  test("leads to the only server that lists it", async () => {
+  test("is routed to the only server that lists it", async () => {
     const files = fakeUpstream("files", { lists: { resources: [{ uri: web }] } });
     const catalog = catalogOf([fakeUpstream("git"), files]);
     await settle();
     expect(catalog.view(fakeClient()).find("resources", web)?.upstream).toBe("files");
   });
 
-  test("leads nowhere when several list it, and all show it", async () => {
+  test("is routed nowhere when several list it, and all show it", async () => {
     const lists = { resources: [{ uri: web }] };
     const catalog = catalogOf([fakeUpstream("one", { lists }), fakeUpstream("two", { lists })]);
     await settle();
@@ -97,7 +97,7 @@ describe("a URI without the prefix of a server", () => {
     expect(view.list("resources").entries).toHaveLength(2);
   });
 
-  test("leads to the server that gave it to this very client", async () => {
+  test("is routed to the server that returned it to this client", async () => {
     const catalog = catalogOf([fakeUpstream("one"), fakeUpstream("two")]);
     await settle();
     const [me, other] = [fakeClient({ affinity: "me" }), fakeClient({ affinity: "other" })];
@@ -121,7 +121,7 @@ describe("a URI without the prefix of a server", () => {
     expect(catalog.view(me).find("resources", `${web}/0${long}`)).toBeUndefined();
   });
 
-  test("leads to the only server whose template makes it", async () => {
+  test("is routed to the only server whose template matches it", async () => {
     const one = fakeUpstream("one", {
       lists: { resourceTemplates: [{ uriTemplate: "https://example.com/{id}" }] },
     });
@@ -132,13 +132,13 @@ describe("a URI without the prefix of a server", () => {
     expect(view.find("resources", "https://elsewhere.example/a")).toBeUndefined();
   });
 
-  test("leads to the only server there is", async () => {
+  test("is routed to the only server", async () => {
     const catalog = catalogOf([fakeUpstream("one")]);
     await settle();
     expect(catalog.view(fakeClient()).find("resources", web)?.upstream).toBe("one");
   });
 
-  test("of servers without a prefix leads to the one that lists it, or whose template makes it", async () => {
+  test("of servers without a prefix is routed to the one that lists it, or whose template matches it", async () => {
     const one = fakeUpstream("one", {
       lists: { resources: [{ uri: "test://one" }, { uri: "test://both" }] },
     });
@@ -160,7 +160,7 @@ describe("a URI without the prefix of a server", () => {
   });
 });
 
-describe("a server whose lists are not known", () => {
+describe("a server whose lists are unknown", () => {
   test("may have what begins with its prefix", async () => {
     const files = fakeUpstream("files", { state: "starting" });
     const git = fakeUpstream("git", { lists: { tools: [tool("log")] } });

@@ -5,7 +5,7 @@ import { catalogOf, server, tool } from "./support.js";
 
 fakeTime();
 
-test("what /mcp/NAME shows knows what the gateway as a whole calls it, so that no rule is walked around", async () => {
+test("/mcp/NAME knows the names of the whole gateway, so that no rule is bypassed", async () => {
   const files = fakeUpstream("files", {
     lists: {
       tools: [tool("read")],

@@ -85,7 +85,7 @@ describe("add", () => {
       "a config that would be wrong",
       ["add", "FILES", "--", "x"],
       78,
-      "was not changed, as it would be wrong then",
+      "was not changed, because it would be invalid",
     ],
     ["a name and nothing else", ["add", "x"], 2, "say what to add"],
     ["nothing", ["add"], 2, "say what to add"],

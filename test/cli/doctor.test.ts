@@ -131,7 +131,7 @@ describe("doctor with real servers", () => {
     expect(code).toBe(1);
   });
 
-  test("a server of which only one process can run is told, with the key that shares it", () => {
+  test("a server of which only one process can run is reported, with the key that shares it", () => {
     const told = reports.filter(({ advice }) => advice?.includes('set its lease to "shared"') === true);
     expect(told.map(({ server, ok }) => ({ server, ok }))).toEqual([
       { server: "port", ok: true },
@@ -248,10 +248,10 @@ describe("doctor with simulated servers", () => {
     [
       "Error: connect ECONNREFUSED 10.0.0.1:5432",
       "network_failed",
-      "it cannot reach an address that it needs; see what it says below",
+      "it cannot reach an address that it needs; see its output below",
     ],
     ["usage: server.py [-h] --db DB", "needs_arguments", "it wants other arguments: server.py [-h] --db DB"],
-    ["Segmentation fault", "exits_at_once", "it exits at once with code 1; see what it says below"],
+    ["Segmentation fault", "exits_at_once", "it exits at once with code 1; see its output below"],
   ])("a process that wrote %j to stderr", async (said, cause, sentence) => {
     write({ x: { command: "x" } });
     const seen = {
@@ -270,7 +270,7 @@ describe("doctor with simulated servers", () => {
       "server_error",
       "it answers with status 503: mcp.example, or what is behind it, is down or overloaded",
     ],
-    [405, "speaks_no_mcp", "it speaks no MCP at /mcp: it answers with status 405"],
+    [405, "speaks_no_mcp", "it does not speak MCP at /mcp: it answers with status 405"],
   ])("a URL that responds with status %i", async (status, cause, sentence) => {
     write({ x: { url: "https://mcp.example/mcp" } });
     const error = Object.assign(new Error("x"), { status });
@@ -315,7 +315,7 @@ describe("doctor with simulated servers", () => {
     expect(await runCommandLine(["doctor"], shell)).toBe(69);
     expect(shell.out()).toBe(`ok    a: all right: A\\u001b[31m 1, 1 tool
       it also writes lines to stdout that are not JSON-RPC; they belong on stderr, and other hosts may fail on them
-WRONG b: it exits at once with code 1; see what it says below
+WRONG b: it exits at once with code 1; see its output below
       | \\u001b[2Jgone
 `);
   });
@@ -474,7 +474,7 @@ ok    files: all right: 2 tools
     writeFileSync(join(folder, "cardea.json"), JSON.stringify(file));
     const findings: ClusterFinding[] = [{ about: "store", ok: true, sentence: "it answers" }];
     const examine = async () => listing();
-    const asked = () => fakeShell({ cwd: folder, examine, examineCluster: async () => findings });
+    const asked = () => fakeShell({ cwd: folder, examine, checkCluster: async () => findings });
     const well = asked();
     expect(await runCommandLine(["doctor"], well)).toBe(0);
     expect(well.out()).toContain("ok    cluster: store: it answers\n");

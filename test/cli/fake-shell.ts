@@ -11,12 +11,12 @@ export interface FakeShellOptions {
   readonly stdin?: string;
   readonly gateway?: Partial<Gateway>;
   readonly examine?: CommandContext["probe"];
-  readonly examineCluster?: CommandContext["examineCluster"];
+  readonly checkCluster?: CommandContext["checkCluster"];
 }
 
 export interface FakeShell extends CommandContext {
   readonly out: () => string;
-  /** What the log and stderr were told, a line each. */
+  /** The lines of the log and of stderr. */
   readonly said: readonly string[];
   readonly secrets: readonly string[];
   /** How long (ms) it would have waited each time. */
@@ -128,7 +128,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),
     openSignInStore: async () => undefined,
-    examineCluster: options.examineCluster ?? (async () => []),
+    checkCluster: options.checkCluster ?? (async () => []),
     out: () => written.join(""),
     said,
     secrets,

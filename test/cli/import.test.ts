@@ -40,7 +40,7 @@ describe("a file that is no host's config", () => {
   test.each([
     ["is not JSON", "{", 78, "standard input:1:2: a closing } is missing"],
     ["is a list", "[]", 78, "standard input:1:1: a host's config is an object"],
-    ["has no servers", '{ "theme": "dark" }', 78, "no servers are to be found in standard input"],
+    ["has no servers", '{ "theme": "dark" }', 78, "no servers were found in standard input"],
   ])("because it %s is refused", async (_, stdin, code, message) => {
     const shell = fakeShell({ stdin });
     expect(await runCommandLine(["import", "-"], shell)).toBe(code);

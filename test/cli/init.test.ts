@@ -69,7 +69,7 @@ describe("init", () => {
     write("work/cardea.jsonc", "{}");
     const { code, said } = await run("init", "--yes");
     expect(code).toBe(1);
-    expect(said.join()).toContain("cardea.jsonc is there already and stays");
+    expect(said.join()).toContain("cardea.jsonc exists already and is not overwritten");
     expect(read("work/cardea.jsonc")).toBe("{}");
   });
 
@@ -139,7 +139,7 @@ describe("init", () => {
     write("work/empty.json", {});
     expect((await run("init", "--from", "nothing.json")).code).toBe(1);
     const { code, said } = await run("init", "--from", "empty.json");
-    expect([code, said.at(-1)]).toEqual([1, "error: no servers are to be found in empty.json"]);
+    expect([code, said.at(-1)]).toEqual([1, "error: no servers were found in empty.json"]);
     expect(has("work/cardea.jsonc")).toBe(false);
     expect((await run("init", "--out", "cardea.toml")).code).toBe(2);
   });

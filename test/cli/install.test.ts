@@ -136,7 +136,7 @@ describe("install", () => {
     const place = await withGateway();
     place.write(file, { mcpServers: { files: { command: "f" }, own: { command: "o" } } });
     const { said } = await place.run("install", "cursor");
-    expect(said.join()).toContain("warn: Cursor starts files by itself as well");
+    expect(said.join()).toContain("warn: Cursor also starts files itself");
     await place.run("install", "cursor", "--replace");
     expect(JSON.parse(place.read(file))).toEqual({
       mcpServers: { own: { command: "o" }, cardea: { url: URL } },

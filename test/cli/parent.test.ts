@@ -45,6 +45,6 @@ test.skipIf(process.platform === "win32")(
     shell.child.kill("SIGTERM");
     await until("the end of the gateway", () => !isAlive(gateway));
     // Its last words may still be on their way to us.
-    await shell.says(/SIGTERM: no new calls/);
+    await shell.says(/SIGTERM: draining: no new calls/);
   },
 );

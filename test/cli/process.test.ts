@@ -219,7 +219,7 @@ test.each([
 ])("%s is logged and exits with 1", async (sentence, program) => {
   const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
   expect(await run.ended).toBe(1);
-  // While it is written, the start may go on and say so.
+  // While it is written, the start may continue and log that.
   expect(linesOf(run.stderr)).toContainEqual(
     expect.objectContaining({
       level: "error",

@@ -224,7 +224,7 @@ describe("a config reload while the gateway serves", () => {
   test.each([
     ["audit", { audit: { file: "audit.jsonl" } }],
     ["telemetry.otlp", { telemetry: { otlp: { endpoint: "http://127.0.0.1:4318" } } }],
-  ])("goes on without %s, and warns that a change of it needs a restart", async (key, section) => {
+  ])("continues without %s, and warns that a change of it needs a restart", async (key, section) => {
     const seen: unknown[] = [];
     const { shell, ended } = serving({
       gateway: { reload: async (config) => void seen.push(config.audit ?? config.telemetry?.otlp) },

@@ -59,7 +59,7 @@ async function printed(report: Report, args: readonly string[] = [], more: Parti
   return { code, out: shell.out(), said: shell.said, asked };
 }
 
-test("each URL has a table, then come the most expensive tools, and what would cost less", async () => {
+test("each URL has a table, followed by the most expensive tools and the savings", async () => {
   expect((await printed(REPORT)).out).toBe(`/mcp: about 12,000 tokens (o200k)
   server          tools   bytes  tokens   share
   files              14  12,000   3,000  25.0 %
@@ -99,14 +99,14 @@ to spend less, in the config:
 `);
 });
 
-test("nothing is denied for want of calls before a day of them is counted", async () => {
+test("tools.deny is not proposed before a day of calls is counted", async () => {
   const { out } = await printed({ ...CALLED, counted: { since: "2026-11-20T00:00:00.000Z", seconds: 75 } });
   expect(out).toContain("never called since the gateway started 75 s ago: 3 of 5 tools");
   expect(out).toContain("(after a day of counted calls, tools.deny is proposed for them)");
   expect(out).not.toContain("tools.deny:");
 });
 
-test("--json has the same, whole", async () => {
+test("--json has the same content, untruncated", async () => {
   const { out, code } = await printed(CALLED, ["--json"]);
   expect(code).toBe(0);
   expect(JSON.parse(out)).toEqual({
@@ -119,7 +119,7 @@ test("--json has the same, whole", async () => {
   });
 });
 
-test("another principal is asked for by --as, and a missing server is an exit code", async () => {
+test("--as reports another principal, and a missing server sets the exit code", async () => {
   expect((await printed(REPORT)).asked).toEqual([undefined]);
   const missing: Gateway["missing"] = async () => [{ server: "git", ok: false, tools: 0, error: "away" }];
   const { asked, code, said } = await printed(REPORT, ["--as", "ci"], { missing });

@@ -76,7 +76,7 @@ const owner = ({ store }: Cluster, id: string | undefined): unknown =>
   (JSON.parse(store.get(`session:{${id}}`) ?? "[]") as unknown[])[0];
 
 describe("a session whose replica has crashed", () => {
-  test("goes on at another one, and its host hears that lists may have changed", async () => {
+  test("continues at another one, and its host is notified that lists may have changed", async () => {
     const cluster = await clusterOf(2);
     const host = await openAt(cluster.url);
     const mine = cluster.replicas.findIndex(({ id }) => host.session?.startsWith(id));
@@ -95,7 +95,7 @@ describe("a session whose replica has crashed", () => {
     );
   });
 
-  test("goes on at another one where the store had lost all before, and the replicas did not notice an outage", async () => {
+  test("continues at another one if the store lost its data, and the replicas did not notice an outage", async () => {
     const cluster = await clusterOf(2);
     const host = await openAt(cluster.url);
     const mine = cluster.replicas.findIndex(({ id }) => host.session?.startsWith(id));
@@ -105,7 +105,7 @@ describe("a session whose replica has crashed", () => {
     expect(await echo(host, "after")).toContain("after");
   });
 
-  test("is taken over by one replica where two are asked at once", async () => {
+  test("is taken over by one replica if two receive requests concurrently", async () => {
     const cluster = await clusterOf(3);
     const host = await openAt(cluster.replicas[0]?.url);
     await crash(cluster, 0);
@@ -126,7 +126,7 @@ describe("a session whose replica has crashed", () => {
     expect((await listTools(url, host.session)).status).toBe(200);
   });
 
-  test("is 404 where its record has another format, or sessions are not to be taken over", async () => {
+  test("is 404 if its record has another format, or takeover is disabled", async () => {
     const cluster = await clusterOf(2);
     const host = await openAt(cluster.replicas[0]?.url);
     const key = `session:{${host.session}}`;
@@ -140,7 +140,7 @@ describe("a session whose replica has crashed", () => {
     expect((await listTools(others.replicas[1]?.url ?? "", second.session)).status).toBe(404);
   });
 
-  test("is 503, with the hope of more, while the store is away", async () => {
+  test("is 503 with a retry hint while the store is unavailable", async () => {
     const cluster = await clusterOf(2);
     const host = await openAt(cluster.replicas[0]?.url);
     await crash(cluster, 0);
@@ -154,7 +154,7 @@ describe("a session whose replica has crashed", () => {
 });
 
 describe("a session at a server that runs as a process", () => {
-  test("says with the first result that this is another process now, and not again", async () => {
+  test("reports the new process with the first result, and not again", async () => {
     const cluster = await clusterOf(2, {}, fixtureCommand("modern"));
     const host = await openAt(cluster.url);
     const mine = cluster.replicas.findIndex(({ id }) => host.session?.startsWith(id));
@@ -170,7 +170,7 @@ describe("a session at a server that runs as a process", () => {
 });
 
 describe("a call whose replica crashes", () => {
-  test("ends with one error for the host that comes back for its stream, and has run once", async () => {
+  test("ends with one error for the host that resumes its stream, and has run once", async () => {
     const cluster = await clusterOf(2);
     const host = await openAt(cluster.replicas[0]?.url);
     const letGo = join(tmpdir(), `adoption-${process.pid}-let-go`);
@@ -233,7 +233,7 @@ describe("sessions of a replica that stops", () => {
   });
 });
 
-describe("a replica that stood still", () => {
+describe("a replica that stalled", () => {
   /** What happens meanwhile: its registration runs out, and the other one takes the session over. */
   async function takenOver() {
     const cluster = await clusterOf(2);
@@ -246,7 +246,7 @@ describe("a replica that stood still", () => {
     return { first, host };
   }
 
-  test("serves no session that another one has taken over meanwhile, not even its first request after", async () => {
+  test("serves no session that another one has taken over since, not even its first request", async () => {
     const { first, host } = await takenOver();
     expect((await listTools(first.url, host.session)).status).toBe(200);
     const sessions = async (replica: Replica) =>
@@ -257,7 +257,7 @@ describe("a replica that stood still", () => {
     );
   });
 
-  test("ends a call of such a session with the word that its outcome is unknown", async () => {
+  test("ends a call of such a session with outcome_unknown", async () => {
     const cluster = await clusterOf(2);
     const [first, second] = cluster.replicas as [Running, Running];
     const host = await openAt(first.url);
@@ -274,7 +274,7 @@ describe("a replica that stood still", () => {
     writeFileSync(letGo, "");
   });
 
-  test("serves none at all until the store has said whose they are", async () => {
+  test("serves no session until the store has confirmed the owner", async () => {
     const { first, host } = await takenOver();
     first.store.connect(false);
     expect((await listTools(first.url, host.session)).status).toBe(503);
@@ -282,7 +282,7 @@ describe("a replica that stood still", () => {
     expect((await listTools(first.url, host.session)).status).toBe(200);
   });
 
-  test("keeps its sessions where the store has lost their records", async () => {
+  test("keeps its sessions if the store has lost their records", async () => {
     const cluster = await clusterOf(2);
     const [first] = cluster.replicas as [Running, Running];
     const host = await openAt(first.url);
@@ -293,8 +293,8 @@ describe("a replica that stood still", () => {
   });
 });
 
-describe("a replica that is cut off from the store alone", () => {
-  test("goes on serving its sessions, and none of them is taken over", async () => {
+describe("a replica without a connection to the store", () => {
+  test("continues to serve its sessions, and none of them is taken over", async () => {
     const cluster = await clusterOf(2);
     const [first, second] = cluster.replicas as [Running, Running];
     const host = await openAt(first.url);

@@ -51,7 +51,7 @@ describe.runIf(hasRedis)("two replicas", () => {
   const run = (host: Host, url: string, key: string) =>
     sent(host, url, { id: key, method: "tools/call", params: { name: "new__run", arguments: { key } } });
 
-  test("serve a session that was opened at either of them", async () => {
+  test("serve a session that was opened at either", async () => {
     for (const [i, [opened, used]] of [
       [first, second],
       [second, first],
@@ -64,7 +64,7 @@ describe.runIf(hasRedis)("two replicas", () => {
   });
 
   test.each(["old", "new"])(
-    "take a legacy host's answer to a question of the other one's, from the server %s",
+    "accept a legacy host's answer to a question of the other replica, from the server %s",
     async (server) => {
       const host = await openLegacy({ url: first }, { agent, capabilities: CAPABILITIES });
       const key = `legacy ${server}`;
@@ -85,7 +85,7 @@ describe.runIf(hasRedis)("two replicas", () => {
   );
 
   test.each(["old", "new"])(
-    "take a modern host's answer to a question of the other one's, from the server %s",
+    "accept a modern host's answer to a question of the other replica, from the server %s",
     async (server) => {
       const host = await openModern({ url: first }, { agent, capabilities: CAPABILITIES });
       const other = await openModern({ url: second }, { agent, capabilities: CAPABILITIES });
@@ -102,7 +102,7 @@ describe.runIf(hasRedis)("two replicas", () => {
     },
   );
 
-  test("admit together what a limit allows one", async () => {
+  test("share a rate limit", async () => {
     const hosts = await Promise.all([first, second].map((url) => openModern({ url }, { agent })));
     const outages = () =>
       replicas.all.flatMap(

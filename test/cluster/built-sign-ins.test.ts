@@ -34,7 +34,7 @@ describe.runIf(hasRedis)("two replicas of the built program", () => {
         const client = new Client({ name: "host", version: "1" }, { versionNegotiation: { mode: "auto" } });
         await client.connect(new StreamableHTTPClientTransport(new URL(url)));
         onTestFinished(() => client.close());
-        // On a busy machine the store may not answer in time; a host is told to call again then.
+        // On a busy machine the store may not answer in time; the host then gets a retryable error.
         const call = async (): Promise<Result> => {
           const result = (await client.callTool({ name: "notes__whoami", arguments: {} })) as Result;
           return result.content[0]?.text?.endsWith("A retry may help.") === true ? call() : result;

@@ -29,7 +29,7 @@ function started(options: Partial<DnsDirectoryOptions>) {
   return directory;
 }
 
-test("each address says which replica it is, and its own does not count", async () => {
+test("each address identifies its replica, and its own is not counted", async () => {
   const ids: Record<string, string> = { "http://10.0.0.1:9001": "own", "http://[fd00::2]:9001": "other" };
   const directory = started({
     resolve: async () => ["10.0.0.1", "fd00::2", "10.0.0.3"],
@@ -39,7 +39,7 @@ test("each address says which replica it is, and its own does not count", async 
   expect([directory.count, (await directory.find("other"))?.url]).toEqual([2, "http://[fd00::2]:9001"]);
 });
 
-test("a replica whose address is gone is gone, and one that comes is found at once", async () => {
+test("a replica whose address disappears is removed, and a new one is found at once", async () => {
   let addresses = ["10.0.0.1"];
   const directory = started({
     resolve: async () => addresses,
@@ -53,7 +53,7 @@ test("a replica whose address is gone is gone, and one that comes is found at on
   expect(await directory.find("r1")).toBeUndefined();
 });
 
-test("a name that cannot be resolved is said once, and the known replicas stay", async () => {
+test("a name that cannot be resolved is logged once, and the known replicas stay", async () => {
   const lines: string[] = [];
   let isBroken = false;
   const directory = started({
@@ -70,7 +70,7 @@ test("a name that cannot be resolved is said once, and the known replicas stay",
   expect([directory.count, lines]).toEqual([2, ["the name of the replicas cannot be resolved"]]);
 });
 
-test("a replica that does not answer is busy for ten seconds, and gone then", async () => {
+test("a replica that does not respond counts as busy for ten seconds, then as gone", async () => {
   let answers = true;
   const directory = started({
     resolve: async () => ["10.0.0.1"],
@@ -84,7 +84,7 @@ test("a replica that does not answer is busy for ten seconds, and gone then", as
   expect([directory.count, await directory.find("other")]).toEqual([1, undefined]);
 });
 
-test("a process that stood still says so until its clock has told its timers", async () => {
+test("a process that stalled reports it until its timers have run", async () => {
   let [stalledMs, lapses] = [0, 0];
   const directory = started({
     resolve: async () => [],

@@ -57,7 +57,7 @@ const hostOf = (era: "legacy" | "modern"): Promise<Host> | Host =>
   era === "legacy" ? openHost(balancer.url, "legacy", options) : new Host(balancer.url, "modern", options);
 
 describe("a session", () => {
-  test("is served at each replica, events included", async () => {
+  test("is served at each replica, including events", async () => {
     const before = await forwarded();
     const host = await hostOf("legacy");
     for (const value of ["one", "two", "three"])
@@ -76,7 +76,7 @@ describe("a session", () => {
     expect(await forwarded()).toBeGreaterThan(before);
   });
 
-  test("that does not exist is 404, whatever replica it names", async () => {
+  test("that does not exist is 404, whatever replica its id names", async () => {
     for (const id of ["zzzzz-none", `${replicas[0].id}-none`, `${replicas[1].id}-none`, "none"]) {
       const headers = { ...JSON_HEADERS, "mcp-session-id": id };
       const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
@@ -86,7 +86,7 @@ describe("a session", () => {
 });
 
 describe("the listener for replicas", () => {
-  test("refuses everything without the key, and the listener for hosts knows no key", async () => {
+  test("refuses every request without the key, and the listener for hosts rejects the key", async () => {
     const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     const entry = store.get(`replica ${replicas[0].id}`) ?? "";
     const { url } = JSON.parse(entry) as { url: string };
@@ -97,7 +97,7 @@ describe("the listener for replicas", () => {
   });
 });
 
-describe("a question that is asked at one replica and answered at the other", () => {
+describe("a question of one replica that is answered at another", () => {
   test.each([
     ["modern", "new", "test_input_required_result_elicitation"],
     ["modern", "old", "test_elicitation"],
@@ -121,7 +121,7 @@ describe("a question that is asked at one replica and answered at the other", ()
     }
   });
 
-  test("is answered once over all replicas", async () => {
+  test("is answered once across all replicas", async () => {
     const host = (await hostOf("modern")) as Host;
     const params = { name: "new__echo", arguments: { value: "ask" } };
     const { message } = await host.exchange("tools/call", params);

@@ -69,7 +69,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
     return { all, name: `limit ${names}` };
   };
 
-  test("admit never more than the limit together, whatever the workload", async () => {
+  test("never exceed the limit together, whatever the workload", async () => {
     const workload = fc.record({
       count: fc.integer({ min: 1, max: 5 }),
       capacity: fc.integer({ min: 1, max: 300 }),
@@ -97,7 +97,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
     );
   });
 
-  test("spend a quota to the last call, and no further, whoever has it", async () => {
+  test("spend a quota completely, and never more, across replicas", async () => {
     const { all, name } = replicasOf(4);
     const settings = { kind: "quota", count: 50, windowMs: 3_600_000 } as const;
     let admitted = 0;
@@ -111,7 +111,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
     expect(admitted).toBe(50);
   });
 
-  test("use the store for one call in fifty at a tenth of the limit", async () => {
+  test("access the store for one call in fifty at a tenth of the limit", async () => {
     const { all, name } = replicasOf(2);
     const settings = { kind: "rate", capacity: 5_000, perMs: 5 } as const;
     let admitted = 0;
@@ -122,7 +122,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
     expect(uses / admitted).toBeLessThanOrEqual(0.02);
   });
 
-  test("give back what they do not spend, so that others can", async () => {
+  test("return unused leases, so that others can use them", async () => {
     const { all, name } = replicasOf(2);
     const settings = { kind: "quota", count: 40, windowMs: 3_600_000 } as const;
     const [one, two] = all.map(({ limits }) => limits.budget(name, settings)) as [SharedBudget, SharedBudget];
@@ -133,7 +133,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
     expect(admitted).toBe(40);
   });
 
-  test("run as many calls at a time as the limit says, and each gets its turn", async () => {
+  test("run as many calls concurrently as the limit allows, and every queued call gets its turn", async () => {
     const { all, name } = replicasOf(3);
     let running = 0;
     let most = 0;
@@ -149,7 +149,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
     expect([running, most]).toEqual([0, 4]);
   });
 
-  test("a call that is given up while it waits for a place takes none", async () => {
+  test("a call that is cancelled while it waits for a slot takes none", async () => {
     const { all, name } = replicasOf(2);
     const free = await all[0]?.limits.places(name).take(1, new Stop());
     const stop = new Stop();
@@ -161,7 +161,7 @@ describe.runIf(hasRedis)("replicas with a store", () => {
   });
 });
 
-describe("replicas whose store is away", () => {
+describe("replicas with an unavailable store", () => {
   fakeTime();
   const RATE = { kind: "rate", capacity: 30, perMs: 0.03 } as const;
   const FIRST_MOMENT_MS = 250;
@@ -184,13 +184,13 @@ describe("replicas whose store is away", () => {
     return admitted;
   }
 
-  test("admit together what the limit lets through, each its share", async () => {
+  test("enforce the limit together, each its share", async () => {
     const admitted = await admittedIn(10, "share");
     expect(admitted).toBeLessThanOrEqual(30 * (10 + FIRST_MOMENT_MS / 1000));
     expect(admitted).toBeGreaterThan(280);
   });
 
-  test("refuse nothing in the first moment of an outage that is far below the limit", async () => {
+  test("refuse no call far below the limit in the first moment of an outage", async () => {
     const store = memoryStore({ "lease.rate": () => [1, 0], "lease.return": () => 1 });
     const view = store.view();
     const budget = limitsOver(view, 0, 3).limits.budget("a", { kind: "rate", capacity: 5000, perMs: 5 });
@@ -200,7 +200,7 @@ describe("replicas whose store is away", () => {
     expect((await Promise.all(admitted)).filter(Boolean)).toHaveLength(100);
   });
 
-  test("begin with an empty share in each outage", async () => {
+  test("start with an empty share in each outage", async () => {
     const store = memoryStore({ "lease.rate": () => [1, 0], "lease.return": () => 1 });
     const view = store.view();
     const budget = limitsOver(view, 0, 3).limits.budget("a", RATE);
@@ -215,12 +215,12 @@ describe("replicas whose store is away", () => {
     }
   });
 
-  test("admit nothing where the config says closed, and each the whole where it says open", async () => {
+  test("admit nothing with onOutage closed, and the whole limit each with open", async () => {
     expect(await admittedIn(10, "closed")).toBe(0);
     expect(await admittedIn(10, "open")).toBeGreaterThan(900 - 20);
   });
 
-  test("tell the store what they admitted meanwhile, so that nothing counts twice", async () => {
+  test("report the calls admitted during the outage, so that nothing counts twice", async () => {
     const debts: number[] = [];
     const store = memoryStore({
       "lease.rate": (_memory, _keys, args) => {
@@ -245,7 +245,7 @@ describe("replicas whose store is away", () => {
     expect(debts.slice(1).every((debt) => debt === 0)).toBe(true);
   });
 
-  test("count alone where the store refuses, and say so once", async () => {
+  test("count separately if the store refuses, and log it once", async () => {
     const store = memoryStore({
       "lease.rate": () => {
         throw new Error("NOPERM this user has no permissions to run the 'time' command");
@@ -264,7 +264,7 @@ describe("replicas whose store is away", () => {
     expect(lines[0]).toContain("refuses to count limits");
   });
 
-  test("run their share of calls at a time, and at least one", async () => {
+  test("run their share of calls concurrently, and at least one", async () => {
     const view = memoryStore().view();
     view.connect(false);
     const places = limitsOver(view, 0, 3).limits.places("a");

@@ -59,7 +59,7 @@ test("a session is served at each replica, over TLS between them", async () => {
   expect(text).toContain('cardea_cluster_forwards_total{outcome="answered"} 1');
 });
 
-test("a connection without a certificate is ended before any request of it is read", async () => {
+test("a connection without a client certificate is closed before any request is read", async () => {
   const url = `${urlOf(replicas[0])}/cluster/replica`;
   const asked = new Promise((resolve, reject) => {
     request(url, { ca: CERTIFICATE, agent: false }, resolve).on("error", reject).end();

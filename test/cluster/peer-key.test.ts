@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const keyAt = (minute: number, secret = "secret") => new PeerKey(secret, () => minute * MINUTE);
 const ids = fc.stringMatching(/^[0-9a-z]{1,8}$/);
 
-test("a header holds for its request, and for clocks that differ by ten minutes", () => {
+test("a header is valid for its request, and with a clock skew of up to ten minutes", () => {
   fc.assert(
     fc.property(ids, fc.nat(99), fc.string(), fc.integer({ min: -15, max: 15 }), (from, hops, path, skew) => {
       const [, value] = keyAt(1_000).header(from, hops, "POST", path);
@@ -19,7 +19,7 @@ test("a header holds for its request, and for clocks that differ by ten minutes"
   );
 });
 
-test("a header holds for no other method, path, key, replica or number of hops", () => {
+test("a header is invalid for any other method, path, key, replica or number of hops", () => {
   const [, value] = keyAt(1_000).header("abcde", 1, "POST", "/mcp");
   const refused = [
     keyAt(1_000).verify(value, "GET", "/mcp"),
@@ -33,7 +33,7 @@ test("a header holds for no other method, path, key, replica or number of hops",
   expect(refused.filter((admission) => admission !== undefined)).toEqual([]);
 });
 
-test("no text makes the check throw", () => {
+test("the check never throws", () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       expect(keyAt(1).verify(text, "GET", "/")).toBeUndefined();
@@ -41,7 +41,7 @@ test("no text makes the check throw", () => {
   );
 });
 
-test("the id of a replica begins what it issues, and is the number of no worker", () => {
+test("the id of a replica prefixes what it issues, and is never a worker number", () => {
   for (let at = 0; at < 1_000; at += 1) {
     const id = newReplicaId();
     expect(id).toMatch(/^[a-z][0-9a-z]{4}$/);

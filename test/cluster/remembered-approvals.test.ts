@@ -38,7 +38,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
       onTestFinished(() => policy.close());
       const handle = policy.access(async () => result({ content: [] }));
       const call = (path = "/tmp", client = asksPeople) => toolCall("files", "delete", { path }, { client });
-      /** Whether a person is asked for the call. */
+      /** Whether the call needs an approval of a person. */
       const asks = async (...about: Parameters<typeof call>) =>
         (await handle(call(...about))).kind === "input_required";
       const approve = async (path?: string) =>
@@ -47,7 +47,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     };
   }
 
-  test("ask no second time for the same call of the same principal, wherever it comes", async () => {
+  test("ask only once for the same call of the same principal, at whichever replica", async () => {
     const start = cluster();
     const [one, two] = [await start(), await start()];
     expect(await two.asks()).toBe(true);
@@ -64,7 +64,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     );
   });
 
-  test("show the store neither who approved nor what", async () => {
+  test("reveal to the store neither the principal nor the call", async () => {
     const { approve, store, prefix } = await cluster()();
     await approve("/very/secret");
     const keys = (await store.command(["KEYS", `${prefix}:*`])) as string[];
@@ -74,7 +74,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
       expect([...keys, ...values].join()).not.toContain(word);
   });
 
-  test("ask again at each of them after it was revoked at one", async () => {
+  test("ask again at every replica after a revocation at one", async () => {
     const start = cluster();
     const [one, two] = [await start(), await start()];
     await one.approve();
@@ -84,7 +84,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     await until("the other replica to ask", () => one.asks());
   });
 
-  test("ask again where a word of a revocation may have been lost", async () => {
+  test("ask again if a revocation message may be lost", async () => {
     const start = cluster();
     const [one, two] = [await start(), await start()];
     await one.approve();
@@ -94,7 +94,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     await until("the other replica to ask", () => one.asks());
   });
 
-  test("hold an approval no longer than the rule of each says", async () => {
+  test("keep an approval no longer than each replica's rule says", async () => {
     const start = cluster();
     const [long, none] = [await start(60_000), await start(1)];
     await long.approve();
@@ -103,7 +103,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(until === "" || Date.parse(until) < Date.now() + 1_000).toBe(true);
   });
 
-  test("without the store go by their own, and revoke none", async () => {
+  test("without the store use their own approvals, and revoke none", async () => {
     const other = await startRedis();
     const start = cluster(other.url);
     const [one, two] = [await start(), await start()];
@@ -113,7 +113,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(await one.asks()).toBe(false);
     expect(await two.asks()).toBe(true);
     const [{ id } = { id: "" }] = one.policy.approvals();
-    await expect(one.policy.revokeApproval(id)).rejects.toThrow("the approval still holds");
+    await expect(one.policy.revokeApproval(id)).rejects.toThrow("the approval is still valid");
     expect(await one.asks()).toBe(false);
     await one.approve("/etc");
     expect(await one.asks("/etc")).toBe(false);

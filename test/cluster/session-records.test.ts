@@ -58,14 +58,14 @@ async function orphaned() {
 }
 
 describe("a record", () => {
-  test("has what a host declared, and no name of its principal", async () => {
+  test("has the host's declarations, and no name of its principal", async () => {
     const { store, second } = await orphaned();
     expect(store.get(`session:{${ID}}`)).not.toContain("ann");
     const { principal: _, ...rest } = STATE;
     expect(await second.adopt(ID, ANN, "")).toMatchObject({ ...rest, from: "aaaaa" });
   });
 
-  test("is none for another principal or another endpoint", async () => {
+  test("is not returned for another principal or another endpoint", async () => {
     const { outcomes, second } = await orphaned();
     expect(await second.adopt(ID, { ...ANN, id: "bob" }, "")).toBeUndefined();
     expect(await second.adopt(ID, ANN, "one")).toBeUndefined();
@@ -73,14 +73,14 @@ describe("a record", () => {
     expect(await second.adopt(ID, ANN, "")).toBeDefined();
   });
 
-  test("of a replica that lives is nobody else's", async () => {
+  test("of a running replica is owned by that one only", async () => {
     const { records, store } = replicas("aaaaa", "bbbbb");
     records[0]?.sessions.write(ID, STATE);
     await until("the record", () => store.get(`session:{${ID}}`) !== undefined);
     expect(await records[1]?.sessions.adopt(ID, ANN, "")).toBeUndefined();
   });
 
-  test("goes to one of two replicas that want it at once", async () => {
+  test("is taken over by one of two concurrent replicas", async () => {
     const { records, store } = replicas("aaaaa", "bbbbb", "ccccc");
     const [first, ...others] = records.map(({ sessions }) => sessions);
     first?.write(ID, STATE);
@@ -91,7 +91,7 @@ describe("a record", () => {
     expect(adopted.filter((each) => each !== undefined)).toHaveLength(1);
   });
 
-  test("can be adopted again by the replica that could not open the session", async () => {
+  test("can be taken over again by the replica that could not open the session", async () => {
     const { second } = await orphaned();
     expect(await second.adopt(ID, ANN, "")).toBeDefined();
     expect(await second.adopt(ID, ANN, "")).toBeUndefined();
@@ -99,7 +99,7 @@ describe("a record", () => {
     expect(await second.adopt(ID, ANN, "")).toBeDefined();
   });
 
-  test("of a session that another one has taken over is not written any more by the first, which must ask", async () => {
+  test("of a session that another replica took over is no longer written by the first, which must check", async () => {
     const { store, first, second } = await orphaned();
     await second.adopt(ID, ANN, "");
     first.write(ID, { ...STATE, logLevel: "debug" });
@@ -135,7 +135,7 @@ async function notify(edge: LegacyEdge, id: string, principal = ANONYMOUS): Prom
 }
 
 describe("a session that could not be opened", () => {
-  test("is opened with the next request", async () => {
+  test("is opened at the next request", async () => {
     const { second, outcomes } = await orphaned();
     const gateway = fakePort();
     let tries = 0;
@@ -154,8 +154,8 @@ describe("a session that could not be opened", () => {
   });
 });
 
-describe("1,000 sessions of a replica that is gone", () => {
-  test("are opened 64 at a time and once each, whichever replicas are asked", async () => {
+describe("1,000 sessions of a dead replica", () => {
+  test("are opened 64 at a time and once each, at whichever replicas", async () => {
     const { records, outcomes, store } = replicas("aaaaa", "bbbbb", "ccccc");
     const ids = Array.from({ length: 1000 }, (_, at) => `aaaaa-${at}`);
     const state = { ...STATE, principal: ANONYMOUS, subscriptions: [] };

@@ -33,7 +33,7 @@ describe.runIf(hasRedis)("in a real Redis", () => {
     return { sessions, store, ttl };
   }
 
-  test("a record is written for a time, has one owner, and goes with its session", async () => {
+  test("a record has a TTL and one owner, and is deleted with its session", async () => {
     const [first, second, third] = [await replica("aaaaa"), await replica("bbbbb"), await replica("ccccc")];
     first.sessions.write("aaaaa-1", STATE);
     await until("the record", async () => (await second.sessions.ownerOf("aaaaa-1")) === "aaaaa");
@@ -45,14 +45,14 @@ describe.runIf(hasRedis)("in a real Redis", () => {
     expect((await Promise.all(adopted)).filter((each) => each !== undefined)).toHaveLength(1);
     const owner = await first.sessions.ownerOf("aaaaa-1");
     expect(["bbbbb", "ccccc"]).toContain(owner);
-    // The first has no say any more; the owner has.
+    // The first has no say any longer; the owner has.
     first.sessions.remove("aaaaa-1");
     expect(await first.sessions.ownerOf("aaaaa-1")).toBe(owner);
     (owner === "bbbbb" ? second : third).sessions.remove("aaaaa-1");
     await until("its end", async () => (await first.sessions.ownerOf("aaaaa-1")) === undefined);
   });
 
-  test("a session that was given away is that of the other replica", async () => {
+  test("a session that was handed over belongs to the other replica", async () => {
     const first = await replica("aaaaa", ["bbbbb"]);
     const second = await replica("bbbbb");
     first.sessions.write("aaaaa-2", STATE);
@@ -62,7 +62,7 @@ describe.runIf(hasRedis)("in a real Redis", () => {
     expect(await second.sessions.adopt("aaaaa-2", ANONYMOUS, "")).toMatchObject({ from: "aaaaa" });
   });
 
-  test("a record lives on while its session does, and is written again where it was lost", async () => {
+  test("a record is renewed while its session lives, and written again if it was lost", async () => {
     const first = await replica("aaaaa", [], 2_000);
     first.sessions.write("aaaaa-3", STATE);
     await until("the record", async () => (await first.ttl("aaaaa-3")) > 0);

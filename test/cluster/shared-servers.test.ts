@@ -119,7 +119,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     return { one, two, prefix, store: all[0] };
   }
 
-  test("know the era that one of them has found, until it is found to be another", async () => {
+  test("share the detected era, until it changes", async () => {
     const { one, two } = await pair();
     expect(await two.readEra()).toBeUndefined();
     one.keepEra(ERA);
@@ -129,7 +129,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     await until("the end", async () => (await two.readEra()) === undefined);
   });
 
-  test("keep what they found for an hour, under a name that shows nothing of the server", async () => {
+  test("cache it for an hour, under a name that does not reveal the server", async () => {
     const { one, two, prefix, store } = await pair();
     one.keepEra(ERA);
     await until("the era", async () => (await two.readEra()) !== undefined);
@@ -138,7 +138,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(Number(await store.command(["PTTL", keys[0] ?? ""]))).toBeLessThanOrEqual(3_600_000);
   });
 
-  test("take what is no JSON object in the store for nothing", async () => {
+  test("ignore values in the store that are not JSON objects", async () => {
     const { one, two, prefix, store } = await pair();
     one.keepEra(ERA);
     await until("the era", async () => (await two.readEra()) !== undefined);
@@ -149,7 +149,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     }
   });
 
-  test("find out for themselves what the store refuses to say", async () => {
+  test("detect the era themselves if the store refuses", async () => {
     const { one, two, prefix, store } = await pair();
     one.keepEra(ERA);
     const key = await until("the era", async () => (await keysOf(store, prefix))[0]);
@@ -158,7 +158,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(await two.readEra()).toBeUndefined();
   });
 
-  test("know nothing, and go on, while the store is away", async () => {
+  test("continue without shared state while the store is unavailable", async () => {
     const { all } = await stores("redis://127.0.0.1:1");
     const server = new ServersInStore(all[0], SECRET, "rep0").of(IDENTITY);
     expect(await server.readEra()).toBeUndefined();
@@ -166,7 +166,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     server.listChanged("tools", TOOLS);
   });
 
-  test("hear from each other, and not from themselves, which list has changed and whether they have it", async () => {
+  test("receive from each other, and not from themselves, which list changed and whether they have it", async () => {
     const { one, two } = await pair();
     const heard: unknown[] = [];
     two.onListChanged((kind, isSame) => heard.push([kind, isSame(TOOLS), isSame([])]));
@@ -179,7 +179,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(heard).not.toContain("own");
   });
 
-  test("probe a legacy server once, and show a tool of which it told one of them only", async () => {
+  test("probe a legacy server once, and show a tool that it announced to one of them only", async () => {
     const server = await startLegacy();
     const { all } = await stores();
     const start = async (store: (typeof all)[number]) => {

@@ -33,7 +33,7 @@ const OPERATOR = "the-token-of-an-operator";
 const TOOLS = ["notes__admin_only", "notes__whoami"];
 const textOf = ({ content }: Result): string => content[0]?.text ?? "";
 
-describe.runIf(hasRedis)("replicas behind a load balancer that goes by turns", () => {
+describe.runIf(hasRedis)("replicas behind a round-robin load balancer", () => {
   let redis: Redis;
   let issuer: RealIssuer;
   beforeAll(async () => {
@@ -78,7 +78,7 @@ describe.runIf(hasRedis)("replicas behind a load balancer that goes by turns", (
     return { url: balancer.url, replicas };
   }
 
-  test("a person signs in once, by pages that any replica serves, and each replica lists and calls for that person", async () => {
+  test("a person signs in once, through pages of any replica, and each replica lists and calls for that person", async () => {
     const { url, replicas } = await cluster();
     const host = await hostAt(url);
     const refused = await host.call();
@@ -91,7 +91,7 @@ describe.runIf(hasRedis)("replicas behind a load balancer that goes by turns", (
     }
   });
 
-  test("a token that has ended is renewed for all replicas, though its refresh token may be used once", async () => {
+  test("an expired token is refreshed once for all replicas, with its single-use refresh token", async () => {
     const { url, replicas } = await cluster();
     const refused = await (await hostAt(url)).call();
     await new Browser().signIn(refused._meta?.["cardea/sign-in"]?.url ?? "", "ann");
@@ -105,7 +105,7 @@ describe.runIf(hasRedis)("replicas behind a load balancer that goes by turns", (
     }
   });
 
-  test("a sign-out at one replica ends the sign-in at each", async () => {
+  test("a sign-out at one replica signs out at each", async () => {
     const { url, replicas } = await cluster();
     const refused = await (await hostAt(url)).call();
     await new Browser().signIn(refused._meta?.["cardea/sign-in"]?.url ?? "", "ann");
@@ -122,7 +122,7 @@ describe.runIf(hasRedis)("replicas behind a load balancer that goes by turns", (
   test.each([
     ["SDK 1.32", host1],
     ["SDK 2.4, modern", host2("auto")],
-  ])("a host (%s) that signs its person in at the gateway is known to each replica", async (_, make) => {
+  ])("a host (%s) that signs its person in at the gateway is accepted by each replica", async (_, make) => {
     const { url, replicas } = await cluster(async (origin) => {
       const company = await realCompany(`${origin}/oauth/authorize/callback`);
       const { clientSecret } = signInOf("");

@@ -12,7 +12,7 @@ const directory = (store: StoreView, id: string, options: Partial<StoreDirectory
   new StoreDirectory({ id, version: "1.2.3", store, logger: SILENT, ...options });
 
 describe("a replica", () => {
-  test("is found by others from its start on, and not after its end", async () => {
+  test("is found by others from its start until its stop", async () => {
     const store = memoryStore();
     const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
     one.start("http://one:9001");
@@ -29,7 +29,7 @@ describe("a replica", () => {
     expect([await two.find("one"), two.count]).toEqual([undefined, 1]);
   });
 
-  test("that ends without a word is gone after ten seconds", async () => {
+  test("that dies without unregistering is gone after ten seconds", async () => {
     const store = memoryStore();
     const connection = store.view();
     const [one, two] = [directory(connection, "one"), directory(store.view(), "two")];
@@ -43,7 +43,7 @@ describe("a replica", () => {
     expect([two.count, await two.find("one")]).toEqual([1, undefined]);
   });
 
-  test("that is not known is looked for once in a second", async () => {
+  test("that is unknown is looked up at most once per second", async () => {
     const store = memoryStore();
     const one = directory(store.view(), "one");
     one.start("http://one:9001");
@@ -54,7 +54,7 @@ describe("a replica", () => {
     expect(store.uses.length - before).toBe(1);
   });
 
-  test("keeps those it knows while the store is away, and says when it is not certain of itself any more", async () => {
+  test("keeps the known replicas during an outage of the store, and reports when its own registration is uncertain", async () => {
     const store = memoryStore();
     const connection = store.view();
     let lapses = 0;
@@ -77,7 +77,7 @@ describe("a replica", () => {
     expect([one.isRegistered, lapses]).toEqual([true, 1]);
   });
 
-  test("knows after a stall, before it has heard of the store, that it may have been taken for gone", async () => {
+  test("after a stall knows, before the store responds, that it may count as gone", async () => {
     const store = memoryStore();
     const connection = store.view();
     let [stalledMs, lapses] = [0, 0];
@@ -101,7 +101,7 @@ describe("a replica", () => {
     expect(state()).toEqual([true, false, 1]);
   });
 
-  test("whose registration has run out is silent, unless it has said that it leaves", async () => {
+  test("whose registration has expired is silent, unless it announced its stop", async () => {
     const store = memoryStore();
     const [lost, left] = [store.view(), store.view()];
     const [one, two, three] = [
@@ -123,7 +123,7 @@ describe("a replica", () => {
     expect([three.silent("one"), (await three.find("one"))?.id]).toEqual([undefined, "one"]);
   });
 
-  test("is registered again after the store was emptied, and has not lapsed", async () => {
+  test("registers again after the store was emptied, and has not lapsed", async () => {
     const store = memoryStore();
     let lapses = 0;
     const one = directory(store.view(), "one", {
@@ -140,7 +140,7 @@ describe("a replica", () => {
   });
 
   test.each(["not JSON", "[]", '{"schema":2,"url":"http://a"}', '{"schema":1,"url":"no URL"}'])(
-    "of another format is not forwarded to: %s",
+    "with another format receives no forwarded requests: %s",
     async (entry) => {
       const store = memoryStore();
       store.set("replica other", entry, 60_000);

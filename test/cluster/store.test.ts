@@ -35,7 +35,7 @@ describe.runIf(hasRedis)("the store", () => {
     return store;
   };
 
-  test("keeps values for a time, below its prefix", async () => {
+  test("keeps values for their TTL, below its prefix", async () => {
     const store = await connected();
     await store.set("a", "1", 60_000);
     expect(await store.get("a")).toBe("1");
@@ -45,7 +45,7 @@ describe.runIf(hasRedis)("the store", () => {
     expect(await store.get("a")).toBeUndefined();
   });
 
-  test("sets what is absent once", async () => {
+  test("sets a value only if it is absent", async () => {
     const [one, two] = [await connected(), await connected()];
     const won = await Promise.all([
       one.setIfAbsent("lock", "1", 60_000),
@@ -54,14 +54,14 @@ describe.runIf(hasRedis)("the store", () => {
     expect(won.filter(Boolean)).toHaveLength(1);
   });
 
-  test("runs scripts, also when it has forgotten them", async () => {
+  test("runs scripts, also when the store has flushed them", async () => {
     const store = await connected();
     expect(await store.run(ADD, ["sum"], ["2"])).toBe(2);
     await store.command(["SCRIPT", "FLUSH"]);
     expect(await store.run(ADD, ["sum"], ["3"])).toBe(5);
   });
 
-  test("passes hints on, and ends with the subscription", async () => {
+  test("delivers published messages until the subscription ends", async () => {
     const [one, two] = [await connected(), await connected()];
     const heard: string[] = [];
     const end = one.subscribe("hint:a", (message) => heard.push(message));
@@ -81,14 +81,14 @@ describe.runIf(hasRedis)("the store", () => {
     expect(heard.slice(before).filter((message) => message === "unheard")).toEqual([]);
   });
 
-  test("gives a refusal of the store itself on, and stays up", async () => {
+  test("passes on errors of the store, and stays connected", async () => {
     const store = await connected();
     await store.set("text", "x", 60_000);
     await expect(store.run(ADD, ["text"], ["1"])).rejects.toThrow(/not an integer/);
     expect(store.isUp).toBe(true);
   });
 
-  test("is away, and comes back by itself, when it is killed and started again", async () => {
+  test("reconnects when the store was killed and started again", async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const lines: [string, LogFields][] = [];
@@ -117,7 +117,7 @@ describe.runIf(hasRedis)("the store", () => {
     ]);
   });
 
-  test("that is stopped fails one use by its deadline, and the others at once", async () => {
+  test("that is stopped (SIGSTOP) fails one command by its deadline, and the others immediately", async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const uses: string[] = [];
@@ -130,7 +130,7 @@ describe.runIf(hasRedis)("the store", () => {
     await until("an answer", () => answers(store));
   });
 
-  test("is not taken for away by a process that itself stood still for longer than the deadline", async () => {
+  test("does not count as unavailable when the process itself stalled for longer than the deadline", async () => {
     const store = await connected(redis.url, { deadlineMs: 20 });
     const reading = store.get("a");
     // The command leaves the process; its answer arrives while nothing runs here, before that to a later one.
@@ -141,7 +141,7 @@ describe.runIf(hasRedis)("the store", () => {
     expect(store.isUp).toBe(true);
   });
 
-  test("is reached by a new connection when the old one passes nothing on any more, as after a partition", async () => {
+  test("is reached by a new connection when the old one is half open, as after a partition", async () => {
     const passed: Socket[] = [];
     const proxy = createServer((client) => {
       const server = connect(redis.port, "127.0.0.1");
@@ -163,12 +163,12 @@ describe.runIf(hasRedis)("the store", () => {
     await until("an answer", () => answers(store));
   });
 
-  test("that is not there at the start is an outage, and no error", async () => {
+  test("that is unavailable at the start is an outage, not an error", async () => {
     const store = await opened("redis://127.0.0.1:1");
     await expect(store.get("a")).rejects.toThrow(StoreUnavailable);
   });
 
-  test("takes the user and the password of the config", async () => {
+  test("uses the user and the password of the config", async () => {
     const own = await startRedis(["--requirepass", "pa ss"]);
     onTestFinished(() => own.stop());
     const store = await openStore({

@@ -87,7 +87,7 @@ test.each([
   expect(adviceOnServer(server)).toEqual([]);
 });
 
-test("names that hosts cut off or drop are foreseen", () => {
+test("warns of names that hosts truncate or drop", () => {
   expect(adviceOn({ naming: { maxLength: 100 }, mcpServers: { s: { command: "x" } } })).toEqual([
     expect.stringContaining("naming.maxLength is over 50"),
   ]);
@@ -96,7 +96,7 @@ test("names that hosts cut off or drop are foreseen", () => {
   ]);
 });
 
-test("names that begin like another server's are foreseen", () => {
+test("warns of names that begin like another server's", () => {
   const command = "x";
   expect(adviceOn({ mcpServers: { a: { command }, a__b: { command }, ab: { command } } })).toEqual([
     'a: its prefix begins that of "a__b": names that begin with a__b__ are those of "a__b", and what it itself calls b__… gets a hash ending',
@@ -107,13 +107,13 @@ test("names that begin like another server's are foreseen", () => {
   ]);
 });
 
-test("servers without prefixes, whose names may meet, are foreseen", () => {
+test("warns of servers without prefixes, whose names may collide", () => {
   const bare = { command: "x", prefix: "" };
   expect(adviceOn({ mcpServers: { a: bare, b: { command: "x" }, c: bare } })).toEqual([
     'c: neither it nor "a" has a prefix: a name that both list is that of "a", and gets a hash ending here (cardea doctor says which)',
   ]);
 });
 
-test("a config without servers is remarked on", () => {
+test("warns of a config without servers", () => {
   expect(adviceOn({})).toEqual(["there are no servers in it"]);
 });

@@ -19,7 +19,7 @@ const key = (id: string, more: object = {}) => ({ id, hash: `sha256:${HASH}`, ..
 const jwt = { issuer: "https://login.example.com" };
 
 describe("auth", () => {
-  test("comes out complete: digests in one form, times in ms, audiences as a list", () => {
+  test("is parsed completely: digests in one form, times in ms, audiences as a list", () => {
     const { auth } = good({
       auth: {
         keys: [key("ci", { groups: ["robots"], expires: "2027-01-31" }), { id: "me", hash: "B".repeat(64) }],
@@ -65,7 +65,7 @@ describe("auth", () => {
       'auth.requiredScopes are scopes of tokens, and need "jwt" or "signIn"',
     ],
     [{ keys: [key("a"), key("b")] }, "auth.keys[1].hash is that of an earlier key"],
-  ])("%j contradicts itself", (auth, message) => {
+  ])("%j is contradictory", (auth, message) => {
     expect(problems({ auth })).toEqual([message]);
   });
 
@@ -76,7 +76,7 @@ describe("auth", () => {
     expect(problems({ auth: { keys: [key("a")] }, listen: { http: { host: "0.0.0.0" } } })).toEqual([]);
   });
 
-  test("in a host's own file makes it Cardea's: it is never passed over", () => {
+  test("in a host's own file makes it Cardea's: it is never ignored", () => {
     const outcome = readConfig('{ "auth": {} }', "/home/me/.mcp.json", { env: {} });
     expect(outcome.ok).toBe(false);
   });
@@ -149,7 +149,7 @@ describe("beyond this machine", () => {
     expect(problems(file, { env: { TOKEN: "" } })).toEqual([message]);
   });
 
-  test("check says what serve will refuse, and what is open to all", () => {
+  test("check reports what serve would refuse, and what is open to all", () => {
     const advice = (config: object) => advise(good(config).config).map(({ message }) => message);
     const obstacles = (config: object) => serveObstacles(good(config).config).map(({ message }) => message);
     const http = { host: "0.0.0.0" };

@@ -35,7 +35,7 @@ describe("a cluster", () => {
   });
 
   test.each([["redis://127.0.0.1:6379"], [null], [1]])(
-    "cannot have the store %j, and says what it can be",
+    "cannot have the store %j, and the error names the valid forms",
     (store) => {
       const outcome = read({ store, peers });
       expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
@@ -90,7 +90,7 @@ describe("a cluster", () => {
     ]);
   });
 
-  test("needs no other secret than that of its peers", () => {
+  test("needs no secret other than that of its peers", () => {
     const key = "at least 16 letters";
     expect(completed({ store, peers: { ...peers, key } }, {}).secrets).toContain(key);
   });

@@ -3,7 +3,7 @@ import { uriPrefix as exposedPrefix } from "../../src/catalog/naming.js";
 import { uriPrefix } from "../../src/config/collisions.js";
 import fc from "../support/fast-check.js";
 
-// The config may look at nobody, so it spells prefixes by itself; it must spell them as the catalog does.
+// The config layer must not import the catalog, so it spells prefixes itself, in the same way.
 test("a prefix is spelled in URIs as the catalog spells it", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), (prefix) => {

@@ -41,7 +41,7 @@ describe("a table of TOML", () => {
     );
   });
 
-  test("is removed, and the comment of its neighbour stays", () => {
+  test("is removed, and the comment of the next one stays", () => {
     expect(edit(undefined)).toBe(TOML.replace(/\[mcp_servers\.cardea\]\n[\s\S]*X-Key = "k"\n/, ""));
   });
 
@@ -59,11 +59,11 @@ describe("a table of TOML", () => {
     ['[mcp_servers]\ncardea.url = "u"\n'],
     ['[mcp_servers]\ncardea = { url = "u" }\n'],
     ["a = \n"],
-  ])("that is written as in %j is left alone with an error", (before) => {
+  ])("written as in %j is not edited, with an error", (before) => {
     expect(() => edit({ url: "new" }, before)).toThrow(EditError);
   });
 
-  test("whatever else is in the file, and whatever is written, comes back as it was", () => {
+  test("any other content of the file, and any value, round-trips", () => {
     const text = fc.string({ unit: "binary" }).map((raw) => raw.toWellFormed());
     const entry = fc.record({ command: text, args: fc.array(text) });
     const word = fc.stringMatching(/^[a-z-]{1,8}$/).filter((name) => name !== "cardea");

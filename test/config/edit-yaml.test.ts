@@ -22,7 +22,7 @@ limits: [] # none
 `;
 
 describe("an entry of YAML", () => {
-  test("is added as lines of its own, and every other byte stays", () => {
+  test("is added on separate lines, and every other byte stays", () => {
     expect(editYaml(YAML, ["mcpServers", "web"], { url: "u", args: ["a"] })).toBe(
       YAML.replace(
         "                lines\n",
@@ -38,7 +38,7 @@ describe("an entry of YAML", () => {
     expect(editYaml(YAML, ["mcpServers", "db"], undefined)).toBe(YAML.replace(/ {4}db:[\s\S]* lines\n/, ""));
   });
 
-  test("in brackets, in a list, or the only one of its block, is written anew with the comments", () => {
+  test("in brackets, in a list, or the only one of its block, is rewritten with its comments", () => {
     const text = "a: { x: 1 } # one\nb: # two\n  - 1\nc:\n  only: 1\n";
     expect(parse(editYaml(text, ["a", "y"], 2))).toEqual({ a: { x: 1, y: 2 }, b: [1], c: { only: 1 } });
     expect(editYaml(text, ["a", "y"], 2)).toContain("# one");

@@ -167,7 +167,7 @@ test.each([
   expect(() => editConfig(text, file, [{ path, value }])).toThrow(EditError);
 });
 
-test("whatever is added and removed again leaves the other values alone", () => {
+test("adding and removing an entry leaves the other values unchanged", () => {
   // A key __proto__ is no setting, and is not read.
   const json = fc
     .jsonValue({ maxDepth: 2 })
@@ -188,7 +188,7 @@ test("whatever is added and removed again leaves the other values alone", () => 
   );
 });
 
-test("a file is replaced whole: its link stays a link, its permissions stay, and nothing is left beside it", async () => {
+test("a file is replaced atomically: a link stays a link, permissions stay, and no temporary file remains", async () => {
   const folder = mkdtempSync(join(tmpdir(), "cardea-edit-"));
   const [file, link] = [join(folder, "real.jsonc"), join(folder, "cardea.jsonc")];
   writeFileSync(file, '{ "a": 1 }');
@@ -218,7 +218,7 @@ describe("a file that is replaced", () => {
     });
   });
 
-  test("is closed to other users where that is asked for", async () => {
+  test("is closed to other users if requested", async () => {
     await withFile(async (file) => {
       chmodSync(file, 0o644);
       await replaceFile(file, { before: "before", after: "after", ownerOnly: true });
@@ -236,7 +236,7 @@ describe("a file that is replaced", () => {
     });
   });
 
-  test("is left alone where another program changed it after it was read", async () => {
+  test("is unchanged if another program modified it after it was read", async () => {
     await withFile(async (file, folder) => {
       writeFileSync(file, "theirs");
       const replaced = replaceFile(file, { before: "before", after: "after" });

@@ -23,7 +23,7 @@ function place(...files: readonly string[]): void {
 }
 
 describe("the config file", () => {
-  test("is looked for in the order of the contract, and the first that is there wins", () => {
+  test("is searched in the documented order, and the first existing one wins", () => {
     const env = { HOME: home };
     const order = searchPaths({ env });
     expect(order).toEqual([
@@ -42,7 +42,7 @@ describe("the config file", () => {
     expect(findConfig({ env, cwd })).toBeUndefined();
   });
 
-  test("is the one of the flag, then the one of CARDEA_CONFIG, whether they are there or not", () => {
+  test("is the one of the flag, otherwise of CARDEA_CONFIG, whether they exist or not", () => {
     place(join(cwd, "cardea.json"));
     const env = { HOME: home, CARDEA_CONFIG: "elsewhere.yaml" };
     expect(findConfig({ flag: "mine.json", env, cwd })).toEqual({ file: "mine.json", by: "--config" });
@@ -50,7 +50,7 @@ describe("the config file", () => {
     expect(findConfig({ env: { ...env, CARDEA_CONFIG: "" }, cwd })?.file).toBe("cardea.json");
   });
 
-  test("stands under XDG_CONFIG_HOME where that is set", () => {
+  test("is under XDG_CONFIG_HOME if set", () => {
     const file = join(home, "xdg/cardea/cardea.yaml");
     place(file);
     expect(findConfig({ env: { HOME: home, XDG_CONFIG_HOME: join(home, "xdg") }, cwd })?.file).toBe(file);

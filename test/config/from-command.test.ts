@@ -4,7 +4,7 @@ import { configOfCommand, configOfUrl } from "../../src/config/from-command.js";
 const options = { cwd: "/work" };
 
 describe("a command line", () => {
-  test("is one server whose names stay as they are, started where the person stands", () => {
+  test("is one server with unprefixed names, started in the working directory", () => {
     const config = configOfCommand("node", ["server.js", "${HOME}", "--flag"], {
       ...options,
       overrides: { port: 0 },

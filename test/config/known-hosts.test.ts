@@ -64,7 +64,7 @@ describe("the files of hosts", () => {
     expect(KNOWN_HOSTS.map(({ id }) => id)).toHaveLength(9);
   });
 
-  test("are also looked for where the Microsoft Store puts Claude Desktop", () => {
+  test("include the Microsoft Store location of Claude Desktop", () => {
     expect(knownHost("claude-desktop")?.files(WINDOWS)[1]).toMatch(
       /Local\\Packages\\Claude_.*\\claude_desktop_config\.json$/,
     );

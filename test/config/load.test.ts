@@ -35,7 +35,7 @@ test("a relative name starts at the working directory, and so does what is relat
   });
 });
 
-test.skipIf(process.platform === "win32")("a file that anybody may write is warned of", async () => {
+test.skipIf(process.platform === "win32")("a world-writable file causes a warning", async () => {
   const file = join(folder, "open.json");
   writeFileSync(file, "{}");
   const loaded = () => loadConfig(file, allRight, { cwd: folder });

@@ -64,7 +64,7 @@ describe("policy and limits", () => {
     ]);
   });
 
-  test("are not there when the file has none", async () => {
+  test("are absent if the file has none", async () => {
     const outcome = await read("{}");
     expect(outcome.ok && Object.keys(outcome.config)).toEqual([
       "file",
@@ -80,7 +80,7 @@ describe("policy and limits", () => {
   });
 });
 
-test("the example of the design, with every section in it, is right as it stands", async () => {
+test("the example of the design, with every section in it, is valid", async () => {
   const text = readFileSync(new URL("example.jsonc", import.meta.url), "utf8");
   const outcome = await read(text, { SENTRY_TOKEN: "x" });
   expect(outcome.ok ? [] : outcome.problems.map(formatProblem)).toEqual([]);

@@ -130,7 +130,7 @@ mcpServers:
     });
   });
 
-  test("without an extension is what it looks like", () => {
+  test("without an extension is detected by its content", () => {
     expect(servers('// comment\n{ "mcpServers": { "a": { "command": "x" } } }', "/etc/cardea")).toHaveLength(
       1,
     );
@@ -141,7 +141,7 @@ mcpServers:
     expect(servers('\uFEFF{ "mcpServers": { "a": { "command": "x" } } }')).toHaveLength(1);
   });
 
-  test("keeps servers in the order they stand in, whatever key they stand under and however they are called", () => {
+  test("keeps servers in file order, under any key and any name", () => {
     const text = `{ "servers": { "zoo": { "command": "x" }, "10": { "command": "x" } },
       "mcpServers": { "2": { "command": "x" }, "__proto__": { "command": "x" } },
       "context_servers": { "constructor": { "command": "x" } } }`;
@@ -265,7 +265,7 @@ mcpServers:
     });
   });
 
-  test("reads an envFile, below which the server's own env stands", () => {
+  test("reads an envFile, which the server's own env overrides", () => {
     const read: string[] = [];
     const readFile = (path: string): string => {
       read.push(path);
@@ -342,7 +342,7 @@ describe("a host's own file", () => {
       '/work/.cursor/mcp.json:3:30: server "a": "alwaysAllow" is the host\'s own and is ignored',
       '/work/.cursor/mcp.json:3:52: server "a": "timeout" is the host\'s own and is ignored',
       '/work/.cursor/mcp.json:4:66: server "b": "headersHelper" is not run here; put the header under headers, with a variable',
-      '/work/.cursor/mcp.json:6:7: server "d" is an extension of the host\'s, which only the host can start; it is left out',
+      '/work/.cursor/mcp.json:6:7: server "d" is an extension of the host, which only the host can start; it is omitted',
       "/work/.cursor/mcp.json:8:5: ignored, as the host's own: globalShortcut",
     ]);
   });

@@ -41,7 +41,7 @@ describe("auth of a server", () => {
     ]);
   });
 
-  test("is OAuth as each principal where nothing is said", () => {
+  test("defaults to OAuth as each principal", () => {
     const byDefault = { type: "oauth", as: "principal", hasPrincipals: false, quirks: {}, allowHosts: [] };
     expect(authOf({})).toEqual(byDefault);
     expect(authOf({ auth: {} })).toEqual(byDefault);
@@ -49,7 +49,7 @@ describe("auth of a server", () => {
     expect(authOf({ headers: { "X-Api-Key": "k" } })).toEqual(byDefault);
   });
 
-  test("is absent where the server has a header of its own, no URL, an OpenAPI document, or type none", () => {
+  test("is absent if the server has its own header, no URL, an OpenAPI document, or type none", () => {
     expect(authOf({ headers: { AUTHORIZATION: "Bearer x" } })).toBeUndefined();
     expect(authOf({ auth: { type: "none" } })).toBeUndefined();
     expect(authOf({ auth: { type: "none" }, headers: { authorization: "Bearer x" } })).toBeUndefined();
@@ -146,7 +146,7 @@ describe("auth of a server", () => {
     });
   });
 
-  test("makes another server of it when it changes", () => {
+  test("identifies another server when it changes", () => {
     const [one, other] = [{}, { auth: { scopes: ["a"] } }].map((shape) => server({ url, ...shape }));
     if (one === undefined || other === undefined) throw new Error("no server");
     expect(needsRestart(one, other)).toBe(true);

@@ -74,7 +74,7 @@ describe("in time", () => {
     vi.useFakeTimers();
     content = { text: "one" };
     told = [];
-    // There is no such folder, so nothing is heard of it: only looking helps.
+    // There is no such folder, so there are no fs events: only polling helps.
     const file = join(folder, "gone", "cardea.json");
     const read = (): Promise<FileContent> => Promise.resolve(content);
     watch = watchConfig(file, (now) => told.push(now), {
@@ -132,7 +132,7 @@ describe("in time", () => {
   });
 });
 
-test("a look that fails is followed by others", async () => {
+test("a failed read is followed by others", async () => {
   vi.useFakeTimers();
   let reads = 0;
   const told: FileContent[] = [];

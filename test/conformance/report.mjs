@@ -10,15 +10,15 @@ const sum = (counts) =>
  * @property {string} upstream
  * @property {string} revision what the host side speaks
  * @property {readonly { name: string, scored: boolean }[]} scenarios
- * @property {readonly import("./verdict.mjs").Judged[]} judged
- * @property {readonly import("./verdict.mjs").Judged[]} direct
+ * @property {readonly import("./verdict.mjs").Evaluated[]} evaluated
+ * @property {readonly import("./verdict.mjs").Evaluated[]} direct
  */
 
 /**
  * @typedef {object} AuthColumn the scenarios of authorization for servers of one revision, with the gateway as the client
  * @property {string} revision
  * @property {readonly { name: string, scored: boolean }[]} scenarios
- * @property {readonly import("./verdict.mjs").Judged[]} judged
+ * @property {readonly import("./verdict.mjs").Evaluated[]} evaluated
  */
 
 /**
@@ -71,14 +71,14 @@ const nameOf = ({ host, upstream, revision }) =>
 
 /** The gateway is the client, so there is nothing to hold against. */
 function authorization(columns, notRun) {
-  const count = ({ scenarios, judged }, scored) => {
+  const count = ({ scenarios, evaluated }, scored) => {
     const names = new Set(scenarios.filter((one) => one.scored === scored).map(({ name }) => name));
-    return names.size === 0 ? "none" : sum(tally(judged.filter(({ scenario }) => names.has(scenario))));
+    return names.size === 0 ? "none" : sum(tally(evaluated.filter(({ scenario }) => names.has(scenario))));
   };
   const names = [...new Set(columns.flatMap(({ scenarios }) => scenarios.map(({ name }) => name)))];
-  const cell = ({ scenarios, judged }, name) => {
+  const cell = ({ scenarios, evaluated }, name) => {
     if (!scenarios.some((scenario) => scenario.name === name)) return "";
-    const counts = tally(judged, name);
+    const counts = tally(evaluated, name);
     return sum(counts) + (counts.failed > 0 ? " ✗" : counts.excused > 0 ? " *" : "");
   };
   return [
@@ -113,11 +113,11 @@ function overview(columns) {
   const scored = ({ scenarios }) => new Set(scenarios.filter((one) => one.scored).map(({ name }) => name));
   const row = (column) => {
     const isScored = scored(column);
-    const count = (judged, wanted) =>
-      sum(tally(judged.filter(({ scenario }) => isScored.has(scenario) === wanted)));
+    const count = (evaluated, wanted) =>
+      sum(tally(evaluated.filter(({ scenario }) => isScored.has(scenario) === wanted)));
     return (
-      `| ${nameOf(column)} | ${column.revision} | ${count(column.direct, true)} | ${count(column.judged, true)} ` +
-      `| ${count(column.direct, false)} | ${count(column.judged, false)} |`
+      `| ${nameOf(column)} | ${column.revision} | ${count(column.direct, true)} | ${count(column.evaluated, true)} ` +
+      `| ${count(column.direct, false)} | ${count(column.evaluated, false)} |`
     );
   };
   return [
@@ -129,9 +129,9 @@ function overview(columns) {
 
 function details(columns) {
   const names = [...new Set(columns.flatMap(({ scenarios }) => scenarios.map(({ name }) => name)))];
-  const cell = (column, judged, name) => {
+  const cell = (column, evaluated, name) => {
     if (!column.scenarios.some((scenario) => scenario.name === name)) return "";
-    const counts = tally(judged, name);
+    const counts = tally(evaluated, name);
     const mark = counts.failed > 0 ? " ✗" : counts.excused > 0 ? " *" : counts["as direct"] > 0 ? " °" : "";
     return counts.passed + counts.failed + counts.excused + counts["as direct"] === 0
       ? "none"
@@ -145,7 +145,7 @@ function details(columns) {
     ...names.map(
       (name) =>
         `| ${name} | ${columns
-          .map((column) => `${cell(column, column.direct, name)} | ${cell(column, column.judged, name)}`)
+          .map((column) => `${cell(column, column.direct, name)} | ${cell(column, column.evaluated, name)}`)
           .join(" | ")} |`,
     ),
     "",
@@ -160,7 +160,7 @@ function details(columns) {
 function exceptions(columns) {
   const lines = new Map();
   for (const column of columns) {
-    for (const { scenario, check, verdict, reason } of column.judged) {
+    for (const { scenario, check, verdict, reason } of column.evaluated) {
       if (verdict !== "excused" && verdict !== "failed") continue;
       const why = verdict === "failed" ? "**not excused**" : reason;
       const key = [nameOf(column), scenario, why].join("|");

@@ -1,7 +1,7 @@
 export type Status = "SUCCESS" | "FAILURE" | "WARNING" | "INFO" | "SKIPPED";
 export type Results = ReadonlyMap<string, ReadonlyMap<string, Status>>;
 export type Verdict = "passed" | "failed" | "excused" | "as direct" | "skipped";
-export interface Judged {
+export interface Evaluated {
   readonly scenario: string;
   readonly check: string;
   readonly verdict: Verdict;
@@ -12,9 +12,9 @@ export interface Excuse {
   readonly check: string;
   readonly reason: string;
 }
-export function judge(
+export function evaluate(
   runs: { readonly through: Results; readonly direct: Results },
   scenarios: readonly string[],
   excuses: readonly Excuse[],
-): { readonly judged: readonly Judged[]; readonly stale: readonly string[] };
-export function tally(judged: readonly Judged[], scenario?: string): Readonly<Record<Verdict, number>>;
+): { readonly evaluated: readonly Evaluated[]; readonly stale: readonly string[] };
+export function tally(evaluated: readonly Evaluated[], scenario?: string): Readonly<Record<Verdict, number>>;

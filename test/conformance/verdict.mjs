@@ -3,7 +3,7 @@
 /**
  * @typedef {"passed" | "failed" | "excused" | "as direct" | "skipped"} Verdict
  *   `as direct`: it fails without the gateway too, so it says nothing about the gateway.
- * @typedef {{ scenario: string, check: string, verdict: Verdict, status: string, reason?: string }} Judged
+ * @typedef {{ scenario: string, check: string, verdict: Verdict, status: string, reason?: string }} Evaluated
  * @typedef {{ check: string, reason: string }} Excuse `check` is `scenario` or `scenario:check-id`
  */
 
@@ -13,15 +13,15 @@ const fails = (status) => status === "FAILURE" || status === "WARNING";
 const NOT_RUN = new Map([["(not run)", "FAILURE"]]);
 
 /**
- * Judges every check that was made in either run. A check that succeeds directly must succeed through the
- * gateway: one that is skipped or missing there has failed.
+ * Evaluates every check that was made in either run. A check that succeeds directly must succeed through the gateway:
+ * one that is skipped or missing there has failed.
  *
  * @param {{ through: import("./suite.mjs").Results, direct: import("./suite.mjs").Results }} runs
  * @param {readonly string[]} scenarios all that should have been run; one without a result has failed
  * @param {readonly Excuse[]} excuses
- * @returns {{ judged: readonly Judged[], stale: readonly string[] }} `stale`: excuses that nothing needs
+ * @returns {{ evaluated: readonly Evaluated[], stale: readonly string[] }} `stale`: excuses that nothing needs
  */
-export function judge({ through, direct }, scenarios, excuses) {
+export function evaluate({ through, direct }, scenarios, excuses) {
   const used = new Set();
   const excuseFor = (scenario, check) => {
     const found = excuses.find(
@@ -30,27 +30,28 @@ export function judge({ through, direct }, scenarios, excuses) {
     if (found) used.add(found);
     return found;
   };
-  const judged = [];
+  const evaluated = [];
   for (const scenario of scenarios) {
     const [before, after] = [direct.get(scenario) ?? new Map(), through.get(scenario) ?? NOT_RUN];
     for (const check of new Set([...before.keys(), ...after.keys()])) {
       const [directly, status] = [before.get(check), after.get(check) ?? "MISSING"];
       const lost = fails(status) || (passes(directly) && !passes(status));
       if (!lost) {
-        judged.push({ scenario, check, status, verdict: passes(status) ? "passed" : "skipped" });
+        evaluated.push({ scenario, check, status, verdict: passes(status) ? "passed" : "skipped" });
         continue;
       }
       const excuse = excuseFor(scenario, check);
       const verdict = excuse ? "excused" : fails(directly) ? "as direct" : "failed";
-      judged.push({ scenario, check, status, verdict, ...(excuse && { reason: excuse.reason }) });
+      evaluated.push({ scenario, check, status, verdict, ...(excuse && { reason: excuse.reason }) });
     }
   }
-  return { judged, stale: excuses.filter((excuse) => !used.has(excuse)).map(({ check }) => check) };
+  return { evaluated, stale: excuses.filter((excuse) => !used.has(excuse)).map(({ check }) => check) };
 }
 
 /** How many checks of `scenario` have each verdict. */
-export function tally(judged, scenario) {
+export function tally(evaluated, scenario) {
   const counts = { passed: 0, failed: 0, excused: 0, "as direct": 0, skipped: 0 };
-  for (const one of judged) if (scenario === undefined || one.scenario === scenario) counts[one.verdict] += 1;
+  for (const one of evaluated)
+    if (scenario === undefined || one.scenario === scenario) counts[one.verdict] += 1;
   return counts;
 }

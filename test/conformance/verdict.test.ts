@@ -1,13 +1,13 @@
-/** How the conformance run is judged: it must not be content with anything that the gateway has broken. */
+/** Evaluation of the conformance run: every regression through the gateway must be a failure. */
 import { describe, expect, test } from "vitest";
-import { judge, type Results, type Status, tally } from "./verdict.mjs";
+import { evaluate, type Results, type Status, tally } from "./verdict.mjs";
 
 const results = (checks: Readonly<Record<string, Status>>): Results =>
   new Map([["scenario", new Map(Object.entries(checks))]]);
 const verdictOf = (direct: Status | undefined, through: Status | undefined): string | undefined => {
   const run = (status: Status | undefined): Results => results(status === undefined ? {} : { check: status });
-  const { judged } = judge({ direct: run(direct), through: run(through) }, ["scenario"], []);
-  return judged[0]?.verdict;
+  const { evaluated } = evaluate({ direct: run(direct), through: run(through) }, ["scenario"], []);
+  return evaluated[0]?.verdict;
 };
 
 describe("a check", () => {
@@ -32,8 +32,8 @@ describe("a check", () => {
 });
 
 test("a scenario without any result has failed, even without a direct run", () => {
-  const { judged } = judge({ direct: new Map(), through: new Map() }, ["scenario"], []);
-  expect(tally(judged)).toMatchObject({ failed: 1, passed: 0 });
+  const { evaluated } = evaluate({ direct: new Map(), through: new Map() }, ["scenario"], []);
+  expect(tally(evaluated)).toMatchObject({ failed: 1, passed: 0 });
 });
 
 describe("an excuse", () => {
@@ -42,8 +42,8 @@ describe("an excuse", () => {
 
   test("for one check leaves the other checks of its scenario in force", () => {
     const through = results({ one: "FAILURE", two: "FAILURE" });
-    const { judged } = judge({ direct, through }, ["scenario"], [{ check: "scenario:one", reason }]);
-    expect(judged).toMatchObject([
+    const { evaluated } = evaluate({ direct, through }, ["scenario"], [{ check: "scenario:one", reason }]);
+    expect(evaluated).toMatchObject([
       { check: "one", verdict: "excused", reason },
       { check: "two", verdict: "failed" },
     ]);
@@ -51,12 +51,16 @@ describe("an excuse", () => {
 
   test("for a scenario covers all of its checks", () => {
     const through = results({ one: "FAILURE", two: "FAILURE" });
-    const { judged } = judge({ direct, through }, ["scenario"], [{ check: "scenario", reason }]);
-    expect(tally(judged)).toMatchObject({ excused: 2, failed: 0 });
+    const { evaluated } = evaluate({ direct, through }, ["scenario"], [{ check: "scenario", reason }]);
+    expect(tally(evaluated)).toMatchObject({ excused: 2, failed: 0 });
   });
 
   test("without a failing check is stale", () => {
-    const { stale } = judge({ direct, through: direct }, ["scenario"], [{ check: "scenario:one", reason }]);
+    const { stale } = evaluate(
+      { direct, through: direct },
+      ["scenario"],
+      [{ check: "scenario:one", reason }],
+    );
     expect(stale).toEqual(["scenario:one"]);
   });
 });

@@ -1,4 +1,4 @@
-/** Work that nobody waits for. */
+/** Promises that are not awaited. */
 import { expect, test } from "vitest";
 import { inBackground } from "../../src/core/logger.js";
 

@@ -35,12 +35,12 @@ describe.each(LISTS)("an entry of %s", (list) => {
     expect(entryFlaw(list, WHOLE[list])).toBeUndefined();
   });
 
-  test("is left out exactly where an SDK could not read a list with it", async () => {
+  test("is omitted exactly if an SDK could not read a list with it", async () => {
     expect(await misjudged(mutationsOf(list), READERS)).toEqual([]);
   });
 });
 
-test("a tool whose output schema hosts cannot compile is left out, and no other", async () => {
+test("a tool whose output schema hosts cannot compile is omitted, and no other", async () => {
   expect(entryFlaw("tools", { ...WHOLE.tools, outputSchema: RICH_SCHEMA })).toBeUndefined();
   expect(await misjudged(schemaMutations(), READERS)).toEqual([]);
 });

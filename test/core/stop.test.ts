@@ -51,7 +51,7 @@ test("a listener that throws affects neither the others nor the caller of abort"
   stop.abort();
 
   expect(second).toHaveBeenCalledOnce();
-  // The fault is not swallowed: it comes up where nobody's work depends on it.
+  // The error is not swallowed: it is thrown where no other code depends on it.
   expect(later.mock.calls[0]?.[0]).toThrow("broken");
   later.mockRestore();
 });
@@ -70,12 +70,12 @@ describe("withTimeout", () => {
     vi.useRealTimers();
   });
 
-  test("resolves to the value that comes in time, and leaves no timer behind", async () => {
+  test("resolves to a timely value, and leaves no timer", async () => {
     expect(await withTimeout(1_000, Promise.resolve(7))).toBe(7);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("resolves to undefined after the time-out, and drops the rejection that comes later", async () => {
+  test("resolves to undefined after the timeout, and drops a later rejection", async () => {
     let reject = (_: Error): void => {};
     const promise = new Promise<number>((_, rejectLater) => {
       reject = rejectLater;
@@ -91,7 +91,7 @@ describe("withTimeout", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("a time-out of 0 or less waits for no event: only a promise that is settled already counts", async () => {
+  test("a timeout of 0 or less waits for no event: only an already settled promise counts", async () => {
     expect(await withTimeout(0, new Promise<number>(() => {}))).toBeUndefined();
     expect(await withTimeout(-5, Promise.resolve(7))).toBe(7);
     expect(vi.getTimerCount()).toBe(0);

@@ -124,7 +124,7 @@ describe("a URI without any of that", () => {
     "git+ssh://host/path",
     "files+ftp://host/path",
     "a+b+file:///x",
-  ])("has one reading, and is known by its looks: %s", (uri) => {
+  ])("has one reading, recognised by its form: %s", (uri) => {
     expect(hasSingleReading(uri)).toBe(true);
     expect(readingsOf(uri)).toEqual({ all: [uri], alike: [], complete: true });
   });

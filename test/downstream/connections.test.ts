@@ -89,7 +89,7 @@ describe("while an answer is written", () => {
     return { connection, warn };
   }
 
-  test("who takes only what fits into its buffers is cut off when its time is over, not after twice that", async () => {
+  test("a reader that only drains its socket buffers is disconnected at the timeout, not after twice that", async () => {
     const { connection, warn } = answering(1_000);
     connection.takes(100);
     await vi.advanceTimersByTimeAsync(2 * STALL_MS);
@@ -101,7 +101,7 @@ describe("while an answer is written", () => {
     );
   });
 
-  test("who is slow is left alone for as long as something is taken, and cut off when that stops", async () => {
+  test("a slow reader stays connected while it makes progress, and is disconnected when it stalls", async () => {
     const { connection } = answering(1_000);
     for (let second = 0; second < 100; second += 1) {
       await vi.advanceTimersByTimeAsync(1_000);

@@ -1,4 +1,4 @@
-/** What a host is told when the process that owns its session is gone, cannot be reached, or ends in the middle. */
+/** Errors of a host when the process that owns its session is gone, unreachable, or ends during a request. */
 import { createServer as createHttp, type RequestListener } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -56,26 +56,26 @@ async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
   return { ask, gone, outcomes, forwarder, url };
 }
 
-test("an owner whose address refuses connections is looked up anew, and nothing of the request is lost", async () => {
+test("an owner that refuses connections is looked up again, and no part of the request is lost", async () => {
   const { ask, gone, outcomes } = await front(ownerAt(REFUSED), "here");
   expect((await ask("POST"))[1]).toBe("served here");
   expect([gone, outcomes]).toEqual([[undefined, "owner"], ["absent"]]);
 });
 
-test("a session whose owner is gone for good is 404", async () => {
+test("a session whose owner is permanently gone is 404", async () => {
   const { ask } = await front(ownerAt(REFUSED));
   const [status, text] = await ask("POST");
   expect([status, text]).toEqual([404, expect.stringContaining("no such session")]);
 });
 
-test("an owner to which there is no way is not taken for gone: the host may try again", async () => {
+test("an unreachable owner does not count as gone: the host may retry", async () => {
   const { ask, gone, outcomes } = await front(ownerAt(NO_ROUTE), "here");
   const [status, text, retryAfter] = await ask("POST");
   expect([status, text, retryAfter]).toEqual([503, expect.stringContaining("cannot be reached"), "1"]);
   expect([gone, outcomes]).toEqual([[undefined], ["unreachable"]]);
 });
 
-test("an owner that takes the connection and finishes no TLS handshake in time cannot be reached", async () => {
+test("an owner that accepts the connection without finishing the TLS handshake in time is unreachable", async () => {
   const silent = createServer((socket) => void socket.on("error", () => {}).resume());
   const url = await listening(silent);
   const owner: Owner = { name: "owner", address: { url: new URL(url), tls: TLS } };
@@ -84,7 +84,7 @@ test("an owner that takes the connection and finishes no TLS handshake in time c
   expect(outcomes).toEqual(["unreachable"]);
 });
 
-test("what was posted to an owner that ends without a response has an unknown outcome; a stream may be opened again", async () => {
+test("a POST to an owner that ends without a response has an unknown outcome; a stream may be reopened", async () => {
   const url = await listening(createHttp((request) => request.socket.destroy()));
   const { ask, outcomes } = await front(ownerAt(url), "here");
   const [status, text] = await ask("POST");
@@ -94,7 +94,7 @@ test("what was posted to an owner that ends without a response has an unknown ou
   expect(outcomes).toEqual(["lost", "lost", "lost"]);
 });
 
-test("a connection that an owner closes as it stops has not taken the request, which is sent again on another one", async () => {
+test("a connection that an owner closes during its stop has not taken the request, which is retried on another one", async () => {
   const bodies: string[] = [];
   let heads = 0;
   const owner = createHttp();
@@ -121,7 +121,7 @@ test("a connection that an owner closes as it stops has not taken the request, w
   expect(gone).toEqual([undefined, undefined, undefined]);
 });
 
-test("an owner that stops and has taken a request, but not answered it, leaves its outcome unknown", async () => {
+test("an owner that stops after it has taken a request without responding leaves its outcome unknown", async () => {
   const owner = createHttp();
   owner.on("checkContinue", (request, response) => {
     response.writeContinue();
@@ -132,7 +132,7 @@ test("an owner that stops and has taken a request, but not answered it, leaves i
   expect(outcomes).toEqual(["lost"]);
 });
 
-test("an owner that closes every connection before it takes the request may be tried again later", async () => {
+test("an owner that closes every connection before it takes the request may be retried later", async () => {
   const owner = createHttp();
   owner.on("checkContinue", (request) => void request.socket.destroy());
   const { ask, gone } = await front(ownerAt(await listening(owner), true), "here");
@@ -141,7 +141,7 @@ test("an owner that closes every connection before it takes the request may be t
   expect(new Set(gone)).toEqual(new Set([undefined]));
 });
 
-test("streams of hosts end whole when their process stops; calls under way go on, and no further stream is opened", async () => {
+test("streams of hosts end completely when their process stops; running calls continue, and no further stream is opened", async () => {
   const calls: (() => void)[] = [];
   const owner = createHttp((request, response) => {
     if (request.method === "GET")
@@ -160,7 +160,7 @@ test("streams of hosts end whole when their process stops; calls under way go on
   expect((await call)[1]).toBe("the answer");
 });
 
-test("an answer that breaks off in the middle breaks off for the host too", async () => {
+test("a response that breaks off in the middle breaks off for the host too", async () => {
   const half = createHttp((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write("data: 1\n\n", () => response.destroy());

@@ -20,7 +20,7 @@ afterEach(() => void vi.useRealTimers());
 
 const MODERN = { _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } };
 
-/** Answers every request with its method, and keeps what it heard. */
+/** Answers every request with its method, and records the messages. */
 function modernEcho() {
   const heard: Envelope[] = [];
   let closed = 0;
@@ -67,7 +67,7 @@ function listener(portOptions: FakePortOptions = {}, options: Partial<StdioListe
     output,
     lines,
     send: (...messages: unknown[]) => input.write(messages.map((m) => `${JSON.stringify(m)}\n`).join("")),
-    /** Waits until so many lines came out. */
+    /** Waits for this number of lines. */
     async until(count: number) {
       if (lines.length < count) await new Promise<void>((wake) => waiting.set(count, wake));
       return lines;
@@ -91,7 +91,7 @@ const callTool = (id: unknown, params = {}) => ({
 });
 
 describe("messages", () => {
-  test("of both eras are told apart one by one, on the same pipe", async () => {
+  test("of both eras are distinguished one by one, on the same pipe", async () => {
     const host = listener({ handlers: { "tools/call": () => textReply("legacy") } });
     host.send(initialize(), INITIALIZED, callTool(1), callTool(2, MODERN), callTool(3));
     const lines = await host.until(4);
@@ -106,7 +106,7 @@ describe("messages", () => {
     expect(host.port.forgotten).toHaveLength(1);
   });
 
-  test("each are one line, whatever line breaks stood in the bytes from behind", async () => {
+  test("each are one line, whatever line breaks the upstream bytes contain", async () => {
     const text = '{\r\n "content": [],\n "x": "a\\nb"\n}';
     const handlers: Record<string, FakeHandler> = {
       "tools/call": (call) => ({
@@ -205,7 +205,7 @@ describe("what is no message", () => {
 });
 
 describe("the end", () => {
-  test("of the input lets calls in flight be answered first, and closes what is open", async () => {
+  test("of the input lets running calls finish, and closes open streams", async () => {
     const pending = pendingHandler();
     const host = listener({ handlers: { "tools/call": pending.handler } });
     host.send(initialize(), callTool(1));
@@ -217,7 +217,7 @@ describe("the end", () => {
     expect(host.legacy.sessions()).toEqual([]);
   });
 
-  test("of the input ends a call at once that waits for an answer of the host: it cannot come any more", async () => {
+  test("of the input cancels a call that waits for an answer of the host", async () => {
     const question = { method: "elicitation/create", params: { message: "?" } };
     const asks: Reply = { kind: "input_required", requests: { q: question }, sealedState: "s" };
     const host = listener({ handlers: { "tools/call": () => asks } });
@@ -229,7 +229,7 @@ describe("the end", () => {
     expect(host.port.calls.map(({ signal }) => signal.aborted)).toEqual([true]);
   });
 
-  test("is not held up for ever by a call that is never answered", async () => {
+  test("is not delayed by a call that never ends", async () => {
     vi.useFakeTimers();
     const pending = pendingHandler();
     const host = listener({ handlers: { "tools/call": pending.handler } }, { drainMs: 3000 });
@@ -247,7 +247,7 @@ describe("the end", () => {
     expect(call.signal.aborted).toBe(true);
   });
 
-  test("comes at once at EPIPE, and nothing is thrown", async () => {
+  test("is immediate at EPIPE, and nothing is thrown", async () => {
     const pending = pendingHandler();
     const output = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })),
@@ -278,7 +278,7 @@ describe("the end", () => {
     expect(call.signal.aborted).toBe(true);
   });
 
-  test("a host that does not read is not read from either, until it reads again", async () => {
+  test("a host that does not read is not read from either (backpressure), until it reads again", async () => {
     const stuck: (() => void)[] = [];
     const output = new Writable({
       highWaterMark: 10,

@@ -12,7 +12,7 @@ const client: Client = {
   capabilities: {},
 };
 
-test("a subscriber is with the next source before it leaves the last, so that no server has to stop and start", () => {
+test("a subscriber joins the next source before it leaves the last, so that no server stops and restarts", () => {
   const events: string[] = [];
   const source = (name: string): ChangeFeed => ({
     subscribe: () => {
@@ -32,7 +32,7 @@ test("a subscriber is with the next source before it leaves the last, so that no
 const quiet = (): ChangeFeed => ({ subscribe: () => () => {}, followable: async () => new Map() });
 const tools = { lists: new Set(["tools" as const]), resources: new Set<string>() };
 
-test("a subscriber that throws affects neither the other subscribers nor the next source", async () => {
+test("a subscriber that throws affects neither other subscribers nor the next source", async () => {
   const feed = new PersistentChangeFeed(quiet(), SILENT);
   const heard: Change[] = [];
   feed.subscribe(client, tools, () => {
@@ -69,7 +69,7 @@ test("pending changes of the last source are sent before it is compared with the
   expect(events).toEqual(["told", "compared"]);
 });
 
-test("at the next source a subscriber follows what can be followed there, and nothing fails where something cannot", () => {
+test("at the next source a subscriber follows the resources available there, and unavailable ones cause no error", () => {
   const feed = new PersistentChangeFeed(quiet(), SILENT);
   const interest = { ...tools, resources: new Set(["x:a"]) };
   feed.subscribe(client, interest, () => {});

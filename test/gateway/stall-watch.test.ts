@@ -1,4 +1,4 @@
-/** The event loop that stands still, as its own timers see it. */
+/** Stalls of the event loop, detected by its timers. */
 import { afterEach, expect, test, vi } from "vitest";
 import { watchStalls } from "../../src/gateway/overload.js";
 
@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("a timer that fires two seconds late is logged as a stall with its length; a busy moment is not", () => {
+test("a timer that fires two seconds late is logged as a stall with its duration; a busy moment is not", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => now);

@@ -5,7 +5,7 @@ import { modernRequest } from "../support/http-host.js";
 
 const TOOLS = { s: { tools: [{ name: "say", inputSchema: { type: "object" } }] } };
 
-test("each gateway numbers its own calls, lists its own tools, and reaches its own servers", async () => {
+test("each gateway has its own call ids, tools and servers", async () => {
   const one = await openGateway(TOOLS);
   const other = await openGateway({ s: { tools: [{ name: "tell", inputSchema: { type: "object" } }] } });
   const host = await one.host({ era: "modern", door: "http" });
@@ -17,7 +17,7 @@ test("each gateway numbers its own calls, lists its own tools, and reaches its o
   expect([await namesOf(one), await namesOf(other)]).toEqual([["s__say"], ["s__tell"]]);
 });
 
-test("a limit that is used up in one gateway is whole in the other", async () => {
+test("a rate limit exhausted in one gateway does not affect the other", async () => {
   const limits = [{ name: "once", tools: ["s__say"], quota: "1/day", per: "principal" }];
   const [one, other] = [await openGateway(TOOLS, { limits }), await openGateway(TOOLS, { limits })];
   const say = async (running: typeof one) => {
@@ -39,7 +39,7 @@ test("each gateway numbers its own requests to servers", async () => {
   expect(lastId(other)).toBeLessThan(lastId(one));
 });
 
-test("streams that a principal has open at one gateway do not count at the other", async () => {
+test("open streams of a principal at one gateway do not count at the other", async () => {
   const [one, other] = [await openGateway(TOOLS), await openGateway(TOOLS)];
   const closing = new AbortController();
   // fetch ends the stream of a response that is garbage-collected.

@@ -60,7 +60,7 @@ describe("a URL may be fetched", () => {
   });
 
   test.each(["10.0.0.8", "10.0.0.8:8443", "LOGIN.corp.example", "fd00::1"])(
-    "where allowHosts has %s, over https only",
+    "if allowHosts has %s, over https only",
     (allowed) => {
       const host = { "LOGIN.corp.example": "login.corp.example", "fd00::1": "[fd00::1]" }[allowed] ?? allowed;
       const options = { serverUrl: PUBLIC, allowHosts: [allowed] };
@@ -87,7 +87,7 @@ describe("a name that resolves to a private address", () => {
     },
   );
 
-  test("is connected to where allowHosts has it", async () => {
+  test("is connected to if allowHosts has it", async () => {
     const canary = await canaryListener();
     const resolve = resolvingTo("127.0.0.1");
     const fetch = guardedFetch({ serverUrl: PUBLIC, allowHosts: ["login.corp.example"], resolve });
@@ -122,7 +122,7 @@ describe("a redirect", () => {
     expect(error.kind).toBe("blocked");
   });
 
-  test("of a POST is not followed, and its body goes nowhere else", async () => {
+  test("of a POST is not followed, and its body is not sent on", async () => {
     const bodies: string[] = [];
     const origin = await serving((request, response) => {
       let body = "";
@@ -144,7 +144,7 @@ describe("a redirect", () => {
 });
 
 describe("a fetch that fails", () => {
-  test("before there is a connection was not sent", async () => {
+  test("before the connection was established was not sent", async () => {
     const origin = await serving((_request, response) => response.end());
     const closed = origin.replace(/\d+$/, "1");
     expect(await errorOf(guardedFetch({ serverUrl: closed })(`${closed}/x?secret=1`))).toMatchObject({
@@ -183,7 +183,7 @@ describe("a fetch that fails", () => {
     },
   );
 
-  test("because its caller gives up says so", async () => {
+  test("because its caller cancelled reports that", async () => {
     const caller = new AbortController();
     const origin = await serving(() => caller.abort());
     const error = await errorOf(

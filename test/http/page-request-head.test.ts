@@ -15,7 +15,7 @@ test.each([
   { origin: "http://127.0.0.1:8080" },
   // Chrome sends this from a page with "Referrer-Policy: no-referrer".
   { origin: "null", "sec-fetch-site": "same-origin" },
-])("a page takes a form with %j", (headers) => {
+])("a page accepts a form with %j", (headers) => {
   expect(() => check(headers)).not.toThrow();
 });
 

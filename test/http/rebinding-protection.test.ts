@@ -38,7 +38,7 @@ describe("Host on a loopback bind", () => {
   });
 });
 
-test("beyond loopback an empty list allows nothing but the very address", () => {
+test("beyond loopback an empty list allows only the bind address itself", () => {
   expect(names("0.0.0.0").allowsHost("localhost:8080")).toBe(false);
   expect(names("0.0.0.0").allowsHost("0.0.0.0:8080")).toBe(false);
   expect(names("192.168.1.5").allowsHost("192.168.1.5:8080")).toBe(true);
@@ -68,7 +68,7 @@ describe("Origin on a loopback bind", () => {
   });
 });
 
-test("beyond loopback no origin is allowed that is not listed", () => {
+test("beyond loopback only listed origins are allowed", () => {
   expect(names("0.0.0.0").allowsOrigin("http://localhost:3000")).toBe(false);
   expect(names("0.0.0.0", [], ["null"]).allowsOrigin("null")).toBe(false);
 });
@@ -87,7 +87,7 @@ test.each([
   ["2130706433", false],
   [" ", false],
   ["", false],
-])("no name server has a say in %j: %s", (host, expected) => {
+])("a DNS server cannot control %j: %s", (host, expected) => {
   expect(cannotBeRebound(host)).toBe(expected);
 });
 

@@ -44,7 +44,7 @@ const names = async (gateway: Awaited<ReturnType<typeof started>>["gateway"]) =>
   (await gateway.lists("tools")).map(({ item }) => item.name);
 
 describe("a tool that is disabled", () => {
-  test("is in no list and refused like one that does not exist, until it is enabled", async () => {
+  test("is in no list and refused like an unknown tool, until it is enabled", async () => {
     const { gateway, act, page, actions } = await started();
     expect(await act("tools/one__echo/disable")).toEqual(DONE);
     expect(await names(gateway)).not.toContain("one__echo");
@@ -60,13 +60,13 @@ describe("a tool that is disabled", () => {
     ]);
   });
 
-  test("is found although its server is still in its first start", async () => {
+  test("is found although its server is still starting", async () => {
     const { gateway, act } = await started({}, false);
     expect(await act("tools/one__echo/disable")).toEqual(DONE);
     expect(await names(gateway)).not.toContain("one__echo");
   });
 
-  test("leaves the others alone, and one that does not exist is an error", async () => {
+  test("does not affect other tools, and an unknown tool is an error", async () => {
     const { gateway, act } = await started();
     const before = await names(gateway);
     await act("tools/one__echo/disable");
@@ -106,12 +106,12 @@ test("a session is ended by its handle, which is not its id; its next request ge
   expect(await act("sessions/none/end")).toEqual([409, { error: "there is no such session" }]);
 });
 
-test("a call that is not under way cannot be cancelled", async () => {
+test("a finished call cannot be cancelled", async () => {
   const { act } = await started();
-  expect(await act("calls/77/cancel")).toEqual([409, { error: "there is no such call under way" }]);
+  expect(await act("calls/77/cancel")).toEqual([409, { error: "no such call is running" }]);
 });
 
-test("a remembered approval is listed, and taken back; the next call asks again", async () => {
+test("a remembered approval is listed and revoked; the next call asks again", async () => {
   const { url, act, page } = await started({
     policy: { rules: [{ name: "ask", tools: ["*"], effect: "approve", remember: "1h" }] },
   });

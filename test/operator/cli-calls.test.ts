@@ -48,7 +48,7 @@ function listing(inEffect: () => Pipeline, signal: StopSignal = new Stop().signa
 const starting = (name: string) =>
   fakeUpstream(name, { state: "starting", lists: { tools: [tool("read")] } });
 
-test("a list waits until each server has listed or has failed", async () => {
+test("a list waits until each server has listed or failed", async () => {
   const [files, broken] = [starting("files"), starting("broken")];
   const pipeline = pipelineOf([files, broken]);
   const list = listing(() => pipeline);
@@ -60,7 +60,7 @@ test("a list waits until each server has listed or has failed", async () => {
   expect(list).toMatchObject({ waited: 4_000, tools: ["files__read"] });
 });
 
-test("a list does not wait for a required server that was connected and is away", async () => {
+test("a list does not wait for a required server that was connected and is disconnected", async () => {
   const files = fakeUpstream("files", { lists: { tools: [tool("read")] } });
   const pipeline = pipelineOf([files], { required: true });
   await settle();
@@ -70,7 +70,7 @@ test("a list does not wait for a required server that was connected and is away"
   expect(list).toMatchObject({ waited: 0, tools: ["files__read"] });
 });
 
-test("a list names a required server that never connected, and leaves nothing behind", async () => {
+test("a list names a required server that never connected, and leaks nothing", async () => {
   const files = starting("files");
   const pipeline = pipelineOf([files], { required: true });
   const { watchers } = files;
@@ -89,7 +89,7 @@ test("a list does not wait for a server that is stopped", async () => {
   expect(list.waited).toBe(0);
 });
 
-test("a list whose server is removed by a reload is that of the new config", async () => {
+test("a list whose server is removed by a reload uses the new config", async () => {
   const [stuck, files] = [starting("stuck"), starting("files")];
   const before = pipelineOf([stuck], { required: true });
   let inEffect = before;
@@ -105,7 +105,7 @@ test("a list whose server is removed by a reload is that of the new config", asy
   expect(stuck.watchers).toBe(0);
 });
 
-test("a list ends with its client, and observes no server any more", async () => {
+test("a list is cancelled with its client, and stops observing servers", async () => {
   const stuck = starting("stuck");
   const pipeline = pipelineOf([stuck], { required: true });
   const { watchers } = stuck;
@@ -118,7 +118,7 @@ test("a list ends with its client, and observes no server any more", async () =>
   expect([stuck.watchers, vi.getTimerCount()]).toEqual([watchers, 0]);
 });
 
-test("no list waits without end", async () => {
+test("every list has a timeout", async () => {
   const stuck = starting("stuck");
   const pipeline = pipelineOf([stuck, fakeUpstream("files", { lists: { tools: [tool("read")] } })]);
   const list = listing(() => pipeline);

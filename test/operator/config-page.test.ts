@@ -12,7 +12,7 @@ const CANARIES = {
   host: `sha256:${"5522aa77".repeat(8)}`,
 };
 
-test("shows what is in effect, defaults included, and no secret", async () => {
+test("shows the live config, including defaults, and no secret", async () => {
   const gateway = gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0, token: CANARIES.admin } },
     keys: { state: CANARIES.key },

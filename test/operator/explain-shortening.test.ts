@@ -17,7 +17,7 @@ async function explained(config: Partial<Parameters<typeof server>[1]>) {
   });
 }
 
-test("each part that is shorter, before and after, and what that saves", async () => {
+test("each shortened part, with sizes and savings", async () => {
   expect(await explained({ shortening: { descriptionLength: 60, compactSchemas: true } })).toEqual([
     {
       description: { from: 130, to: 53 },
@@ -28,7 +28,7 @@ test("each part that is shorter, before and after, and what that saves", async (
   ]);
 });
 
-test("what overrides change is not called shorter", async () => {
+test("changes by overrides do not count as shortened", async () => {
   const overrides = { find: { description: "Finds.", arguments: { defaults: {}, fixed: { q: "x" } } } };
   expect(
     await explained({ overrides, shortening: { descriptionLength: 60, compactSchemas: false } }),

@@ -4,7 +4,7 @@ import { readExplainQuery, unknownPrincipal } from "../../src/operator/explain.j
 import { openStage } from "../scenarios/stage.js";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 
-test("a call is supposed by name, arguments, principal and groups", () => {
+test("a call is given by name, arguments, principal and groups", () => {
   const query = new URLSearchParams('name=db__drop&args={"env":"prod"}&as=ann&group=dev&group=ops&scope=s');
   expect(readExplainQuery(query)).toEqual({
     name: "db__drop",
@@ -21,7 +21,7 @@ test("a call is supposed by name, arguments, principal and groups", () => {
   });
 });
 
-test.each(["", "name=", "name=x&args={", "name=x&args=[1]"])("%j makes no sense", (query) => {
+test.each(["", "name=", "name=x&args={", "name=x&args=[1]"])("%j is invalid", (query) => {
   expect(() => readExplainQuery(new URLSearchParams(query))).toThrow(/name=…|args=…/);
 });
 
@@ -61,7 +61,7 @@ describe("an explanation", () => {
     });
   });
 
-  test("says when no host comes as that principal, and names the nearest", async () => {
+  test("says when no host can have that principal, and suggests the most similar", async () => {
     const explain = await started();
     const principal = async (as: string) =>
       ((await explain("legacy-http__echo", as)) as { principal: unknown }).principal;
@@ -80,7 +80,7 @@ describe("an explanation", () => {
     );
   });
 
-  test("is there for resources too", async () => {
+  test("exists for resources too", async () => {
     const explain = await started();
     expect(await explain("legacy-http+memo://one", "bob")).toMatchObject({
       server: "legacy-http",

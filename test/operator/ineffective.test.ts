@@ -89,7 +89,7 @@ test.each([
   expect(told(file as object)).toEqual(messages);
 });
 
-test("nothing is said of what a server that could not be read may list", () => {
+test("a server that could not be read causes no findings", () => {
   const one = new Map([["files", entries("read_file")]]);
   expect(
     told(
@@ -100,7 +100,7 @@ test("nothing is said of what a server that could not be read may list", () => {
   expect(told(rules({ tools: ["files__nope"] }), one)).toHaveLength(1);
 });
 
-test("names that meet are told, with what the later one becomes", () => {
+test("colliding names are reported, with the resulting name of the later one", () => {
   const bare = { command: "x", prefix: "" };
   const listed = new Map([
     ["a", entries("read")],

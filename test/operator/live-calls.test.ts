@@ -44,7 +44,7 @@ async function eventsOf(url: string): Promise<() => Promise<string>> {
   };
 }
 
-test("a call is a row with its outcome and where its time went", async () => {
+test("a call is a row with its outcome and timing", async () => {
   const { gateway, page } = await started();
   await gateway.call("one__echo", { text: "here" });
   const [row] = await page("calls");
@@ -65,7 +65,7 @@ test.each([
   ["limit=1", ["one__nothing"]],
   ["tool=one__nothing", ["one__nothing"]],
   ["principal=someone", []],
-])("calls are chosen by %s", async (query, targets) => {
+])("calls are filtered by %s", async (query, targets) => {
   const { gateway, page } = await started();
   await gateway.call("one__echo", { text: "a" });
   await gateway.call("one__echo", { text: "b" });
@@ -73,12 +73,12 @@ test.each([
   expect((await page(`calls?${query}`)).map(({ target }) => target)).toEqual(targets);
 });
 
-test("a limit that is no number is an error that says what is one", async () => {
+test("an invalid limit is an error that names the valid range", async () => {
   const { page } = await started();
   expect(await page("calls?limit=many")).toEqual({ error: "limit=… is a whole number from 1 to 1000" });
 });
 
-test("arguments and results are shown where the config says so, without secrets, and cut", async () => {
+test("arguments and results are shown if configured, redacted and truncated", async () => {
   const { gateway, page } = await started({ showArguments: true });
   await gateway.call("one__echo", { text: "here".repeat(5000) });
   const [row] = await page("calls");
@@ -87,7 +87,7 @@ test("arguments and results are shown where the config says so, without secrets,
   expect(row?.result).toContain("here");
 });
 
-test("the stream sends each call that the query chooses as it ends, until the listener closes", async () => {
+test("the stream sends each matching call when it ends, until the listener closes", async () => {
   const { gateway, adminUrl } = await started();
   const next = await eventsOf(`${adminUrl}/api/v1/calls/stream?tool=one__echo`);
   expect(await next()).toBe(": calls as they end");
@@ -100,7 +100,7 @@ test("the stream sends each call that the query chooses as it ends, until the li
   await expect(next()).rejects.toThrow();
 });
 
-test("the pages of calls under way and of the last hour answer before there is any call", async () => {
+test("the pages of running calls and of the last hour respond before the first call", async () => {
   const { page } = await started();
   expect(await page("calls/running")).toEqual([]);
   expect(await page("history")).toMatchObject({ step: 10_000 });

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { browserOpener, openBrowser } from "../../src/operator/open-browser.js";
 import { until } from "../support/until.js";
 
-describe("the program that opens a page", () => {
+describe("the program that opens a URL", () => {
   test.each([
     ["darwin", {}, ["open"]],
     ["win32", {}, ["rundll32", "url.dll,FileProtocolHandler"]],
@@ -54,7 +54,7 @@ renameSync(${JSON.stringify(`${file}.new`)}, ${JSON.stringify(file)});`,
     };
   }
 
-  test("passes the address as one argument, whatever a shell would make of it", async () => {
+  test("passes the URL as one argument, without a shell", async () => {
     const { opener, arguments: seen } = recorder();
     const url = "https://as.example/authorize?scope=a%20b&state=$(touch%20x)&x=`id`;%22'|more";
     expect(await openBrowser(url, opener)).toBe(true);
@@ -79,7 +79,7 @@ renameSync(${JSON.stringify(`${file}.new`)}, ${JSON.stringify(file)});`,
     ).toBe(false);
   });
 
-  test("says that the program is not there", async () => {
+  test("reports a missing program", async () => {
     expect(await openBrowser("https://as.example/", ["/no/such/program"])).toBe(false);
   });
 });

@@ -64,7 +64,7 @@ const QUERIES: Readonly<Record<string, string>> = {
 };
 
 describe("the OpenAPI document", () => {
-  test("has the answer of every page as it is", async () => {
+  test("matches the response of every page", async () => {
     const { gateway, url, ask, document } = await started();
     await gateway.call("one__echo", { text: "here" });
     await gateway.call("one__nothing", {});
@@ -88,7 +88,7 @@ describe("the OpenAPI document", () => {
     expect(faults).toEqual([]);
   });
 
-  test("has the answers of actions, done and refused", async () => {
+  test("matches the responses of actions, successful and refused", async () => {
     const { ask, document } = await started();
     for (const [path, target, status] of [
       ["/api/v1/tools/{target}/disable", "one__echo", 200],
@@ -104,7 +104,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("has every route of the listener and none else", async () => {
+  test("lists every route of the listener and no other", async () => {
     const { ask, document } = await started();
     const unused = async () => undefined;
     const app = adminApp({

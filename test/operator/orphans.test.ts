@@ -25,7 +25,7 @@ function ledgerOf(...orphans: Orphan[]) {
   };
 }
 
-test("those that end by themselves are not reported, the others are named", async () => {
+test("processes that exit are not reported, the others are named", async () => {
   const { ledger, log, living, said } = ledgerOf(docile, stubborn);
   await handleOrphans(ledger, false, log);
   living.delete(docile);
@@ -43,7 +43,7 @@ test("with --reap all are killed before anything else", async () => {
   expect(said.map(([{ pid }]) => pid)).toEqual([11, 12]);
 });
 
-test("where there are none nothing is waited for", async () => {
+test("without orphans there is no wait", async () => {
   const { ledger, log } = ledgerOf();
   await handleOrphans(ledger, false, log);
   expect(vi.getTimerCount()).toBe(0);

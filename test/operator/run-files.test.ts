@@ -44,7 +44,7 @@ async function change(members: object): Promise<void> {
 }
 
 describe("the run file", () => {
-  test("is readable by its user alone, is found while the gateway runs, and is gone afterwards", async () => {
+  test("is readable by its user only, exists while the gateway runs, and is deleted afterwards", async () => {
     const gateway = { ...URLS, pid: process.pid, config: join(home, "cardea.json"), token: "t" };
     const remove = await writeRunFile(env, gateway, SILENT);
     const [name = ""] = files();
@@ -56,7 +56,7 @@ describe("the run file", () => {
     expect(files()).toEqual([]);
   });
 
-  test("belongs to one config, by whichever path that is named", async () => {
+  test("belongs to one config, by any path to it", async () => {
     const [config, other, link] = ["cardea.json", "other.json", "link.json"].map((name) =>
       join(home, name),
     ) as [string, string, string];
@@ -69,7 +69,7 @@ describe("the run file", () => {
     await remove();
   });
 
-  test("of a gateway that was killed is removed, and one of another container is left alone", async () => {
+  test("of a killed gateway is deleted, and one of another container is kept", async () => {
     await writeRunFile(env, { ...URLS, pid: DEAD }, SILENT);
     const [name = ""] = files();
     const elsewhere = {
@@ -83,7 +83,7 @@ describe("the run file", () => {
     expect(files().toSorted()).toEqual(["broken.json", "elsewhere.json"]);
   });
 
-  test("of an earlier boot of this host is removed", async () => {
+  test("of an earlier boot of this host is deleted", async () => {
     const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
     await change({ scope: "another", boot: "earlier" });
     expect(await runningGateways(env)).toEqual([]);
@@ -91,14 +91,14 @@ describe("the run file", () => {
     await remove();
   });
 
-  test("of a process whose pid another one has now is removed", async () => {
+  test("of a reused pid is deleted", async () => {
     await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
     await change({ began: "1" });
     expect(await runningGateways(env)).toEqual([]);
     expect(files()).not.toContainEqual(expect.stringMatching(/^\d/));
   });
 
-  test("that other users could have written is passed over", async () => {
+  test("that other users could have written is ignored", async () => {
     const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
     const file = own();
     chmodSync(file, 0o620);
@@ -111,14 +111,14 @@ describe("the run file", () => {
     await remove();
   });
 
-  test.skipIf(process.getuid?.() !== 0)("of another user is passed over", async () => {
+  test.skipIf(process.getuid?.() !== 0)("of another user is ignored", async () => {
     const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
     chownSync(own(), 4321, 4321);
     expect(await runningGateways(env)).toEqual([]);
     await remove();
   });
 
-  test("does not lead commands or tokens to another machine", async () => {
+  test("never sends commands or tokens to another machine", async () => {
     const gateway = { ...URLS, pid: process.pid, token: "t" };
     const remove = await writeRunFile(env, gateway, SILENT);
     await change({ adminUrl: "http://gateway.example:9090" });
@@ -142,7 +142,7 @@ describe("the run file", () => {
     await remove();
   });
 
-  test("is not written through a link that another program put there", async () => {
+  test("is not written through a link of another program", async () => {
     const victim = join(home, "victim");
     writeFileSync(victim, "kept");
     const remove = await writeRunFile(env, { ...URLS, pid: process.pid }, SILENT);
@@ -155,7 +155,7 @@ describe("the run file", () => {
     await rm(`${file}.new`);
   });
 
-  test("that cannot be written stops nothing", async () => {
+  test("that cannot be written does not stop the gateway", async () => {
     const file = join(home, "file");
     writeFileSync(file, "");
     const remove = await writeRunFile({ CARDEA_STATE_DIR: join(file, "state") }, { ...URLS, pid: 1 }, SILENT);
@@ -164,7 +164,7 @@ describe("the run file", () => {
   });
 });
 
-test("state is kept where CARDEA_STATE_DIR, XDG_STATE_HOME or the home folder says", () => {
+test("the state folder is CARDEA_STATE_DIR, XDG_STATE_HOME or in the home folder", () => {
   mkdirSync(home, { recursive: true });
   expect(stateFolder({ CARDEA_STATE_DIR: "/a", XDG_STATE_HOME: "/b", HOME: "/c" })).toBe("/a");
   expect(stateFolder({ XDG_STATE_HOME: "/b", HOME: "/c" })).toBe("/b/cardea");

@@ -35,7 +35,7 @@ function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly 
   } as unknown as Pipeline;
 }
 
-test("the whole gateway and each profile have a row for each server, and all of it is their sum", async () => {
+test("the whole gateway and each profile have a row per server, which sum up", async () => {
   const pipeline = pipelineOf(
     { profiles: { reading: { servers: ["files"], tools: { deny: ["*write"] } } } },
     {
@@ -61,7 +61,7 @@ test("the whole gateway and each profile have a row for each server, and all of 
   }
 });
 
-test("tokens are those of name, description and input schema; bytes those of the whole entry", async () => {
+test("tokens count name, description and input schema; bytes the whole entry", async () => {
   const plain = pipelineOf({}, { files: [tool("read")] });
   const rich = pipelineOf(
     {},
@@ -82,7 +82,7 @@ test("tokens are those of name, description and input schema; bytes those of the
   expect(other?.bytes).toBeGreaterThan(one?.bytes ?? 0);
 });
 
-test("tools come with the number of their calls, the most expensive first", async () => {
+test("tools have the number of their calls, the most expensive first", async () => {
   const pipeline = pipelineOf({}, { files, books });
   const counts: Readonly<Record<string, ReadonlyMap<string, number>>> = { files: new Map([["read", 3]]) };
   const since = new Date(Date.now() - 90_000);
@@ -98,7 +98,7 @@ test("tools come with the number of their calls, the most expensive first", asyn
   expect((await tokenReport(() => pipeline, {})).tools.every(({ calls }) => calls === undefined)).toBe(true);
 });
 
-test("what shorter definitions would save is said where they are not in effect yet", async () => {
+test("savings of shorter definitions are listed if they are not enabled yet", async () => {
   const lists = { files, books };
   const keys = async (config: JsonObject) => {
     const pipeline = pipelineOf(config, lists);
@@ -112,7 +112,7 @@ test("what shorter definitions would save is said where they are not in effect y
   ).toEqual([]);
 });
 
-test("where a list is searched, its URL costs the two tools and the instructions", async () => {
+test("with tool search a URL costs the two tools and the instructions", async () => {
   const pipeline = pipelineOf(
     { tools: { exposure: "search" }, profiles: { whole: { tools: { exposure: "full" } } } },
     { files, books },
@@ -126,7 +126,7 @@ test("where a list is searched, its URL costs the two tools and the instructions
   expect(savings.map(({ key }) => key)).not.toContain("tools.exposure");
 });
 
-test("search is proposed for a list that is longer than the threshold of auto", async () => {
+test("search is proposed for a list above the threshold of auto", async () => {
   const many = Array.from({ length: 60 }, (_, at) => tool(`find${at}`, { description: LONG }));
   const whole = pipelineOf({}, { books: many });
   const { endpoints, savings } = await tokenReport(() => whole, {});

@@ -65,7 +65,7 @@ describe("a call", () => {
     expect(wordOf(await handle(unroutedCall("tools/list")))).toBe("result");
   });
 
-  test("reaches its server with the very arguments that were judged", async () => {
+  test("reaches its server with exactly the evaluated arguments", async () => {
     const { handle, calls } = policyOf({
       rules: [{ when: "args.env != 'prod'", effect: "allow" }, { effect: "deny" }],
     });

@@ -17,7 +17,7 @@ describe("approval", () => {
   };
   const call = () => toolCall("files", "delete_all", { path: "/tmp/‮x" }, { client: asksPeople });
 
-  test("is asked for before the server receives the call, and shows tool and arguments", async () => {
+  test("is requested before the server receives the call, and shows tool and arguments", async () => {
     const { handle, calls } = policyOf({ rules: [{ ...approve, message: "Deleting cannot be undone." }] });
     const reply = await handle(call());
     expect(calls).toEqual([]);
@@ -123,7 +123,7 @@ describe("approval", () => {
     expect(message).not.toContain("cut");
   });
 
-  test("says so where the URI of a resource is too long to be shown, and does not remember the answer", async () => {
+  test("states that the URI of a resource is truncated, and does not remember the answer", async () => {
     const { handle } = policyOf({ rules: [{ name: "ask", effect: "approve", rememberMs: 60_000 }] });
     const uri = `files+file:///${"a".repeat(3_000)}/etc/passwd`;
     const route = { upstream: "files", target: uri.slice(6), exposed: uri, kind: "resources" } as const;
@@ -206,7 +206,7 @@ describe("approval", () => {
     expect(wordOf(await handle({ ...call(), client }))).toBe("input_required");
   });
 
-  test("is not asked for by a method that cannot carry a question", async () => {
+  test("is not requested for a method that cannot carry a question", async () => {
     const { handle, calls } = policyOf({ rules: [{ ...approve, tools: ["*"], prompts: ["*"] }] });
     const route = { upstream: "files", target: "review", exposed: "files__review", kind: "prompts" } as const;
     const params = {

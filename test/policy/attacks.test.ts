@@ -1,4 +1,4 @@
-/** Attacks on whoever shares a gateway (security.md, C.4), against the whole of it over real sockets. */
+/** Attacks on other users of a gateway, against the whole gateway over real sockets. */
 import { createHash } from "node:crypto";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -53,7 +53,7 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()));
 });
 
-/** `read` gives the canary away; `ask` never stops asking; `memo:1` may be kept, by whoever asked for it. */
+/** `read` returns the canary; `ask` never stops asking; `memo:1` may be cached, whatever the caller. */
 function answer({ method, params }: Received): JsonObject | undefined {
   if (method === "resources/read") return { contents: [], ttlMs: 60_000, cacheScope: "private" };
   const name = stringAt(params, "name");

@@ -196,7 +196,7 @@ test("it behaves like a model that keeps the whole history", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
       const breaker = new CircuitBreaker();
-      // The model keeps everything and reckons anew each time.
+      // The model keeps everything and reckons again each time.
       let history: { readonly second: number; readonly failed: boolean }[] = [];
       let openUntil: number | undefined;
       let passed = 0;

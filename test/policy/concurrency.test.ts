@@ -151,7 +151,7 @@ test("never more calls run than the limit, and all slots are released", async ()
           expect(server.running.length).toBe(line.running);
           expect(line.running).toBeLessThanOrEqual(places);
           expect(line.queued).toBeLessThanOrEqual(5);
-          // Nobody waits while a place is free.
+          // No call waits while a slot is free.
           expect(line.queued === 0 || line.running === places).toBe(true);
         }
         while (server.running.length > 0) await server.finish(server.running[0] as Call);
@@ -171,7 +171,7 @@ describe("slots of a server are shared fairly between principals", () => {
   const of = (id: string): Call =>
     fakeCall({ client: { ...fakeCall().client, principal: { id, groups: [], claims: {} } } });
 
-  test("one whose calls never end leaves slots, and queue space, for others", async () => {
+  test("one whose calls never end leaves slots and queue space for others", async () => {
     const { server, handle, line } = place(8, 16);
     const greedy = Array.from({ length: 40 }, () => of("ann"));
     const outcomes = greedy.map((call) => handle(call).catch((error: { code: string }) => error.code));
@@ -182,7 +182,7 @@ describe("slots of a server are shared fairly between principals", () => {
     expect(server.running).toEqual([...greedy.slice(0, 6), ...others]);
     for (const call of others) await server.finish(call);
     await Promise.all(replies);
-    // Nobody of the first gets a place that is kept for others; its own are handed on.
+    // No call of the first principal gets a reserved slot; its own slots are reused.
     expect(server.running).toEqual(greedy.slice(0, 6));
     for (const call of greedy.slice(0, 18)) await server.finish(call);
     expect(await Promise.all(outcomes.slice(18))).toEqual(Array.from({ length: 22 }, () => "queue_full"));

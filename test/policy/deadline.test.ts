@@ -9,7 +9,7 @@ fakeTime();
 
 const settings = { server: "files", timeoutMs: 5000, capMs: 12_000 };
 
-/** A server that answers when the test says so. */
+/** A server that answers on demand. */
 function patientServer() {
   let seen: Call | undefined;
   let answer: (reply: Reply) => void = () => undefined;
@@ -124,7 +124,7 @@ describe("a sign of life", () => {
   });
 });
 
-describe("nothing is left behind", () => {
+describe("no timer remains", () => {
   test("after a reply", async () => {
     const { signal } = new AbortController();
     await deadline(settings)(async () => textResult("quick"))(fakeCall({ signal }));
@@ -146,7 +146,7 @@ describe("nothing is left behind", () => {
   });
 });
 
-describe("the client's own giving up", () => {
+describe("a cancellation by the client", () => {
   test("reaches the server at once, with its reason", async () => {
     const controller = new AbortController();
     const server = patientServer();
@@ -166,7 +166,7 @@ describe("the client's own giving up", () => {
     expect(state.error).toMatchObject({ code: "timed_out" });
   });
 
-  test("still reaches a call of a session that waits for input, and no clock runs meanwhile", async () => {
+  test("still reaches a call of a session that waits for input, and the timeout is paused", async () => {
     const controller = new AbortController();
     let seen: Call | undefined;
     await deadline(settings)(async (call) => {
@@ -190,15 +190,15 @@ test("a time-out longer than a timer can run does not fire at once", async () =>
   expect(state.error).toBeUndefined();
 });
 
-describe("a process that stands still", () => {
-  /** From now on the clock says so much more than the timers have heard of. */
+describe("a process that was suspended (SIGSTOP)", () => {
+  /** From now on the clock is ahead of the timers by this amount. */
   function standStill(ms: number): void {
     const clock = performance.now.bind(performance);
     const spy = vi.spyOn(performance, "now").mockImplementation(() => clock() + ms);
     onTestFinished(() => spy.mockRestore());
   }
 
-  test("takes the answer that came meanwhile", async () => {
+  test("accepts the response that arrived during the suspension", async () => {
     const server = patientServer();
     const state = watch(deadline(settings)(server.handler)(fakeCall()));
     await vi.advanceTimersByTimeAsync(4_000);
@@ -210,7 +210,7 @@ describe("a process that stands still", () => {
     expect(state.reply).toMatchObject({ kind: "result" });
   });
 
-  test("gives the server the time for which it did not listen, and no more", async () => {
+  test("extends the timeout by the suspension, and no more", async () => {
     const server = patientServer();
     const state = watch(deadline(settings)(server.handler)(fakeCall()));
     await vi.advanceTimersByTimeAsync(4_000);

@@ -76,7 +76,7 @@ const ruleOf = (effect: Effect, subject: Partial<RuleConfig> = {}) => ({
   ...(effect === "redact" && { redact: TAKE_OUT }),
 });
 
-/** Hiding is decided before anybody calls, so it cannot look at what is called with. */
+/** Hiding is decided before a call, so it cannot depend on arguments. */
 const fits = (effect: Effect, subject: string): boolean =>
   !(effect === "hide" && subject.includes("arguments"));
 

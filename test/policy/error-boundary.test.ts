@@ -54,22 +54,19 @@ describe("a tool call refused after it was routed", () => {
 });
 
 describe("everything else gets a JSON-RPC error", () => {
-  test.each(Object.keys(ERRORS) as ErrorCode[])(
-    "%s has the code of the table and says so in its data",
-    async (code) => {
-      const call = unroutedCall("resources/read", { uri: "x:y" });
-      const reply = await rescued(call, refusal(code, { server: "files" }));
-      expect(reply).toEqual({
-        kind: "error",
-        error: {
-          code: ERRORS[code].rpc,
-          message: "this was refused",
-          data: { cardea: { code, server: "files", retryable: false } },
-        },
-        refusal: code,
-      });
-    },
-  );
+  test.each(Object.keys(ERRORS) as ErrorCode[])("%s has the code of the table and its data", async (code) => {
+    const call = unroutedCall("resources/read", { uri: "x:y" });
+    const reply = await rescued(call, refusal(code, { server: "files" }));
+    expect(reply).toEqual({
+      kind: "error",
+      error: {
+        code: ERRORS[code].rpc,
+        message: "this was refused",
+        data: { cardea: { code, server: "files", retryable: false } },
+      },
+      refusal: code,
+    });
+  });
 
   test("also a tool call that was never routed", async () => {
     const reply = await rescued(unroutedCall("tools/call", { name: "x" }), refusal("overloaded"));

@@ -35,7 +35,7 @@ fakeTime();
 // lru-cache takes 0, where the fake clock begins, for no time at all.
 beforeEach(() => pass(1));
 
-describe("an approval that was asked for", () => {
+describe("a pending approval", () => {
   test("expires once, when its answer would come too late", async () => {
     const { handle, call, expired } = world();
     await handle(call());

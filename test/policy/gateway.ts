@@ -37,7 +37,7 @@ export interface Running {
   readonly gateway: Gateway;
   readonly url: string;
   readonly adminUrl: string;
-  /** What reached servers, but for introductions and lists of the base protocol; with `asked` also those. */
+  /** What reached servers, except introductions and lists of the base protocol; with `asked` also those. */
   readonly received: readonly Received[];
   host(kind: HostKind, person?: Person, path?: string): Promise<RawHost>;
   /** A bare request, for what no host would send. */

@@ -1,4 +1,4 @@
-/** A server that rules hide from somebody: whatever that one sends, it is as if the server were not configured. */
+/** A server that rules hide from a principal: for that principal it behaves as if it were not configured. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
 import { HOSTS, openGateway, type Person, type Running, type Server } from "./gateway.js";
@@ -16,7 +16,7 @@ const introduced = (name: string): NonNullable<Server["answer"]> => {
     return undefined;
   };
 };
-/** One with everything, one that lists nothing, one that is not there, and one that everybody sees. */
+/** One with everything, one that lists nothing, one that is unavailable, and one visible to all. */
 const SERVERS: Readonly<Record<string, Server>> = {
   open: { tools: [tool("read")], prompts: ["plan"], resources: ["file:///pub"], era: "legacy" },
   infra: {
@@ -28,7 +28,7 @@ const SERVERS: Readonly<Record<string, Server>> = {
   },
   silent: { answer: introduced("silent") },
 };
-/** Nobody answers there. */
+/** This address does not answer. */
 const AWAY = { away: { type: "http", url: "http://127.0.0.1:9/mcp" } };
 const config = (servers: readonly string[]) => ({
   policy: {
@@ -40,7 +40,7 @@ const config = (servers: readonly string[]) => ({
   },
 });
 
-/** The gateway with the hidden servers, and one that has never heard of them; for all tests, which ask and change nothing. */
+/** The gateway with the hidden servers, and one without them; shared by all tests, which change nothing. */
 let both: readonly [Running, Running];
 const endings: (() => Promise<void>)[] = [];
 beforeAll(async () => {

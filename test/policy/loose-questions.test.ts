@@ -1,4 +1,6 @@
-/** Questions that belong to no call, or to one of several: judged as if they were on account of anything the server has. */
+/**
+ * Questions that belong to no call, or to one of several: evaluated as if they could concern anything of the server.
+ */
 import { describe, expect, test } from "vitest";
 import type { Route } from "../../src/core/call.js";
 import type { GatewayError } from "../../src/core/errors.js";
@@ -60,14 +62,14 @@ describe("a question that belongs to no call", () => {
     expect(asked({}, page("https://example.test/"))).toEqual(page("https://example.test/"));
   });
 
-  test("is judged by whatever arguments its call may have had", () => {
+  test("is evaluated with any arguments its call may have had", () => {
     const rules = [{ on: "elicitation", when: "args.env == 'prod'", effect: "deny" }] as const;
     expect(asked({ rules }, form)).toEqual(REFUSED);
     const only = [{ on: "elicitation", when: "args.env == 'test'", effect: "allow" }] as const;
     expect(asked({ default: "deny", rules: only }, form)).toEqual(REFUSED);
   });
 
-  test("asks a model for no more than the strictest rule about any of its tools allows", () => {
+  test("requests no more from a model than the strictest rule about any of its tools allows", () => {
     const rules = [
       { on: "sampling", tools: ["db__read"], effect: "allow", maxTokens: 300, stripContext: true },
       { on: "sampling", tools: ["db__drop"], effect: "allow", maxTokens: 100 },
@@ -97,7 +99,7 @@ describe("a question that belongs to no call", () => {
     },
   );
 
-  test("stands among the decisions", () => {
+  test("is in the list of decisions", () => {
     const { policy } = policyOf({ rules: [{ name: "no-forms", on: "elicitation", effect: "deny" }] });
     expect(() => policy.question(clientOf(), "db", TARGETS, form)).toThrow("policy");
     expect(policy.decisions()).toMatchObject([

@@ -1,4 +1,4 @@
-/** Calls of methods that have no target of their own: where they go, and that each of them is judged. */
+/** Calls of methods without a target: their routes, and that each of them is evaluated. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
 import { HOSTS, openGateway, type Server } from "./gateway.js";
@@ -160,7 +160,7 @@ describe.each(HOSTS)("of a $era host over $door, a method of a vendor", (kind) =
     expect((await calls(hidden, "ops/run", {}, servers)).reached).toMatchObject([{ server: "db" }]);
     const gone = rules(rule("hide", { methods: ["ops/*"], servers: ["files"] }));
     expect((await calls(gone, "ops/run", {}, servers)).reached).toMatchObject([{ server: "db" }]);
-    // Whoever is denied is there all the same, and choosing the other would be a guess.
+    // A denied server still counts: choosing the other would be a guess.
     const denied = rules(rule("deny", { servers: ["files"] }));
     expect((await calls(denied, "ops/run", {}, servers)).reached).toEqual([]);
   });

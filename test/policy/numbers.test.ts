@@ -1,4 +1,4 @@
-/** Rules, checks, approvals and what is kept by arguments judge the very numbers that the server will be sent. */
+/** Rules, checks, approvals and caches evaluate exactly the numbers that the server receives. */
 import { describe, expect, test } from "vitest";
 import { ExpressionCompiler } from "../../src/policy/rules/expression.js";
 import {

@@ -225,7 +225,7 @@ test("without rules and limits calls pass unchanged, and no list is filtered", (
   const { policy } = policyOf({});
   const reply = Promise.resolve({ kind: "error", error: { code: 0, message: "" } } as const);
   const next = () => reply;
-  // The very same promise: nobody waits for it on the way.
+  // The same promise: it is not awaited on the way.
   expect(policy.access(next)(toolCall("db", "write"))).toBe(reply);
   expect(policy.limits(next)).toBe(next);
   expect([policy.visible, policy.maySubscribe]).toEqual([undefined, undefined]);
@@ -258,7 +258,7 @@ const NOTHING: NonNullable<RuleConfig["redact"]> = {
   replacement: "",
 };
 
-test("what the rules judged is what the server gets, whatever is called and however it is written", async () => {
+test("the server receives exactly what the rules evaluated, for any method and notation", async () => {
   const words = fc.constantFrom(
     "prod",
     "PROD",
@@ -295,7 +295,7 @@ test("what the rules judged is what the server gets, whatever is called and howe
   );
 });
 
-test("a thousand rules, twenty of them with conditions, are judged in some thousand steps", async () => {
+test("a thousand rules, twenty of them with conditions, are evaluated in some thousand steps", async () => {
   const rules = Array.from({ length: 1000 }, (_, at) =>
     at % 50 === 0
       ? ({ tools: ["db__*"], when: `args.env == 'no-${at}' && args.n > ${at}`, effect: "deny" } as const)

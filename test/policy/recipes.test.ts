@@ -47,7 +47,7 @@ const object = (reply: Reply): JsonObject => (reply.kind === "result" ? reply.re
 const annotated = (call: Call, annotations: JsonObject): Call =>
   call.route === undefined ? call : { ...call, route: { ...call.route, item: { name: "x", annotations } } };
 
-/** Asks once, and says what it was told. */
+/** Asks once, and returns the answer. */
 const asks =
   (requests: JsonObject): Handler =>
   async ({ inputResponses }) =>
@@ -67,7 +67,7 @@ describe("1. production is read-only", () => {
   });
 });
 
-test("2. deleting is asked for, and not twice", async () => {
+test("2. deleting needs an approval, once", async () => {
   const { handle } = recipe(2);
   const call = toolCall("db", "drop_table", { name: "t" }, { client: person() });
   const asked = await handle(call);
@@ -231,7 +231,7 @@ test.each([
   [{ a: [{ b: "ghp_0123456789abcdefghijABCDEFGHIJ012345" }] }, "denied"],
   [{ text: "-----BEGIN OPENSSH PRIVATE KEY-----" }, "denied"],
   [{ text: "sk-learn is a library, AKIA a prefix" }, "result"],
-])("13. keys go to nobody else: %j", async (args, word) => {
+])("13. keys are not sent to other servers: %j", async (args, word) => {
   expect(wordOf(await recipe(13).handle(toolCall("b", "write", args)))).toBe(word);
 });
 

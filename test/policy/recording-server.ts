@@ -27,8 +27,8 @@ export interface RecordingServer {
 }
 
 /**
- * `heard` is told of whatever is no introduction and no list; the answer waits for it. What `say` says takes the
- * place of an answer.
+ * `heard` receives every message except introductions and lists; the response waits for it. The result of `say`
+ * replaces the response.
  */
 export async function recordingServer(
   name: string,

@@ -101,7 +101,7 @@ describe("redaction", () => {
     expect(await handle(toolCall("db", "query"))).toMatchObject({ result: { text: '{"a":"plain"}' } });
   });
 
-  test("holds back a text that is too long to be looked through", async () => {
+  test("holds back a text that is too long to be scanned", async () => {
     const long = "a".repeat(300_000);
     const { handle } = policyOf(
       { rules: [redact({ results: { paths: [], patterns: ["(a+)+b"] } })] },

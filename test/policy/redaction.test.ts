@@ -45,7 +45,7 @@ describe("bytes of content", () => {
     ["a resource", { contents: [{ uri: "a:b", blob: KEY }] }],
     ["a prompt's image", { messages: [{ role: "user", content: { type: "image", data: KEY } }] }],
     ["what a task came to", { taskId: "t", result: { content: [{ type: "image", data: KEY }] } }],
-  ])("%s is left alone", async (_, object) => {
+  ])("%s is not redacted", async (_, object) => {
     expect(await resultOf(object, [PATTERN])).toEqual(object);
   });
 
@@ -84,7 +84,7 @@ describe("bytes of content", () => {
 });
 
 describe("keys and numbers", () => {
-  test("are looked at like texts, in both directions", async () => {
+  test("are redacted like texts, in both directions", async () => {
     const object = { content: [], structuredContent: { [KEY]: 1, card: CARD, list: [CARD, 7], rest: true } };
     const clean = { "[redacted]": 1, card: "[redacted]", list: ["[redacted]", 7], rest: true };
     expect(await resultOf(object, [PATTERN, "\\b\\d{16}\\b"])).toEqual({
@@ -95,7 +95,7 @@ describe("keys and numbers", () => {
     expect((await sent(call, [PATTERN, "\\b\\d{16}\\b"])).params.arguments).toEqual(clean);
   });
 
-  test("a number is looked at as it is written, and as it is read", async () => {
+  test("a number is matched as written and as parsed", async () => {
     const numbers = ["4.111111111111111e15", "4111111111111111.0"].map((text) => new ExactNumber(text));
     const object = { structuredContent: { numbers, other: new ExactNumber("1.0") } };
     expect(await resultOf(object, ["^\\d{16}$"])).toEqual({
@@ -345,7 +345,7 @@ describe("long texts", () => {
     });
   });
 
-  test("go as a whole when a match is longer than what is looked at in one piece", async () => {
+  test("are replaced as a whole if a match is longer than one scanned piece", async () => {
     const text = `${words}BEGIN ${words} END`;
     expect(await resultOf({ content: [{ type: "text", text }] }, ["(?s)BEGIN.*END"])).toEqual({
       content: [{ type: "text", text: "[redacted]" }],

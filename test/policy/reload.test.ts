@@ -1,4 +1,4 @@
-/** Policy is swapped while calls are under way: none is lost, and none is judged by anything but one of the two. */
+/** The policy is replaced during calls: no call is lost, and each is evaluated by exactly one of the two. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Config } from "../../src/config/config.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -56,11 +56,11 @@ test("a hundred times under load", async () => {
       await call("write", at % 2 === 0 ? "prod" : "test");
       await call("flip", "test");
       await call("few", "test");
-      // Refusals need nothing from outside, and would leave nobody else a turn.
+      // Refusals involve no I/O and would starve other calls.
       await new Promise((resolve) => void setImmediate(resolve));
     }
   });
-  // Calls take as many rounds as they need: it goes on until each outcome was seen once.
+  // Calls take as many rounds as they need: it continues until each outcome was seen once.
   const seenAll = (): boolean => Object.keys(outcomes).length >= 6;
   for (let round = 1; round <= rounds || !seenAll(); round += 1) {
     await gateway.reload(configAt(round));
@@ -79,6 +79,6 @@ test("a hundred times under load", async () => {
     "write prod: denied",
     "write test: done",
   ]);
-  // A limit that stays as it is goes on with what it has.
+  // A limit that stays as it is continues with what it has.
   expect(outcomes["few test: done"]).toBe(50);
 });

@@ -22,7 +22,7 @@ export const sampling = (params: JsonObject = {}) => ({
 });
 export const roots = { method: "roots/list" };
 
-/** A server that replies in turn, and then says what it was last told. */
+/** A server that sends these replies in order, and then returns its last input. */
 export const inTurn = (...replies: readonly Reply[]): Handler => {
   let turn = 0;
   return async (call) => {

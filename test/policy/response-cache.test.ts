@@ -46,7 +46,7 @@ const tool = (annotations: object, over: Partial<Call> = {}): Call =>
 const textOf = (reply: Reply) => (reply.kind === "result" ? JSON.stringify(reply.result.object) : reply.kind);
 
 describe("the cacheScope and ttlMs of a server hold", () => {
-  test("for its ttlMs, and the response has what is left of it", async () => {
+  test("for its ttlMs, and the response states the remaining time", async () => {
     const { handle, asked, onHit } = server();
     const first = await handle(read());
     vi.advanceTimersByTime(59_000);
@@ -246,7 +246,7 @@ describe("notifications of the server", () => {
   });
 });
 
-test("it takes up so much memory and no more", async () => {
+test("its memory is bounded", async () => {
   const cache = new ResponseCache();
   let asked = 0;
   const handle = compose([responseCache(cache)], async ({ params }): Promise<Reply> => {

@@ -24,7 +24,7 @@ const tool = (annotations: object): Partial<Call> => ({
 });
 const READ_ONLY = tool({ readOnlyHint: true });
 
-/** A server that fails so often with `error` before it answers, and how often it was asked. */
+/** A server that fails this number of times with `error` before it answers, and the number of requests. */
 function failing(error: unknown, times = 1, budget = new RetryBudget()) {
   let asked = 0;
   const onRetry = vi.fn();
@@ -39,7 +39,7 @@ function failing(error: unknown, times = 1, budget = new RetryBudget()) {
   return { handle, onRetry, asked: () => asked };
 }
 
-describe("a call whose server was lost is made again", () => {
+describe("a call whose connection was lost is retried", () => {
   test.each<[string, Call]>([
     ["a read-only tool", fakeCall(READ_ONLY)],
     ["an idempotent tool", fakeCall(tool({ idempotentHint: true }))],
@@ -89,7 +89,7 @@ describe("a call is not made again", () => {
     expect(onRetry).not.toHaveBeenCalled();
   });
 
-  test("whose server answered, with an error too", async () => {
+  test("with a response of the server, including an error", async () => {
     const reply: Reply = { kind: "error", error: { code: -32603, message: "no" } };
     const call = vi.fn(async () => reply);
     const handle = compose([retry({ budget: new RetryBudget() })], call);

@@ -1,4 +1,4 @@
-/** Rules that need scopes: what a token lets through, and what whoever comes with too little is told. */
+/** Rules that need scopes: what a token allows, and the error for a token with too few. */
 import { describe, expect, test } from "vitest";
 import type { Reply } from "../../src/core/call.js";
 import type { Principal } from "../../src/core/client.js";

@@ -98,7 +98,7 @@ test.each([
   '{"parked":"token"}\nserver',
   '\n{"links":[]}',
   '{"server":"x","policy":{"rounds":-99}}',
-])("a server's state that looks like the gateway's is the server's all the same: %j", async (forged) => {
+])("a server's state that imitates the gateway's is still treated as the server's: %j", async (forged) => {
   expect(await openedState(await sealed(forged))).toEqual({ server: forged });
   expect(await openedState(await sealed({ parked: "t", server: forged }))).toEqual({
     parked: "t",

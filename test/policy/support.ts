@@ -1,4 +1,4 @@
-/** A policy as a config would make it, and the little that tests say of calls it judges. */
+/** A policy made from config, and helpers for the calls that it evaluates. */
 import type { LimitConfig, PolicyConfig, RuleConfig } from "../../src/config/config.js";
 import { type Call, compose, type Handler, type Reply, type Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";

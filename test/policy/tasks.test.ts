@@ -1,4 +1,4 @@
-/** What the policy has to say while a task goes on whose call was judged and paid for when it began. */
+/** The policy of a task that continues after its call was evaluated and charged. */
 import { describe, expect, test } from "vitest";
 import type { Call, Handler, Reply } from "../../src/core/call.js";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -16,7 +16,7 @@ const object = (reply: Reply): JsonObject => (reply.kind === "result" ? reply.re
 const task = (more: JsonObject): Reply => result({ taskId: "t1", status: "input_required", ...more });
 const told = (calls: readonly Call[]) => calls.map(({ method, params }) => [method, params]);
 
-describe("who asks after a task", () => {
+describe("polling a task", () => {
   test.each<[string, GivenPolicy]>([
     [
       "a tool that is denied by its arguments",
@@ -25,7 +25,7 @@ describe("who asks after a task", () => {
     ["a tool that needs an approval", { rules: [{ tools: ["db__*"], effect: "approve" }] }],
     ["a tool that nothing allows any more", { default: "deny" }],
     ["a tool that is hidden by now", { rules: [{ tools: ["db__*"], effect: "hide" }] }],
-  ])("of %s is not judged a second time", async (_, given) => {
+  ])("of %s is not evaluated a second time", async (_, given) => {
     const { handle } = policyOf(given);
     for (const method of ["tasks/get", "tasks/result", "tasks/update", "tasks/cancel"]) {
       expect(wordOf(await handle(about(method)))).toBe("result");
@@ -108,7 +108,7 @@ describe("what a task asks", () => {
     { name: "small", on: "sampling" as const, effect: "allow" as const, maxTokens: 100 },
   ];
 
-  test("is judged question by question; what may not be asked is declined at once, and only once", async () => {
+  test("is evaluated question by question; a denied one is declined immediately, and only once", async () => {
     const requests = { a: asked("your name?"), b: asked("your password?"), c: sampling };
     const server: Handler = async (call) =>
       call.method === "tasks/get" ? task({ inputRequests: requests }) : result({});
@@ -178,7 +178,7 @@ describe("what a task asks", () => {
     ]);
   });
 
-  test("while its result is waited for is judged like the questions of a call", async () => {
+  test("while its result is awaited is evaluated like the questions of a call", async () => {
     const server: Handler = async (call) =>
       call.inputResponses === undefined
         ? { kind: "input_required", requests: { b: asked("your password?") }, state: { server: "s" } }

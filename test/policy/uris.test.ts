@@ -55,7 +55,7 @@ describe("a limit", () => {
     expect(words).toEqual(["result", "rate_limited", "rate_limited", "rate_limited", "result"]);
   });
 
-  test("is about what can be read in more ways than can be judged", async () => {
+  test("is about a URI with more readings than the limit", async () => {
     const { handle } = policyOf({ limits });
     const own = `file:///${"%252e%c0%ae\\;//./".repeat(500)}`;
     expect(wordOf(await handle(reading(own)))).toBe("result");
@@ -79,7 +79,7 @@ describe("a rule that denies", () => {
   });
 });
 
-test("a method that names very many URIs is judged in turns, between which others get theirs", async () => {
+test("a method with very many URIs is evaluated in steps, without blocking other calls", async () => {
   const { handle } = policyOf({ rules: [{ resources: ["files+file:///secret/*"], effect: "deny" }] });
   const named = Array.from({ length: 200 }, (_, at) => {
     const { route } = reading(`file:///${at}/${"%2e%2e/a;b//".repeat(100)}${at}`);

@@ -39,7 +39,7 @@ async function nothingBefore(era: Era): Promise<Stage> {
 describe.each(UPSTREAMS)("through the gateway, with a $era server over $transport", (upstream) => {
   peersOf(() => gatewayBefore(upstream), {
     eras: ["legacy", "modern"],
-    // On a pipe nothing says to which of two calls a log message belongs, so then nobody may hear it.
+    // On a pipe a log message cannot be attributed to one of two calls, so it is dropped.
     logsFindTheirWay: upstream.transport === "http",
   });
 });
@@ -168,7 +168,7 @@ function peersOf(setUp: () => Promise<Stage>, { eras, logsFindTheirWay }: Expect
       const rest = other.send(9, "tools/call", work(spared, 30, "token"));
       const letGo = new AbortController();
       const begun = new Promise<void>((resolve) => {
-        // Given up by the host: whether an answer still comes is the server's affair.
+        // Cancelled by the host: whether a response still comes is up to the server.
         canceller
           .send(9, "tools/call", work(doomed, 500, "token"), {
             onMessage: () => resolve(),

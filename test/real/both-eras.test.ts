@@ -13,7 +13,7 @@ const answers = {
   roots: () => ({ roots: [] }),
 };
 
-/** The server, and how it is reached; over stdio whoever reaches it starts it. */
+/** The server and its address; over stdio the client starts it. */
 async function open(way: string): Promise<{ readonly entry: Json; readonly stop: () => Promise<unknown> }> {
   if (way === "stdio") {
     return { entry: { command: process.execPath, args: [MAIN, "stdio"] }, stop: async () => {} };

@@ -56,8 +56,8 @@ interface Face {
 }
 
 /**
- * A host that was told what the server says of itself, as `direct` was: for a server that is starting a gateway waits,
- * though not for long.
+ * A host with the server's introduction, as `direct` has it: a gateway waits for a starting server, though not for
+ * long.
  */
 async function openTold(era: Era, place: Place, direct: Face): Promise<Host> {
   for (let attempt = 1; ; attempt += 1) {
@@ -155,7 +155,7 @@ describe.each(HOSTS)("a %s server at a URL", (era) => {
 });
 
 // Under its own names a server is awaited for seconds, as the reason is: a busy machine starts no program at once.
-describe("the single server behind a bridge", () => {
+describe("the single server of a bridge", () => {
   const dead: readonly (readonly [string, Place, RegExp])[] = [
     [
       "at a URL where nobody listens",
@@ -188,7 +188,7 @@ describe("the single server behind a bridge", () => {
     await host.close();
   });
 
-  test("that fails to start is left out where the bridge has another server", async () => {
+  test("that fails to start is omitted if the bridge has another server", async () => {
     const host = await openLegacy(
       stdioWith({ command: "no-such-program-anywhere" }, fixtureCommand("legacy")),
     );

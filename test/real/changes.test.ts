@@ -1,4 +1,4 @@
-/** A list that changes is told to hosts of both eras, over HTTP and over a pipe, exactly once. */
+/** list_changed reaches hosts of both eras, over HTTP and over a pipe, exactly once. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, type Serving, serve, writeConfig } from "../support/cardea.js";
 import { type Era, type Fixture, startFixture, type Transport } from "../support/fixture.js";
@@ -15,7 +15,7 @@ const UPSTREAMS: readonly { readonly era: Era; readonly transport: Transport }[]
 ];
 const EVERYTHING = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 
-/** A host that writes down which lists it was told of. */
+/** A host that records list_changed notifications. */
 interface Listener {
   readonly host: RawHost;
   readonly told: readonly string[];
@@ -39,7 +39,10 @@ async function listenAs(era: Era, place: Place): Promise<Listener> {
 const trigger = (host: RawHost, prefix: string, list: string): Promise<unknown> =>
   host.request("tools/call", { name: `${prefix}test_trigger_${list}_change`, arguments: {} });
 
-/** Changes the tools, then the prompts; when all have heard of the prompts, whatever was told of the tools is there. */
+/**
+ * Changes the tools, then the prompts; once all hosts are notified of the prompts, all notifications of the tools have
+ * arrived.
+ */
 async function changeAndWait(by: RawHost, listeners: readonly Listener[], prefix: string): Promise<void> {
   await trigger(by, prefix, "tool");
   await until("the news of the tools", () => listeners.every(({ told }) => told.includes("tools")));

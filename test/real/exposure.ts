@@ -2,7 +2,7 @@
 import type { Json, List, Outcome } from "../support/peers/host.js";
 import type { Use } from "./servers.js";
 
-/** How one server is shown: with its key as a prefix, or as it is. */
+/** How one server is exposed: with its key as a prefix, or with its own names. */
 export interface Exposure {
   name(own: string): string;
   uri(own: string): string;
@@ -79,8 +79,8 @@ export function withoutTasks(item: Json): Json {
 }
 
 /**
- * Header annotations of a server on a pipe mean nothing to it, and would oblige hosts of the gateway to send
- * headers that nobody needs (2026-07-28, streamable HTTP, "Custom Headers").
+ * Header annotations of a server on a pipe have no effect there, and would oblige hosts of the gateway to send useless
+ * headers (2026-07-28, streamable HTTP, "Custom Headers").
  */
 export const withoutHeaderMarks = (item: Json): Json =>
   JSON.parse(

@@ -77,7 +77,7 @@ describe.each(ASKABLE)("server-everything and a host built with $name", (kind) =
 
     test("trigger-long-running-operation reports progress", async () => {
       let steps: number[] = [];
-      // In the middle of the first one the server may ask for the roots, and a modern host that is asked hears nothing.
+      // During the first one the server may request the roots, and a modern host receives nothing meanwhile.
       await until("an operation without questions", async () => {
         const before = host.asked.length;
         steps = [];

@@ -1,4 +1,4 @@
-/** A server whose process is killed: its calls end with a clear word, the others go on, and it comes back. */
+/** A server whose process is killed: its calls end with a clear word, the others continue, and it comes back. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
@@ -44,7 +44,7 @@ describe.each(["legacy", "modern"] as const)("a %s stdio server", (era) => {
       await until("ten calls at work", () => count(victim, "begun", label) === 10);
       process.kill(pid, "SIGKILL");
 
-      // Nobody else would end them: the work has 20 s to go and a call 5 min. How fast it is, F1 of `faults` measures.
+      // Nothing else would end them: the work has 20 s left and a call 5 min. F1 of `faults` measures the time.
       const answers = await Promise.all(open10);
       for (const [id, answer] of answers.entries()) {
         expect(answer).toMatchObject({ id, result: { isError: true, _meta: { "cardea/refusal": {} } } });

@@ -1,4 +1,7 @@
-/** `cardea list`, `call` and `explain` ask the gateway that runs with their config; nobody else can make it call tools. */
+/**
+ * `cardea list`, `call` and `explain` use the running gateway with their config; no other program can make it call
+ * tools.
+ */
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

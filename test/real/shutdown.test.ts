@@ -42,7 +42,7 @@ const childrenOf = (pid: number): Promise<readonly number[]> =>
 describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
   test("the drain answers open calls, ends streams and child processes, and exits with 0", async () => {
     const gateway = await serve(config);
-    // A load balancer that asks is told of the end before the listener closes.
+    // A polling load balancer sees the stop before the listener closes.
     expect((await fetch(`${gateway.admin}/readyz`)).status).toBe(200);
     const hosts = [await openLegacy({ url: gateway.url }), await openModern({ url: gateway.url })];
     for (const host of hosts) await host.follow({ toolsListChanged: true }, () => {});

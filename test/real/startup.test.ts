@@ -1,4 +1,4 @@
-/** Servers that start slowly are in the first list of a host; those that hang hold up nobody else. */
+/** Servers that start slowly are in the first list of a host; hanging ones delay no other server. */
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
@@ -40,7 +40,7 @@ const HOSTS = [
   ["legacy", openLegacy],
   ["modern", openModern],
 ] as const;
-/** Whoever waited for one that hangs would wait longer than any test may take. How soon it is, F4 of `faults` measures. */
+/** Waiting for a hanging server would exceed any test timeout. F4 of `faults` measures the time. */
 const PATIENCE = { connectTimeout: "10m" };
 
 describe("a server that is still starting", () => {

@@ -1,4 +1,4 @@
-/** What real servers say and answer reaches every kind of host unchanged but for names and URIs. */
+/** What real servers say and answer reaches every kind of host unchanged except names and URIs. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -156,7 +156,7 @@ async function compareLists(host: Host, era: HostKind["era"], expected: Readonly
     const merged = [...expected].flatMap(([server, account]) =>
       account.lists[list].map((item) => exposeItem(list, item, prefixed(server.name))),
     );
-    // On a pipe nobody can tell when the servers have started; their lists come one by one.
+    // On a pipe there is no signal that the servers have started; their lists come one by one.
     const listed = await until(`the list of ${list}`, async () => {
       const items = await host.list(list);
       return items.length >= merged.length && items;

@@ -1,4 +1,4 @@
-/** Clients that follow their tasks hear of them in the words of `tasks/get`, through everything that stands before it. */
+/** Clients that follow their tasks are notified with the result of `tasks/get`, through the whole pipeline. */
 import { expect, test } from "vitest";
 import { CallIds, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -79,7 +79,7 @@ function follow(
   };
 }
 
-test("each server is asked for its own, and what it agrees to is followed under the client's handles", async () => {
+test("each server receives its own tasks, and accepted ones are followed under the client's handles", async () => {
   const [one, two] = [telling("one", ["t1"]), telling("two", ["t1"])];
   const front = frontOf([one.upstream, two.upstream]);
   await settle();

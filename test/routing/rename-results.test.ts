@@ -234,7 +234,7 @@ describe("everything else", () => {
     // As it would come from the wire, where there is no minus zero.
     .map((value): JsonObject => JSON.parse(JSON.stringify(value)));
 
-  test("is left alone: what is renamed and renamed back is what it was", () => {
+  test("is unchanged: renaming and renaming back is the identity", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...METHODS),

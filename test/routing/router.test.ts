@@ -82,7 +82,7 @@ describe("a call with a target", () => {
           'completion/complete has no unique target: its params need a "ref" to it, by "name" or by "uri"',
       },
     ],
-  ])("%s %j of nobody is -32602", async (method, params, expected) => {
+  ])("%s %j without an owner is -32602", async (method, params, expected) => {
     const files = fakeUpstream("files", { lists });
     const { handle } = frontOf([files]);
     await settle();
@@ -200,7 +200,7 @@ describe("completion/complete", () => {
         { total: 400, hasMore: true, "com.example/x": 1 },
       ],
       ["counted wrongly", { total: 3 }, { total: 150, hasMore: true }],
-    ])("%s gives the first hundred and says so", async (_what, given, told) => {
+    ])("%s returns the first hundred and states the total", async (_what, given, told) => {
       expect(await answered({ values: valuesOf(150), ...given })).toEqual({
         completion: { values: valuesOf(100), ...told },
         _meta: { kept: true },
@@ -415,7 +415,7 @@ describe("an app on a page that a host shows", () => {
     expect(resultOf(await call())).toMatchObject({ method: "tools/call" });
     expect(received(stock)?.params).toEqual({ name: "refresh" });
     expect(sales.calls).toEqual([]);
-    // Of whom it is meant cannot be told any more.
+    // The owner can no longer be determined.
     await handle(fakeCall("resources/read", { uri: "ui://sales/sales/page" }));
     expect(errorOf(await call()).code).toBe(-32602);
   });

@@ -64,7 +64,7 @@ describe("skills/list", () => {
     expect(received(two)?.params).toEqual({ uri: "skill://pdf/forms/a.md" });
   });
 
-  test("of a single server is that of the server, but for cursors", async () => {
+  test("of a single server is that of the server, except cursors", async () => {
     const front = frontOf([serving("one", ["pdf"]), fakeUpstream("plain")]);
     await settle();
     const reply = await list(front);
@@ -106,7 +106,7 @@ describe("skills/list", () => {
 });
 
 describe("one skill", () => {
-  test("and one folder is asked for where it is", async () => {
+  test("and one folder is requested from its server", async () => {
     const [one, two] = [serving("one", []), serving("two", [], { directoryRead: true })];
     const front = frontOf([one, two]);
     await settle();

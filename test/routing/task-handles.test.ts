@@ -59,7 +59,7 @@ describe("the handle of a task", () => {
     );
   });
 
-  test("opens no more when a single character of it is another one", () => {
+  test("is invalid when a single character differs", () => {
     fc.assert(
       fc.property(
         tasks,
@@ -77,7 +77,7 @@ describe("the handle of a task", () => {
     );
   });
 
-  test("opens no more when it is cut, made longer, or written in another way", () => {
+  test("is invalid when it is truncated, extended, or written in another notation", () => {
     const client = fakeClient();
     const handle = handles.seal({ server: "files", id: "1", tool: "copy" }, client);
     for (let length = 0; length < handle.length; length += 1) {

@@ -60,7 +60,7 @@ const begin = ({ handle }: Front, name: string, over: Partial<Call> = {}): Promi
   handleOf(handle(fakeCall("tools/call", { name, ...(over.client?.session && { task: {} }) }, over)));
 
 describe("a task as an extension has it", () => {
-  test("has a handle of its own in each server, and what is asked by it goes to that server under its own id", async () => {
+  test("has a handle per server, and requests go to that server under its own id", async () => {
     const [one, two] = [modern("one"), modern("two")];
     const front = frontOf([one, two]);
     await settle();
@@ -149,7 +149,7 @@ describe("a task as an extension has it", () => {
     });
   });
 
-  test("is no task where a result only looks a little like one", async () => {
+  test("is not recognised in a result that only resembles one", async () => {
     const result = { content: [], taskId: "mine", task: { taskId: "mine" }, resultType: "complete" };
     const one = modern("one").answers(() => resultReply(result));
     const front = frontOf([one, modern("two")]);
@@ -356,7 +356,7 @@ describe("the list of tasks", () => {
   });
 });
 
-test("of tasks whose ids take much memory only the latest are remembered", () => {
+test("with very long ids only the latest are remembered", () => {
   const tasks = new Tasks(createSecretKey(Buffer.alloc(32)));
   const client = fakeClient();
   const idOf = (at: number): string => `${at} ${"x".repeat(100_000)}`;

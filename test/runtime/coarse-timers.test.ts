@@ -70,7 +70,7 @@ test("many that come and go do not disturb each other", () => {
   expect(all.filter(({ ring }) => ring.mock.calls.length > 0)).toHaveLength(34);
 });
 
-test("no timer is left soon after nothing waits any more, and the next one has one again", () => {
+test("the timer is cleared soon after the last timeout, and set again for the next one", () => {
   const alarms = new CoarseTimers();
   alarmIn(60_000, alarms).alarm.clear();
   vi.advanceTimersByTime(1_000);

@@ -83,7 +83,7 @@ test("the room for young objects is given back whenever the process comes to res
   expect(all).toHaveBeenCalledOnce();
 });
 
-test("a rest that was interrupted begins anew", () => {
+test("an interrupted idle period starts again", () => {
   const { young, room, look } = watched();
   look(0);
   room.young = 32 * MIB;
@@ -96,7 +96,7 @@ test("a rest that was interrupted begins anew", () => {
   expect(young).toHaveBeenCalledTimes(2);
 });
 
-test("who works a little every second pays for no collection", () => {
+test("a process with a little work every second runs no collection", () => {
   const { young, room, look } = watched();
   look(0);
   room.young = 32 * MIB;
@@ -107,13 +107,13 @@ test("who works a little every second pays for no collection", () => {
   expect(young).not.toHaveBeenCalled();
 });
 
-test("a process that ends looks no more", () => {
+test("a process that exits stops checking", () => {
   const { stop } = watched();
   stop();
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("where it cannot be done the gateway goes on", async () => {
+test("the gateway continues if it is not possible", async () => {
   const error = new Error("built without an inspector");
   const { look, debug } = watched(vi.fn(() => Promise.reject(error)));
   look(0);
@@ -131,7 +131,7 @@ test("when all is collected, the room for young objects shrinks to what they nee
   expect(V8_COLLECTOR.youngSpaceBytes()).toBeLessThan(4 * MIB);
 });
 
-test("what is young can be collected alone, and nobody else gets the means to do it", () => {
+test("the young generation can be collected alone, without exposing gc() to other code", () => {
   makeRoom();
   const kept = Array.from({ length: 1000 }, (_, i) => ({ i }));
   // The second one promotes what others in this process have kept through the first.

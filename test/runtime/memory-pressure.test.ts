@@ -42,7 +42,7 @@ test("a level lasts until there is a little more room than where it began", () =
   expect(said.at(-1)).toBe("info: memory pressure is over: all requests are served");
 });
 
-test("garbage is no reason to refuse anybody", () => {
+test("garbage causes no refusals", () => {
   const { pressure, reading, after } = watched();
   after(50);
   reading.heapUsed = 99;

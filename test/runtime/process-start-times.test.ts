@@ -11,7 +11,7 @@ const platforms = [
 ];
 
 test.each(platforms)(
-  "on %s one that runs began at one time, and one that has ended is left out",
+  "on %s a running process has one start time, and an ended one is omitted",
   async (platform) => {
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
     onTestFinished(() => void child.kill("SIGKILL"));

@@ -1,4 +1,4 @@
-/** What V8 is told about a gateway. */
+/** The V8 flags of a gateway. */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { V8_FLAGS } from "../../src/runtime/v8-flags.js";

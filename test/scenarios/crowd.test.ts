@@ -35,7 +35,7 @@ describe.each(cells)("%d %s hosts with %s", (count, era, _name, upstream) => {
     const all = new Promise<void>((resolve) => {
       everybodyIsAsked = resolve;
     });
-    // At a server on a pipe, calls of one principal take turns: there nobody can wait for all the others.
+    // At a server on a pipe, calls of one principal run one after another: they cannot all wait for each other.
     const takesTurns = era === "modern" && upstream.era === "legacy";
     const calls = hosts.map((host, index) =>
       host.call(`${upstream.key}__form`, { label: "same" }, async () => {

@@ -38,7 +38,7 @@ export interface Question {
 /** The bare result; a host that throws refuses (a modern one can only leave the answer out). */
 export type Answer = (question: Question) => Json | Promise<Json>;
 
-/** Nobody ever answers. */
+/** Never answers. */
 export const NEVER: Answer = () => new Promise<Json>(() => {});
 
 export interface Calling {
@@ -48,7 +48,7 @@ export interface Calling {
   readonly asked: readonly Question[];
   /** The states that came with the questions; only modern hosts ever see one. */
   readonly states: readonly string[];
-  /** Resolves when so many questions were asked. */
+  /** Resolves after this number of questions. */
   whenAsked(count?: number): Promise<void>;
   /** Gives it up, as its era and transport do that. */
   cancel(): Promise<void>;
@@ -57,7 +57,7 @@ export interface Calling {
 export interface ScenarioHost {
   readonly kind: HostKind;
   readonly raw: RawHost;
-  /** What it heard beside answers and questions: of its calls, and between them. */
+  /** The notifications that it received, during its calls and between them. */
   readonly heard: readonly Json[];
   /** How many questions were taken back from it. */
   readonly takenBack: number;
@@ -135,7 +135,7 @@ async function legacyHost(kind: HostKind, raw: RawHost): Promise<ScenarioHost> {
       // On a pipe the host gets every message already.
       const options = { signal: letGo.signal, ...(!raw.wire.onPipe && { onMessage: hear }) };
       const outcome = raw.send(id, "tools/call", params, options);
-      // A host that has given up hears of no answer, and nobody waits for this promise then.
+      // A host that has cancelled receives no response, and this promise is not awaited then.
       outcome.catch(() => {});
       return {
         outcome,

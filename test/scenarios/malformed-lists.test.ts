@@ -161,7 +161,7 @@ describe.each(["legacy", "modern"] as const)(
   "with a %s server whose server info and capabilities are malformed",
   (era) => {
     test.each(HOSTS)(
-      "%s is served all the same",
+      "%s is still served",
       async (_name, kind) => {
         const odd = oddOnes(WHOLE_CAPABILITIES).filter((_, index) => index % 37 === 0);
         for (const { odd: capabilities } of odd) {

@@ -1,4 +1,7 @@
-/** Servers whose names begin alike, and one that is away: a name leads to the server whose prefix it is, or to nobody. */
+/**
+ * Servers with overlapping prefixes, one of them unavailable: a name is routed to the server with its prefix, or not at
+ * all.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Received, type RecordingServer, recordingServer } from "../policy/recording-server.js";
 import type { Json } from "../support/peers/host.js";
@@ -26,7 +29,7 @@ beforeAll(async () => {
     bare: { ...(await start("bare", "legacy", "files__read", "off__read", "search")), prefix: "" },
     a: await start("a", "modern", "b__c", "x"),
     a__b: await start("a__b", "legacy", "c"),
-    // Nobody listens there.
+    // Nothing listens there.
     files: { type: "http", url: "http://127.0.0.1:1/mcp" },
     off: { command: "none", disabled: true },
   };

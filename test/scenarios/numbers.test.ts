@@ -123,7 +123,7 @@ describe.each(HOSTS)("through a %s host", (kind) => {
         const { received } = await send("tools/call", params);
         const heardAs = (method: string) =>
           received.filter((message) => message.method === method).map((message) => message.params as Json);
-        // A line on a pipe that several clients share names no call, and may be nobody's.
+        // A line on a pipe that several clients share names no call, and may not be attributable.
         if (server !== "modern-stdio") {
           expect(heardAs("notifications/message")).toEqual([{ level: "error", data: { ...args, progress } }]);
         }

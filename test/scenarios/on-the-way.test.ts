@@ -12,14 +12,14 @@ const LEGACY = UPSTREAMS.filter(({ era }) => era === "legacy");
 const named = <T extends { readonly name: string }>(all: readonly T[]) =>
   all.map((one) => [one.name, one] as const);
 
-/** A host that wants to hear lines from `level` on, in the way of its era. */
+/** A host that receives log lines from `level` on, in its era. */
 async function listening(stage: Stage, kind: HostKind, level: string): Promise<ScenarioHost> {
   const host = await openHost(stage, kind, { logLevel: level });
   if (kind.era === "legacy") await host.raw.send("level", "logging/setLevel", { level });
   return host;
 }
 
-/** The parameters of what the host heard under `method`, from `since` on. */
+/** The parameters of the host's notifications of `method`, from `since` on. */
 const heardBy = ({ heard }: ScenarioHost, method: string, since = 0): readonly Json[] =>
   heard
     .slice(since)

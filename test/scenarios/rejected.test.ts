@@ -1,4 +1,4 @@
-/** Requests that an HTTP server turns down: each is made once, its caller is told, and nobody else is paused for it. */
+/** Requests that an HTTP server rejects: each is sent once, its caller gets the error, and no other call is delayed. */
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Json } from "../support/peers/host.js";

@@ -1,4 +1,4 @@
-/** Resources that hosts follow: one subscription at the server however many follow, and nothing promised in vain. */
+/** Resource subscriptions: one at the server for any number of hosts, and none acknowledged without effect. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,10 +15,10 @@ const kinds = Object.values(HOSTS);
 const named = <T extends { readonly name: string }>(all: readonly T[]) =>
   all.map((one) => [one.name, one] as const);
 
-/** A host that is told of resources until it stops. */
+/** A host that receives resource updates until it stops. */
 interface Follower {
   readonly host: ScenarioHost;
-  /** The URIs that it was told of, in order. */
+  /** The updated URIs, in order. */
   readonly told: () => readonly unknown[];
   /** What the gateway says it will tell. */
   readonly promised: readonly unknown[];
@@ -125,7 +125,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       ]);
       await until("one subscription", () => openAt(server, upstream, "memo://one") === 1);
       await touch(one, upstream, "memo://one");
-      // A stream that was opened again tells of each resource once more, as a change may have been missed.
+      // A reopened stream notifies of each resource again, because a change may have been missed.
       await until("both to be told", () => followers.every(({ told }) => told().length > 0));
       for (const { told } of followers) expect(new Set(told())).toEqual(new Set([exposed("memo://one")]));
 
@@ -184,7 +184,7 @@ describe.each(named(kinds))("%s that connects before the servers are ready", (_n
     async (_upstream, upstream) => {
       const folder = mkdtempSync(join(tmpdir(), "late-"));
       const startsWith = join(folder, "go");
-      // Of a single one a host on a pipe would wait to hear whether it is there.
+      // With a single one a host on a pipe would wait for the result.
       const stage = await openStage(onPipes, { startsWith });
       const host = await openHost(stage, kind, { capabilities: {} });
       const uris = [`${upstream.key}+memo://one`];

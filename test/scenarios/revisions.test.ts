@@ -1,4 +1,4 @@
-/** Questions between peers of older revisions: each is asked what it knows how to answer, and promised no more. */
+/** Questions between peers of older revisions: each receives only what its revision supports. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
 import { SAMPLING } from "../support/scripted/tools.mjs";
@@ -19,7 +19,7 @@ const REVISIONS = [NEWEST, "2025-06-18", "2025-03-26", "2024-11-05"] as const;
 const kinds: readonly HostKind[] = Object.values(HOSTS);
 const doors = kinds.filter(({ era }) => era === "legacy");
 
-/** What the tool was told, and what the host was asked. */
+/** The input of the tool, and the questions to the host. */
 async function play(
   host: ScenarioHost,
   tool: string,

@@ -174,7 +174,7 @@ describe.each(HOSTS)("a $era host over $door", (kind) => {
     ["another spelling", { name: "git__log", Arguments: {} }, '"Arguments"'],
     ["itself", { name: "call_tool", arguments: { name: "git__log" } }, "itself"],
     ["find_tools", { name: "find_tools", arguments: { query: "x" } }, "find_tools itself"],
-  ])("is told what is wrong with call_tool and %s", async (_, args, what) => {
+  ])("gets an error that explains what is wrong with call_tool and %s", async (_, args, what) => {
     const running = await servers();
     const response = await call(await running.host(kind), "call_tool", args);
     expect(textOf(response)).toContain(what);
@@ -192,7 +192,7 @@ describe.each(HOSTS)("a $era host over $door", (kind) => {
     ["a limit that is no whole number", { query: "x", limit: 1.5 }, '"limit"'],
     ["another detail", { query: "x", detail: "all" }, '"detail"'],
     ["another argument", { query: "x", servers: [] }, '"servers"'],
-  ])("is told what is wrong with find_tools and %s", async (_, args, what) => {
+  ])("gets an error that explains what is wrong with find_tools and %s", async (_, args, what) => {
     const response = await call(await (await servers()).host(kind), "find_tools", args);
     expect(textOf(response)).toContain(what);
     expect(resultOf(response)).toMatchObject({ isError: true });
@@ -218,7 +218,7 @@ describe.each(HOSTS)("a $era host over $door", (kind) => {
     expect(running.received).toEqual([]);
   });
 
-  test("is told the nearest names that it may see", async () => {
+  test("gets the most similar names that it may see", async () => {
     const host = await (await servers()).host(kind);
     const { error } = await call(host, "call_tool", { name: "git__commits" });
     expect((error as Json).message).toMatch(/^unknown tool: git__commits; the nearest are git__commit/);
@@ -264,7 +264,7 @@ describe.each(HOSTS)("a $era host over $door", (kind) => {
     expect(instructions).toContain("find_tools");
   });
 
-  test("has search where its URL says so, and nowhere else", async () => {
+  test("has search at a URL with that exposure only", async () => {
     const running = await servers({
       tools: {},
       profiles: {

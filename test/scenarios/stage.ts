@@ -8,7 +8,7 @@ import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { type Scripted, startUpstream, type UpstreamKind } from "../support/scripted/upstreams.js";
 import { EXPOSURE } from "../support/through.js";
 
-/** Principals that may come in over HTTP; whoever comes over a pipe is the anonymous one. */
+/** Principals of HTTP hosts; a host on a pipe is the anonymous one. */
 export type Person = "ada" | "eve";
 
 export interface StageSettings {

@@ -1,4 +1,4 @@
-/** Where nobody but the config may lead the gateway: to this machine, its network, its cloud. */
+/** SSRF: only the config may direct the gateway to this machine, its network, its cloud. */
 import type { LookupAddress, lookup } from "node:dns";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";

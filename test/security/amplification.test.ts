@@ -1,4 +1,4 @@
-/** Nobody makes the gateway take a hundred times of what they send: not hosts, and not servers. */
+/** Memory amplification: no peer makes the gateway use a hundred times the bytes that it sends. */
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inRepository, type Serving, serve } from "../support/cardea.js";
@@ -10,7 +10,7 @@ import { answer, type ScriptedServer, scriptedServer } from "../support/servers/
 const MIB = 1024 * 1024;
 const LIMIT = 4 * MIB;
 const TOO_MUCH = 100;
-/** What a process takes anew for a moment whatever it does. */
+/** The memory that a process uses temporarily in any case. */
 const NOISE = 32 * MIB;
 
 let server: ScriptedServer;
@@ -112,7 +112,7 @@ describe.skipIf(process.platform !== "linux")("a request of 4 MiB", () => {
 
   test("plus one byte, or nested too deep, is refused before it is parsed", async () => {
     const large = call(`{"a":"${"x".repeat(LIMIT)}"}`);
-    // Else the connection is closed behind the answer, which we might be too busy sending to hear.
+    // Otherwise the connection is closed after the response, while the test is still sending.
     const headers = { ...large.headers, connection: "keep-alive" };
     const deep = call(`{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`);
     const taken = await growth(gateway.process.pid, async () => {

@@ -54,7 +54,7 @@ async function careless(status: number): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-/** The config; every server in it fails in a way of its own, but for the first, until it is told to. */
+/** The config; every server in it except the first fails in its own way, on demand. */
 async function config(): Promise<object> {
   writeFileSync(join(folder, "secret"), `${CANARIES.file}\n`);
   const env = {
@@ -123,7 +123,7 @@ async function pages(admin: string, headers: Record<string, string>): Promise<st
   return texts.join("\n");
 }
 
-/** Calls what works, what dies and what is not there, and gathers what the host is told. */
+/** Calls working, crashing and missing tools, and collects the messages to the host. */
 async function everythingTold(host: RawHost): Promise<string> {
   const told: unknown[] = [host.introduction()];
   for (const name of [

@@ -1,4 +1,4 @@
-/** What servers and hosts say can neither forge a line of the log nor steer the terminal of whoever reads. */
+/** Text of servers and hosts can neither forge a log line nor control the terminal. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { until } from "../support/until.js";
 const NASTY_SERVER = inRepository("test/support/servers/nasty.mjs");
 const ESC = String.fromCodePoint(0x1b);
 const NASTY = `${ESC}[2J\r\n{"level":"error","msg":"forged"}\n${String.fromCodePoint(0x2028, 0x9b, 0x202e)}`;
-/** Everything that is not a plain sign, but for the ends of lines. */
+/** Everything that is not a plain sign, except the ends of lines. */
 const HIDDEN = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
 
 const folder = mkdtempSync(join(tmpdir(), "cardea-hostile-text-"));

@@ -8,7 +8,7 @@ import { until } from "../support/until.js";
 const SERVERS = 12;
 const CRASHES = 2;
 
-/** The state letter of a process: `Z` where nobody has collected it. */
+/** The state letter of a process: `Z` for a zombie. */
 const stateOf = (pid: number): string => {
   try {
     return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "gone";

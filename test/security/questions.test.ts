@@ -50,7 +50,7 @@ const REFUSED: readonly (readonly [Json, string])[] = [
   ],
 ];
 
-/** What no person may be sent to; the server is told that nobody would go there. */
+/** A link that no person may be sent to; the server gets a declined answer. */
 const ASTRAY: readonly Json[] = [
   page("javascript:alert(1)"),
   page("file:///etc/passwd"),
@@ -91,7 +91,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
           expect([one, answer]).toMatchObject([one, { error: { code: -32_602 } }]);
           expect((answer.error as Json).message).toContain(word);
         } else {
-          // The server itself is told, and its tool answers with what it was told.
+          // The server itself receives the answer, and its tool returns it.
           const { content } = answer.result as { readonly content: readonly { readonly text: string }[] };
           const told = JSON.parse(content[0]?.text ?? "") as { readonly one: { readonly error: Json } };
           const unknown = word.includes("/");

@@ -1,4 +1,7 @@
-/** What is secret of a sign-in stays between the gateway and the issuer: nobody else is told, and nothing is written as it is. */
+/**
+ * Secrets of a sign-in stay between the gateway and the issuer: no other peer receives them, and none is written
+ * unencrypted.
+ */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +33,7 @@ describe.each([
   let issuer: RealIssuer;
   let gateway: Started;
   let admin = "";
-  /** What hosts and browsers were told. */
+  /** The messages to hosts and browsers. */
   const told: string[] = [];
 
   /** The names of the secrets in the text, in any spelling. */
@@ -101,7 +104,7 @@ describe.each([
       });
       issuer.expireAccessTokens();
       expect(await call("whoami")).toBeUndefined();
-      // What the first one lacked the second one is asked for at once.
+      // The second one requests the missing scope immediately.
       const wider = await call("admin_only");
       if (wider !== undefined) await signIn(wider);
       expect(await call("admin_only")).toBeUndefined();
@@ -142,7 +145,7 @@ describe.each([
     expect(told.join()).toMatch(/cardea_sign_ins_total\{[^}]*outcome="stepped_up"[^}]*\} 1/);
   });
 
-  test("hosts, browsers, admin pages and metrics are told none", () => {
+  test("hosts, browsers, admin pages and metrics receive none", () => {
     expect(found(told.join("\n"))).toEqual([]);
     expect(told.join("\n")).not.toContain(KEY);
   });

@@ -1,4 +1,4 @@
-/** Clients that take their time hold nobody else up, and are let go of. */
+/** Slow clients delay no other client, and are disconnected. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -54,7 +54,7 @@ test("slow connections cannot occupy all connection slots", async () => {
   const quick = () => send(url, modernRequest("tools/call", { name: "quick" }));
   let sockets: readonly Socket[] = [];
   let isRefused = false;
-  // Where this process stands still for so long that they are cut off before anybody else comes, they come again.
+  // If a stall of this process lets them be disconnected first, they reconnect.
   for (let attempt = 0; attempt < 4 && !isRefused; attempt += 1) {
     sockets = await drip(number, 100, `${HEAD}X-Slow: `);
     isRefused = await quick().then(

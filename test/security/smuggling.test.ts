@@ -1,4 +1,4 @@
-/** One request is one request, for us and for whoever stands in front: nothing hides another one in its body. */
+/** One request is one request, for the gateway and for a proxy in front: no body hides another one. */
 import { expect, test } from "vitest";
 import { raw, send } from "../support/http-host.js";
 import { listening } from "../support/listening.js";
@@ -76,7 +76,7 @@ test.each(AMBIGUOUS)(
     expect(heard).not.toContain("200 OK");
     expect(legacy.seen.join()).not.toContain("smuggled");
     expect(legacy.seen.length).toBeLessThanOrEqual(1);
-    // And nobody else is worse off.
+    // And other clients are not affected.
     const headers = { "content-type": "application/json" };
     expect((await send(url, { headers, body: BODY })).status).toBe(200);
   },

@@ -110,7 +110,7 @@ beforeAll(async () => {
   known.set("up", { type: "gauge", labels: new Set(["job", "instance"]) });
 });
 
-/** A histogram is asked for by its parts. */
+/** A histogram is requested by its parts. */
 const metricOf = (series: string) =>
   known.get(series) ?? known.get(series.replace(/_(bucket|sum|count)$/, ""));
 

@@ -17,7 +17,7 @@ const BUDGET = { packed: 1_080_000, unpacked: 3_650_000, installedPackages: 34 }
 const CONSOLE = JSON.parse(
   readFileSync(inRepository("dist/admin/console/files.json"), "utf8"),
 ) as readonly string[];
-/** The exporter is resolved, and asks whoever uses it for the API. */
+/** The exporter is resolved; the API is its peer dependency. */
 const LOADED_BY_NAME = ["@opentelemetry/api", "@opentelemetry/exporter-trace-otlp-http"];
 const LICENCES = [
   "MIT",
@@ -58,7 +58,7 @@ const folder = mkdtempSync(join(tmpdir(), "cardea-package-"));
 let packed: Packed;
 let tarball: string;
 
-// `dist` is packed as it is: to build it anew here would pull it away from under the other tests.
+// `dist` is packed without a build: a new build would replace the files of other tests.
 beforeAll(() => {
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
   const said = execFileSync("npm", args, { cwd: inRepository(""), stdio: ["ignore", "pipe", "pipe"] });
@@ -140,7 +140,7 @@ describe("its dependencies", () => {
       .filter(({ file }) => !file.startsWith("admin/console/"))
       .filter(({ target }) => !target.endsWith(".ts") && !target.startsWith("node:"))
       .map(({ target }) => target.split("/", target.startsWith("@") ? 2 : 1).join("/"));
-    // @bufbuild/cel asks whoever uses it for this one.
+    // A peer dependency of @bufbuild/cel.
     const contained = [
       ...readFileSync(inRepository("dist/THIRD-PARTY-LICENSES.txt"), "utf8").matchAll(LICENCE_TITLE),
     ];

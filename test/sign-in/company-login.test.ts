@@ -105,7 +105,7 @@ const idp = ({ issuer }: RealIssuer, more: object = {}) => ({
   ...more,
 });
 
-test("one sign-in at the company serves each server that takes its ID-JAGs, and is renewed without a person", async () => {
+test("one sign-in at the company's issuer serves each server that accepts its ID-JAGs, and is renewed without a person", async () => {
   const work = await company();
   const [notes, wiki] = [await serverTrusting(work), await serverTrusting(work)];
   const auth = { type: "enterprise", clientId: "gateway-there", clientSecret: SECRET, idp: idp(work) };
@@ -126,7 +126,7 @@ test("one sign-in at the company serves each server that takes its ID-JAGs, and 
   expect(work.events.filter(({ grant }) => grant === "authorization_code")).toHaveLength(1);
 });
 
-test("a server of the company's own gets an exchanged token, never the login's", async () => {
+test("a server of the same issuer receives an exchanged token, never the login's", async () => {
   const work = await company();
   const auth = { type: "token_exchange", idp: idp(work, { subjectToken: "access_token" }), scopes: ["read"] };
   const url = await gatewayWith({ notes: { url: work.mcpUrl, auth } });
@@ -140,7 +140,7 @@ test("a server of the company's own gets an exchanged token, never the login's",
   ).toBe(true);
 });
 
-test("an authorization server that does not trust the company is named in the refusal", async () => {
+test("an authorization server that does not trust the issuer is named in the refusal", async () => {
   const work = await company();
   const stranger = await serverTrusting(await company());
   const auth = { type: "enterprise", clientId: "gateway-there", clientSecret: SECRET, idp: idp(work) };
@@ -149,5 +149,5 @@ test("an authorization server that does not trust the company is named in the re
   await signIn(pageOf(await host.call("notes__whoami"), url), "ann", url);
   const told = (): Promise<string> =>
     host.call("notes__whoami").then(({ content }) => content[0]?.text ?? "", String);
-  await expect.poll(told).toContain("does not take the login of");
+  await expect.poll(told).toContain("does not accept the login of");
 });

@@ -23,7 +23,7 @@ function storeOn(vault: OpenVault, endpointOf?: (server: string) => TokenEndpoin
   return store;
 }
 
-test("Alice never gets the token of Bob, nor a server that of another one", async () => {
+test("a principal never receives the token of another principal or server", async () => {
   const vault = await vaultIn(stateFolder());
   const store = storeOn(vault);
   await vault.write(credential({ principal: "bob", tokens: { accessToken: "of-bob", obtainedAt: 0 } }));
@@ -40,7 +40,7 @@ test("Alice never gets the token of Bob, nor a server that of another one", asyn
   }
 });
 
-test("the credentials of a principal are one object, until the auth of the server changes", async () => {
+test("the credentials of a principal are one object until the auth of the server changes", async () => {
   const [before, after] = [new RotatingIssuer(() => NOW), new RotatingIssuer(() => NOW)];
   let endpoint = before;
   const store = storeOn(await vaultIn(stateFolder()), () => endpoint);
@@ -50,7 +50,7 @@ test("the credentials of a principal are one object, until the auth of the serve
   expect(store.of("linear", "bob")).not.toBe(first);
 });
 
-test("a sign-in and a sign-out of another process are told once, and used", async () => {
+test("a sign-in and a sign-out of another process are reported once, and take effect", async () => {
   const state = stateFolder();
   const store = storeOn(await vaultIn(state));
   const told: string[] = [];
@@ -75,7 +75,7 @@ test("a sign-in and a sign-out of another process are told once, and used", asyn
   expect(told).toEqual(["ann", "ann"]);
 });
 
-test("a sign-in of a principal who has not called yet is told, too", async () => {
+test("a sign-in of a principal without earlier calls is reported too", async () => {
   const state = stateFolder();
   const store = storeOn(await vaultIn(state));
   const told: string[] = [];

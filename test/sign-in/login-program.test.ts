@@ -57,8 +57,8 @@ async function serving(run: ReturnType<typeof place>["run"]) {
   return gateway;
 }
 
-describe("with a gateway that runs", () => {
-  test("login ends when the browser has come back to the gateway, logins names it, logout ends it", async () => {
+describe("with a running gateway", () => {
+  test("login ends when the browser reaches the callback, logins lists it, logout ends it", async () => {
     const { run } = place();
     const gateway = await serving(run);
     const login = run("login", "notes", "--no-browser");
@@ -82,7 +82,7 @@ describe("with a gateway that runs", () => {
     expect(await endOf(run("logins", "--json"))).toBe("[]\n");
   });
 
-  test("of several workers any takes the callback", async () => {
+  test("any of several workers accepts the callback", async () => {
     const { run } = place();
     const gateway = run("serve", "--port", "0", "--admin-port", "0", "--workers", "2");
     await gateway.says(/ready: (\S+)/);
@@ -91,7 +91,7 @@ describe("with a gateway that runs", () => {
     await endOf(login);
   });
 
-  test("of several workers one signs in and out for the operator, and writes both into the audit log", async () => {
+  test("with several workers one signs in and out for the operator, and audits both", async () => {
     const token = "the-token-of-an-operator";
     const { run, folder } = place({
       listen: { http: { port: 0 }, admin: { port: 0, token } },
@@ -115,7 +115,7 @@ describe("with a gateway that runs", () => {
     ]);
   });
 
-  test("two principals sign in, each for itself", async () => {
+  test("two principals sign in, each with its own tokens", async () => {
     const key = "0".repeat(64);
     const { run } = place({
       auth: {
@@ -139,18 +139,18 @@ describe("with a gateway that runs", () => {
   });
 });
 
-describe("without a gateway", () => {
-  test("login takes the address that a browser elsewhere ended at", async () => {
+describe("without a running gateway", () => {
+  test("login accepts a pasted callback URL", async () => {
     const { run } = place();
     const login = run("login", "notes", "--no-browser");
     const callback = await authorizeAs(await addressOf(login), "ann");
     login.child.stdin.write("nonsense\n");
-    await login.says(/no URL/);
+    await login.says(/not a URL/);
     login.child.stdin.write(`${callback}\n`);
     await endOf(login);
   });
 
-  test("login signs in by a code on another device", async () => {
+  test("login signs in with the device grant", async () => {
     const { run } = place();
     const login = run("login", "notes", "--device");
     await approveDeviceAs(await addressOf(login), "ann");
@@ -158,7 +158,7 @@ describe("without a gateway", () => {
     expect(await endOf(run("logins"))).toContain("notes\tanonymous\t");
   });
 
-  test("login says that the person said no, and which servers there are none of", async () => {
+  test("login reports a denied sign-in, and an unknown server", async () => {
     const { run } = place();
     const login = run("login", "notes", "--no-browser");
     const page = await fetch(await authorizeAs(await addressOf(login), "nobody"));

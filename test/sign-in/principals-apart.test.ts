@@ -38,7 +38,7 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
     expect(server.ran).toEqual(["alice whoami", "bob whoami"]);
   });
 
-  test("who has not signed in sees and gets nothing of those who have", async () => {
+  test("a principal without a sign-in sees and gets nothing of those who have one", async () => {
     const server = await guardedServer({ era: serverEra });
     const { store, enter, adminUrl } = await team({ url: server.url }, { hasPages: false });
     store.signIn("quiz", "alice");
@@ -56,7 +56,7 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
   });
 
   test.each(["alone", "beside another"])(
-    "a call that comes at once after the sign-in is run, for a principal %s",
+    "a call immediately after the sign-in runs, for a principal %s",
     async (company) => {
       const server = await guardedServer({ era: serverEra });
       const { store, enter } = await team({ url: server.url }, { hasPages: false });
@@ -68,7 +68,7 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
       expect(refusalOf(await whoami(bob))).toMatchObject({ code: "sign_in_required" });
       const asked = server.asked.length;
       expect(refusalOf(await whoami(bob))).toMatchObject({ code: "sign_in_required" });
-      // Nothing is sent for somebody who is not signed in.
+      // Nothing is sent without a sign-in.
       expect(server.asked.length).toBe(asked);
       store.signIn("quiz", "bob");
       expect(textOf(await whoami(bob))).toBe("you are bob");
@@ -76,7 +76,7 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
     },
   );
 
-  test("a call that comes at once after the sign-in is run, where there are no principals", async () => {
+  test("a call immediately after the sign-in runs, without principals", async () => {
     const server = await guardedServer({ era: serverEra });
     const { store, enter } = await team(
       { url: server.url },
@@ -88,7 +88,7 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
     expect(textOf(await whoami(host))).toBe("you are anonymous");
   });
 
-  test("who has signed out is served no longer, and the others are", async () => {
+  test("a principal who signed out is no longer served, and the others are", async () => {
     const server = await guardedServer({ era: serverEra });
     const { store, enter } = await team({ url: server.url }, { hasPages: false });
     store.signIn("quiz", "alice");
@@ -103,7 +103,7 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
   });
 });
 
-describe("a server that lets strangers list, and asks for a sign-in at the first call", () => {
+describe("a server that lists without authentication, and requires a sign-in at the first call", () => {
   test.each(pairs)(
     "serves a $host host of a $server server as its principal",
     async ({ host: era, server: serverEra }) => {
@@ -121,7 +121,7 @@ describe("a server that lets strangers list, and asks for a sign-in at the first
   );
 });
 
-describe("lists that are kept between two runs of the gateway", () => {
+describe("lists that are cached between two runs of the gateway", () => {
   test.each(pairs)(
     "show a $host host nothing of another principal at a $server server",
     async ({ host: era, server: serverEra }) => {
@@ -149,7 +149,7 @@ describe("lists that are kept between two runs of the gateway", () => {
 });
 
 describe("the response cache", () => {
-  test("keeps what a server calls public to the principal whose credentials obtained it", async () => {
+  test("shares what a server calls public only within the principal whose credentials obtained it", async () => {
     const server = await guardedServer({ era: "modern", ttlMs: 600_000 });
     const { store, enter } = await team({ url: server.url });
     store.signIn("quiz", "alice");
@@ -165,7 +165,7 @@ describe("the response cache", () => {
 
 describe("without authentication of hosts", () => {
   test.each(pairs)(
-    "$host hosts of a $server server are one principal, who shares what it has",
+    "$host hosts of a $server server are one principal with shared credentials",
     async ({ host: era, server: serverEra }) => {
       const server = await guardedServer({ era: serverEra });
       const signedIn = new FakeStore();
@@ -182,7 +182,7 @@ describe("without authentication of hosts", () => {
   );
 });
 
-test("credentials of one person for all are used for all, where the config says so", async () => {
+test("with auth.as one sign-in is used for all principals", async () => {
   const server = await guardedServer({ era: "modern" });
   const { store, enter } = await team({ url: server.url, auth: { as: "shared" } });
   store.signIn("quiz", "shared", "token-of-office");
@@ -195,14 +195,14 @@ test("credentials of one person for all are used for all, where the config says 
   ]);
 });
 
-describe("the state of a server that wants a sign-in", () => {
+describe("the state of a server that needs a sign-in", () => {
   const serverRow = async (adminUrl: string) =>
     (
       (await (await fetch(`${adminUrl}/api/v1/servers`)).json()) as { state: string; lastError?: string }[]
     )[0];
 
   test.each(ERAS)(
-    "is needs_sign_in at a %s server: ready all the same, one warning, no attempt after another",
+    "is needs_sign_in at a %s server: the gateway is ready, with one warning and without reconnect attempts",
     async (era) => {
       const server = await guardedServer({ era });
       const { adminUrl, enter, warnings } = await team({ url: server.url, required: true });
@@ -221,7 +221,7 @@ describe("the state of a server that wants a sign-in", () => {
   );
 
   test.each(ERAS)(
-    "becomes ready with the sign-in at a %s server, and hosts hear of the new tools",
+    "becomes ready with the sign-in at a %s server, and hosts get list_changed",
     async (era) => {
       const server = await guardedServer({ era });
       const { adminUrl, enter, store } = await team({ url: server.url });

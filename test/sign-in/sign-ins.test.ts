@@ -1,4 +1,6 @@
-/** A person signs in at a real authorization server, by the pages of the gateway or a command; and everything that stops somebody else. */
+/**
+ * A person signs in at a real authorization server, through the pages of the gateway or a command; and attacks on that.
+ */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +40,7 @@ describe("the connect page", () => {
     expect(page.text).not.toContain("<script");
   });
 
-  test("cannot be framed, kept, or leak where it was", async () => {
+  test("cannot be framed or cached, and sends no Referer", async () => {
     const { signIns } = await desk();
     const { headers } = await new Browser().open(await signIns.connectUrl("notes", "anonymous"));
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
@@ -48,7 +50,7 @@ describe("the connect page", () => {
     expect(headers.get("cache-control")).toBe("no-store");
   });
 
-  test("has nothing in its address but a random ticket", async () => {
+  test("has only a random ticket in its URL", async () => {
     const { signIns, url } = await desk();
     const connect = await signIns.connectUrl("notes", "alice@example.com");
     expect(connect.slice(url.length)).toMatch(/^\/oauth\/connect\/[\w-]{32}$/);
@@ -56,7 +58,7 @@ describe("the connect page", () => {
     expect(await signIns.connectUrl("notes", "bob")).not.toBe(connect);
   });
 
-  test("begins nothing and sets no cookie of a sign-in before its button is pressed", async () => {
+  test("starts nothing and sets no sign-in cookie before its button is pressed", async () => {
     const { signIns, counted } = await desk();
     const browser = new Browser();
     await browser.open(await signIns.connectUrl("notes", "anonymous"));
@@ -64,7 +66,7 @@ describe("the connect page", () => {
     expect([...browser.cookies.keys()]).toEqual(["cardea-connect"]);
   });
 
-  test("shows text of the server as text", async () => {
+  test("escapes text of the server", async () => {
     const { signIns } = await desk({ server: { scopes: ["<img src=x>"] } });
     const page = await new Browser().open(await signIns.connectUrl("notes", "<b>eve</b>"));
     expect(page.text).not.toContain("<img");
@@ -72,7 +74,7 @@ describe("the connect page", () => {
     expect(page.text).toContain("&lt;b&gt;eve");
   });
 
-  test("sets cookies that belong to this host alone where it is reached by https", async () => {
+  test("sets __Host- cookies over https", async () => {
     const { signIns, url } = await desk({ baseUrl: "https://gw.example.com" });
     const connect = await signIns.connectUrl("notes", "anonymous");
     const browser = new Browser();
@@ -82,7 +84,7 @@ describe("the connect page", () => {
     );
   });
 
-  test("is spent when its button was pressed, and ends after half an hour", async () => {
+  test("is spent when its button is pressed, and expires after half an hour", async () => {
     const { signIns, later } = await desk();
     const browser = new Browser();
     const connect = await signIns.connectUrl("notes", "anonymous");
@@ -97,7 +99,7 @@ describe("the connect page", () => {
     expect((await browser.open(next)).status).toBe(410);
   });
 
-  test("refuses a form that another page sent", async () => {
+  test("refuses a form from another page (CSRF)", async () => {
     const { signIns, counted } = await desk();
     const connect = await signIns.connectUrl("notes", "anonymous");
     const victim = new Browser();
@@ -109,14 +111,14 @@ describe("the connect page", () => {
     expect(counted).toEqual([]);
   });
 
-  test("is no way in where the gateway serves other machines without credentials", async () => {
+  test("is not served if the gateway serves other machines without credentials", async () => {
     const { signIns } = await desk({ host: "0.0.0.0" });
     const page = await new Browser().open(await signIns.connectUrl("notes", "anonymous"));
     expect(page.status).toBe(403);
     expect(page.text).toContain("cardea login");
   });
 
-  test("is not made for a server with one sign-in for all", async () => {
+  test("is not offered for a server with one sign-in for all", async () => {
     const { signIns } = await desk({ server: { as: "shared" } });
     await expect(signIns.connectUrl("notes", "alice")).rejects.toThrow(
       'its operator signs in with "cardea login notes"',
@@ -125,7 +127,7 @@ describe("the connect page", () => {
 });
 
 describe("a sign-in", () => {
-  test("on a laptop ends with tokens in the vault that the server takes", async () => {
+  test("on loopback ends with tokens in the vault that the server accepts", async () => {
     const place = await desk();
     const page = await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "ann");
     expect(page.text).toContain("Signed in to notes");
@@ -153,7 +155,7 @@ describe("a sign-in", () => {
     expect(place.lines.join("\n")).toContain("signed in at notes");
   });
 
-  test("keeps what is in progress sealed, for this user only", async () => {
+  test("seals its progress, readable for this user only", async () => {
     const place = await desk();
     const { url } = await place.signIns.begin("notes", "anonymous");
     const folder = join(place.state, "sign-ins");
@@ -166,7 +168,7 @@ describe("a sign-in", () => {
     }
   });
 
-  test("is finished by another worker as well", async () => {
+  test("can be finished by another worker", async () => {
     const one = await desk();
     const two = await desk({ state: one.state, baseUrl: one.url });
     const browser = new Browser();
@@ -179,7 +181,7 @@ describe("a sign-in", () => {
     expect(await tokensOf(one, "anonymous")).toBeDefined();
   });
 
-  test("does not go on in another browser", async () => {
+  test("does not continue in another browser", async () => {
     const place = await desk();
     const browser = new Browser();
     const started = await browser.press(
@@ -188,13 +190,13 @@ describe("a sign-in", () => {
     const callback = await authorizeAs(String(started.headers.get("location")), "ann");
     const other = await new Browser().open(callback);
     expect(other.status).toBe(403);
-    expect(other.text).toContain("begun in another browser");
+    expect(other.text).toContain("started in another browser");
     expect((await browser.open(callback)).status).toBe(410);
     expect(await tokensOf(place, "anonymous")).toBeUndefined();
     expect(place.counted).toContain("notes refused");
   });
 
-  test("takes a callback once, and none that is unknown or older than ten minutes", async () => {
+  test("accepts a callback once, and none that is unknown or older than ten minutes", async () => {
     const place = await desk();
     const { url } = await place.signIns.begin("notes", "anonymous");
     const callback = await authorizeAs(url, "ann");
@@ -219,14 +221,14 @@ describe("a sign-in", () => {
     expect(await tokensOf(place, "anonymous")).toBeUndefined();
   });
 
-  test("says that the person said no", async () => {
+  test("reports that the person denied it", async () => {
     const place = await desk();
     const page = await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "nobody");
     expect(page.status).toBe(403);
     expect(page.text).toContain("the person said no");
   });
 
-  test("asks for the union of scopes at a step-up, and counts it as one", async () => {
+  test("requests the union of scopes at a step-up, and counts it as one", async () => {
     const place = await desk({ server: { scopes: ["read"] } });
     await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "ann");
     const challenge = 'Bearer error="insufficient_scope", scope="admin"';
@@ -239,18 +241,18 @@ describe("a sign-in", () => {
     expect(place.counted).toContain("notes stepped_up");
   });
 
-  test("is offered three times where nothing more is asked for, and again ten minutes later", async () => {
+  test("is offered three times for the same scopes, and again ten minutes later", async () => {
     const { signIns, later } = await desk();
     for (let at = 0; at < 3; at += 1)
       await new Browser().signIn(await signIns.connectUrl("notes", "anonymous"), "ann");
     const refused = signIns.connectUrl("notes", "anonymous");
-    await expect(refused).rejects.toThrow("several that brought the same permissions");
+    await expect(refused).rejects.toThrow("several with the same permissions");
     await expect(signIns.connectUrl("notes", "bob")).resolves.toContain("/oauth/connect/");
     later(600_001);
     await expect(signIns.connectUrl("notes", "anonymous")).resolves.toContain("/oauth/connect/");
   });
 
-  test("is offered again after a sign-out, and for scopes that were not asked for yet", async () => {
+  test("is offered again after a sign-out, and for new scopes", async () => {
     const lacked: string[] = [];
     const { signIns } = await desk({ server: { scopes: ["read"] }, lackedScopes: () => lacked });
     const signIn = async () => new Browser().signIn(await signIns.connectUrl("notes", "anonymous"), "ann");
@@ -258,13 +260,13 @@ describe("a sign-in", () => {
     lacked.push("admin");
     expect((await signIn()).text).toContain("Signed in to notes");
     for (let at = 0; at < 2; at += 1) await signIn();
-    await expect(signIn()).rejects.toThrow("several that brought the same permissions");
+    await expect(signIn()).rejects.toThrow("several with the same permissions");
     await signIns.signOut("notes", "anonymous");
     expect((await signIn()).text).toContain("Signed in to notes");
   });
 });
 
-test("the quirks of a server are counted with each sign-in that ends well, by the names of the config", async () => {
+test("counts the quirks of a server with each successful sign-in, by their config names", async () => {
   const quirks = { issuerSlash: true, assumeS256: true, noResource: false, clientName: "Notes" };
   const place = await desk({ server: { quirks } });
   await new Browser().signIn(await place.signIns.connectUrl("notes", "anonymous"), "nobody");
@@ -277,8 +279,8 @@ test("the quirks of a server are counted with each sign-in that ends well, by th
   ]);
 });
 
-describe("who is at the browser", () => {
-  test("is shown by a key of the principal", async () => {
+describe("the person at the browser", () => {
+  test("is identified by a key of the principal", async () => {
     const place = await desk({ auth: AUTH });
     const page = await new Browser().signIn(await place.signIns.connectUrl("notes", "alice"), "ann", {
       key: KEY,
@@ -287,7 +289,7 @@ describe("who is at the browser", () => {
     expect(await tokensOf(place, "alice")).toBeDefined();
   });
 
-  test("is not anybody with a wrong key, who may try five times", async () => {
+  test("is not identified by a wrong key, with five attempts", async () => {
     const place = await desk({ auth: AUTH });
     const connect = await place.signIns.connectUrl("notes", "alice");
     const browser = new Browser();
@@ -296,7 +298,7 @@ describe("who is at the browser", () => {
     expect((await browser.press(page, { key: KEY })).status).toBe(410);
   });
 
-  test("cannot be known without a key of the principal in the config: an operator signs it in", async () => {
+  test("cannot be identified without a key of the principal in the config: an operator signs it in", async () => {
     const place = await desk({ auth: AUTH });
     const page = await new Browser().open(await place.signIns.connectUrl("notes", "bob"));
     expect(page.status).toBe(403);
@@ -306,20 +308,20 @@ describe("who is at the browser", () => {
 });
 
 describe("a command", () => {
-  test("finishes with the address that a browser elsewhere ended at", async () => {
+  test("finishes with a pasted callback URL", async () => {
     const place = await desk();
     const begun = await place.signIns.begin("notes", "anonymous");
     expect(await place.signIns.state(begun.login)).toMatchObject({ state: "waiting" });
     const other = await place.signIns.begin("notes", "anonymous");
     const callback = await authorizeAs(begun.url, "ann");
     await expect(place.signIns.pasted(other.login, callback)).rejects.toThrow("another sign-in");
-    await expect(place.signIns.pasted(begun.login, "nonsense")).rejects.toThrow("no URL");
+    await expect(place.signIns.pasted(begun.login, "nonsense")).rejects.toThrow("not a URL");
     await place.signIns.pasted(begun.login, callback);
     expect(await place.signIns.state(begun.login)).toMatchObject({ state: "done" });
     expect(await tokensOf(place, "anonymous")).toBeDefined();
   });
 
-  test("signs in on another device", async () => {
+  test("signs in with the device grant", async () => {
     const place = await desk();
     const begun = await place.signIns.begin("notes", "anonymous", { device: true });
     expect(begun.userCode).toBeDefined();
@@ -331,7 +333,7 @@ describe("a command", () => {
     expect((await place.vault.read("notes", "anonymous"))?.grant).toBe("device_code");
   });
 
-  test("signs two principals in, each with tokens of their own", async () => {
+  test("signs two principals in, each with its own tokens", async () => {
     const place = await desk();
     for (const who of ["alice", "bob"]) {
       const { login, url } = await place.signIns.begin("notes", who);
@@ -346,7 +348,7 @@ describe("a command", () => {
     expect(JSON.stringify(await place.signIns.logins())).not.toContain(String(alice?.accessToken));
   });
 
-  test("signs out: the tokens are revoked and forgotten", async () => {
+  test("signs out: the tokens are revoked and deleted", async () => {
     const place = await desk();
     const { login, url } = await place.signIns.begin("notes", "anonymous");
     await place.signIns.pasted(login, await authorizeAs(url, "ann"));

@@ -50,7 +50,7 @@ const commands: fc.Arbitrary<readonly Command[]> = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-test("the newest refresh token is on disk whatever happens in which order", async () => {
+test("the newest refresh token is on disk after any interleaving of crashes and requests", async () => {
   await fc.assert(
     fc.asyncProperty(commands, fc.scheduler(), async (script, scheduler) => {
       const world = new World();

@@ -9,7 +9,7 @@ const turns = async (): Promise<void> => {
 };
 
 describe("a call", () => {
-  test("gets the token of the record without a request", async () => {
+  test("gets the stored token without a request", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -19,7 +19,7 @@ describe("a call", () => {
     expect(world.issuer.sent).toEqual([]);
   });
 
-  test("of somebody who is not signed in is refused with what to do, and asks no server", async () => {
+  test("without a sign-in is refused with advice, and sends no request", async () => {
     const world = new World();
     const { source } = world.start();
     await expect(source.obtain(SIGNAL)).rejects.toMatchObject({
@@ -29,7 +29,7 @@ describe("a call", () => {
     expect(world.issuer.sent).toEqual([]);
   });
 
-  test("sees the sign-in that another process has written meanwhile", async () => {
+  test("uses the sign-in that another process has written since", async () => {
     const world = new World();
     const { source } = world.start();
     await expect(source.obtain(SIGNAL)).rejects.toMatchObject({ code: "sign_in_required" });
@@ -50,7 +50,7 @@ describe("a call", () => {
     expect(world.outcomes).toEqual(["refreshed"]);
   });
 
-  test("in another process uses what the first one has refreshed", async () => {
+  test("in another process uses the token that the first one has refreshed", async () => {
     const world = new World();
     world.signIn();
     const [one, two, three] = [world.start(), world.start(), world.start()];
@@ -60,7 +60,7 @@ describe("a call", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
-  test("that is cancelled ends at once; the refresh goes on and is kept", async () => {
+  test("that is cancelled ends immediately; the refresh continues and is stored", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -83,7 +83,7 @@ describe("a call", () => {
 });
 
 describe("the steps of a refresh:", () => {
-  test("the intent is on disk before the request, and is gone after it", async () => {
+  test("the intent is on disk before the request, and deleted after it", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -96,7 +96,7 @@ describe("the steps of a refresh:", () => {
     expect(world.disk.get()?.generation).toBe(3);
   });
 
-  test("where the intent cannot be written nothing is sent", async () => {
+  test("if the intent cannot be written nothing is sent", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -110,7 +110,7 @@ describe("the steps of a refresh:", () => {
     expect(world.disk.get()?.tokens?.refreshToken).toBe("refresh-2");
   });
 
-  test("tokens that the disk refuses are used, and written as soon as it takes them", async () => {
+  test("tokens that cannot be written to disk are used, and written as soon as possible", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -128,7 +128,7 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
-  test("tokens are used although the record cannot be read any more, and written as soon as it can be", async () => {
+  test("tokens are used although the record has become unreadable, and written as soon as possible", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -148,7 +148,7 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
-  test("a lost answer is asked for once more with the same token", async () => {
+  test("a lost response is retried once with the same token", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -158,7 +158,7 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent.map(({ refreshToken }) => refreshToken)).toEqual(["refresh-2", "refresh-2"]);
   });
 
-  test("two lost answers keep the token and its intent, and the next attempt sends it again", async () => {
+  test("two lost responses keep the token and its intent, and the next attempt sends it again", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -177,7 +177,7 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent).toHaveLength(3);
   });
 
-  test("the intent of a process that was killed leads to one request with the same token", async () => {
+  test("the intent of a killed process leads to one request with the same token", async () => {
     const world = new World();
     world.signIn();
     world.pass(HOUR_MS);
@@ -212,7 +212,7 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
-  test("invalid_grant of a token that another process has replaced meanwhile leads to that one", async () => {
+  test("invalid_grant for a token that another process has replaced uses the newer one", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -253,7 +253,7 @@ describe("the steps of a refresh:", () => {
     expect(await source.obtain(SIGNAL)).toBe("Bearer access-3");
   });
 
-  test("Retry-After of the issuer is waited for, and said", async () => {
+  test("Retry-After of the issuer is respected, and reported", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -267,7 +267,7 @@ describe("the steps of a refresh:", () => {
     expect(await source.obtain(SIGNAL)).toBe("Bearer access-3");
   });
 
-  test("a dynamic client that the issuer does not know any more is registered again, once", async () => {
+  test("a dynamic client that the issuer no longer knows is registered again, once", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -286,7 +286,7 @@ describe("the steps of a refresh:", () => {
   });
 
   test.each(["config", "metadata_document"] as const)(
-    "a client of the %s is not registered anew: the operator gets the error, and nothing is lost",
+    "a client of the %s is not registered again: the operator gets the error, and nothing is lost",
     async (source_) => {
       const world = new World();
       world.signIn({ client: { clientId: "mine", tokenEndpointAuthMethod: "none", source: source_ } });
@@ -305,8 +305,8 @@ describe("the steps of a refresh:", () => {
   );
 });
 
-describe("a token that lives", () => {
-  test("is refreshed ahead at three quarters of its life, while calls go on with it", async () => {
+describe("a valid token", () => {
+  test("is refreshed in the background at three quarters of its lifetime, while calls use it", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -323,7 +323,7 @@ describe("a token that lives", () => {
     expect(source.header).toBe("Bearer access-3");
   });
 
-  test("is not refreshed while nothing uses it", async () => {
+  test("is not refreshed while it is unused", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -353,7 +353,7 @@ describe("a token that lives", () => {
     expect(await source.obtain(SIGNAL)).toBe("Bearer access-3");
   });
 
-  test("without expires_in is refreshed by a 401 only", async () => {
+  test("without expires_in is refreshed only after a 401", async () => {
     const world = new World();
     world.issuer.lifeMs = undefined;
     world.signIn();
@@ -368,7 +368,7 @@ describe("a token that lives", () => {
 });
 
 describe("a 401 of the server", () => {
-  test("for an older token leads to the newest one, without a refresh", async () => {
+  test("for an older token is retried with the newest one, without a refresh", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -377,7 +377,7 @@ describe("a 401 of the server", () => {
     expect(world.issuer.sent).toEqual([]);
   });
 
-  test("leads to what another process has refreshed", async () => {
+  test("is retried with the token that another process has refreshed", async () => {
     const world = new World();
     world.signIn();
     const [one, two] = [world.start(), world.start()];
@@ -388,7 +388,7 @@ describe("a 401 of the server", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
-  test("for the newest token leads to one refresh for 200 calls; a second 401 is final", async () => {
+  test("for the newest token causes one refresh for 200 calls; a second 401 is final", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -404,7 +404,7 @@ describe("a 401 of the server", () => {
     expect(world.disk.get()?.tokens?.refreshToken).toBe("refresh-3");
   });
 
-  test("for a token that nothing can replace asks for a sign-in, and a minute later it is tried again", async () => {
+  test("for a token that cannot be replaced asks for a sign-in, and the token is tried again after a minute", async () => {
     const world = new World();
     world.signIn({ tokens: { accessToken: "only", obtainedAt: 0 } });
     const { source } = world.start();
@@ -418,7 +418,7 @@ describe("a 401 of the server", () => {
     expect(world.disk.get()?.tokens?.accessToken).toBe("only");
   });
 
-  test("while the issuer is down is an error of the gateway, and no browser", async () => {
+  test("while the issuer is down is an error of the gateway, without a sign-in", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -428,7 +428,7 @@ describe("a 401 of the server", () => {
     expect(source.header).toBe(old);
   });
 
-  test("for a request without a token leads to the token of a sign-in", async () => {
+  test("for a request without a token is retried with the token of a sign-in", async () => {
     const world = new World();
     world.signIn();
     const { source } = world.start();
@@ -439,7 +439,7 @@ describe("a 401 of the server", () => {
 describe("scopes of a 403", () => {
   const challenge = 'Bearer error="insufficient_scope", scope="write admin"';
 
-  test("are wanted by the next sign-in, with those of before", async () => {
+  test("are requested at the next sign-in, with the earlier ones", async () => {
     const world = new World();
     world.signIn({ askedScopes: ["read", "write"] });
     const { source } = world.start();
@@ -450,7 +450,7 @@ describe("scopes of a 403", () => {
     expect(source.header).toBe(sentHeader);
   });
 
-  test("are obtained at once where no person is needed", async () => {
+  test("are obtained immediately if no person is needed", async () => {
     const world = new World();
     const asked: (readonly string[])[] = [];
     world.issuer.obtain = async ({ scopes }) => {
@@ -482,7 +482,7 @@ describe("scopes of a 403", () => {
   });
 });
 
-test("no token is in a log line, and refreshes of one token can be followed by a fingerprint", async () => {
+test("no token is logged, and refreshes of one token can be followed by a fingerprint", async () => {
   const world = new World();
   world.signIn();
   const { source } = world.start();
@@ -498,7 +498,7 @@ test("no token is in a log line, and refreshes of one token can be followed by a
     },
     {
       fields: expect.objectContaining({ server: "linear", principal: "ann", outcome: "invalid_grant" }),
-      sentence: "the token of linear was not refreshed: the refresh token is not accepted any more (revoked)",
+      sentence: "the token of linear was not refreshed: the refresh token is no longer accepted (revoked)",
     },
   ]);
   expect(world.lines[0]?.fields.fingerprint).toMatch(/^[\da-f]{8}$/);

@@ -152,7 +152,7 @@ const pageOf = (refused: Result): string => refused._meta?.["cardea/sign-in"]?.u
 const textOf = ({ content }: Result): string | undefined => content[0]?.text;
 
 describe.each(rows)("a host ($name) and a $era server", ({ connect, era }) => {
-  test("that can show no page gets its address; the same call works at once after the sign-in, and after the end of the token", async () => {
+  test("without URL elicitation gets the sign-in URL; the same call works after the sign-in, and after the token expired", async () => {
     const at = await gatewayWith({ protocol: era });
     const host = await connect(at);
     expect(await host.tools()).toEqual([]);
@@ -166,7 +166,7 @@ describe.each(rows)("a host ($name) and a $era server", ({ connect, era }) => {
     expect(textOf(await host.call("notes__whoami"))).toContain("ann");
   });
 
-  test("that shows the page is led there in the middle of a call that lacks a scope; the tool runs once", async () => {
+  test("with URL elicitation is asked in the middle of a call that lacks a scope; the tool runs once", async () => {
     const shown: string[] = [];
     const at = await gatewayWith({ protocol: era, auth: { scopes: ["read"] } });
     const open = async (page: string): Promise<void> => {
@@ -186,7 +186,7 @@ describe.each(rows)("a host ($name) and a $era server", ({ connect, era }) => {
 });
 
 describe.each(httpRows)("a team whose hosts are $name, and a $era server", ({ connect, era }) => {
-  test("signs in each for itself, by the key of its own; the calls of each run in its own name", async () => {
+  test("signs in per person, with its own key; the calls of each use that person's token", async () => {
     const keys = ["ann", "bob"].map((id) => ({
       id,
       hash: `sha256:${createHash("sha256").update(keyOf(id)).digest("hex")}`,
@@ -195,7 +195,7 @@ describe.each(httpRows)("a team whose hosts are $name, and a $era server", ({ co
     for (const person of ["ann", "bob"]) {
       const host = await connect(at, { key: keyOf(person) });
       const refused = await host.call("notes__whoami");
-      // With the key of the other one nobody gets in.
+      // The key of another principal is refused.
       const other = await new Browser().signIn(pageOf(refused), person, {
         key: keyOf(person === "ann" ? "bob" : "ann"),
       });
@@ -210,7 +210,7 @@ describe.each(httpRows)("a team whose hosts are $name, and a $era server", ({ co
 
 const keyOf = (person: string): string => `key-of-${person}-and-of-no-other`;
 
-test("one that needs no person obtains its own token, and `logins` names it", async () => {
+test("a server with client credentials obtains its own token, and `logins` lists it", async () => {
   const own = await startRealIssuer({
     clients: [
       {

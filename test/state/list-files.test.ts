@@ -21,7 +21,7 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { KnownServer } from "../../src/catalog/known-lists.js";
+import type { PersistedServer } from "../../src/catalog/persisted-lists.js";
 import type { ServerConfig } from "../../src/config/config.js";
 import { SILENT } from "../../src/core/logger.js";
 import { ListFiles, type ListFilesOptions } from "../../src/state/list-files.js";
@@ -39,7 +39,7 @@ afterEach(() => rmSync(home, { recursive: true }));
 const DAY_MS = 24 * 3_600_000;
 const SERVER = serverConfig({});
 
-const knowing = (tool: string, memory?: object): KnownServer => ({
+const knowing = (tool: string, memory?: object): PersistedServer => ({
   ...(memory !== undefined && { memory: { ...memory } }),
   startFailed: false,
   scopes: new Map([
@@ -83,7 +83,7 @@ function run(options: Partial<ListFilesOptions> = {}): Run {
 const found = ({ files }: Run, server = SERVER) => files.open(server).known;
 
 /** Keeps `known`, as a run does that ends at once. */
-async function keep({ files }: Run, known: KnownServer, server: ServerConfig = SERVER): Promise<void> {
+async function keep({ files }: Run, known: PersistedServer, server: ServerConfig = SERVER): Promise<void> {
   const kept = files.open(server);
   kept.followMemory(() => known.memory);
   kept.followLists(() => known);
@@ -98,15 +98,15 @@ const ageBy = (path: string, ms: number): void => {
   utimesSync(path, then, then);
 };
 
-describe("what one run keeps of a server", () => {
-  test("the next one begins with", async () => {
+describe("the cached state of a server", () => {
+  test("is available in the next run", async () => {
     await keep(run(), knowing("add", { era: "legacy" }));
     const next = run();
     expect(found(next)).toEqual(knowing("add", { era: "legacy" }));
     expect(next.warnings).toEqual([]);
   });
 
-  test("can be read by its user alone", async () => {
+  test("is readable by its user only", async () => {
     await keep(run(), knowing("add"));
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     for (const name of readdirSync(folder)) {
@@ -114,7 +114,7 @@ describe("what one run keeps of a server", () => {
     }
   });
 
-  test("is found by what the server is started with, whatever it is called", async () => {
+  test("is found by the start parameters of the server, whatever its name", async () => {
     const transport = {
       kind: "stdio",
       command: "run",
@@ -142,7 +142,7 @@ describe("what one run keeps of a server", () => {
     for (const change of others) expect(found(run(), { ...server, ...change })).toBeUndefined();
   });
 
-  test("does not tell by its name what the server is started with", async () => {
+  test("does not reveal the start parameters by its file name", async () => {
     await keep(run(), knowing("add"));
     const [name] = names();
     rmSync(folder, { recursive: true });
@@ -151,7 +151,7 @@ describe("what one run keeps of a server", () => {
     expect(names()[0]).toMatch(/^[\da-f]{32}\.lists$/);
   });
 
-  test("is not known for another server, also under its name", async () => {
+  test("is not used for another server, even under the same name", async () => {
     await keep(run(), knowing("add"));
     const own = file();
     await keep(run(), knowing("sub"), { ...SERVER, protocol: "legacy" });
@@ -165,7 +165,7 @@ describe("what one run keeps of a server", () => {
     expect(next.warnings).toEqual([expect.stringContaining("checksum")]);
   });
 
-  test("is written once for all changes of a second, and not where nothing has changed", async () => {
+  test("is written once for all changes of a second, and not without changes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const written: string[] = [];
@@ -204,7 +204,7 @@ describe("what one run keeps of a server", () => {
     }
   });
 
-  test("is the state of its last change, also where that comes while it is written", async () => {
+  test("is that of its last change, even if that happens during a write", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const begun: string[] = [];
@@ -232,7 +232,7 @@ describe("what one run keeps of a server", () => {
     }
   });
 
-  test("is not written where it is larger than 16 MiB, which is said once", async () => {
+  test("is not written if it is larger than 16 MiB, which is logged once", async () => {
     const large = run();
     const kept = large.files.open(SERVER);
     kept.followLists(() => knowing("x".repeat(17 * 1024 * 1024)));
@@ -242,7 +242,7 @@ describe("what one run keeps of a server", () => {
     expect(names()).toEqual([]);
   });
 
-  test("is kept again after its folder was deleted while the gateway runs", async () => {
+  test("is written again after its folder was deleted at runtime", async () => {
     const { files, warnings } = run();
     await keep({ files, warnings, infos: [] }, knowing("add"));
     rmSync(join(home, "state"), { recursive: true });
@@ -252,7 +252,7 @@ describe("what one run keeps of a server", () => {
   });
 });
 
-describe("a file that is not used", () => {
+describe("an invalid file", () => {
   const isRoot = process.getuid?.() === 0;
   const spoil: Readonly<Record<string, readonly [spoil: () => void, reason: string]>> = {
     "that is empty": [() => truncateSync(file()), "cut, damaged or edited"],
@@ -286,7 +286,7 @@ describe("a file that is not used", () => {
   };
   let path: string;
 
-  test.each(Object.keys(spoil))("%s is named once, and written anew", async (which) => {
+  test.each(Object.keys(spoil))("%s is logged once, and written again", async (which) => {
     await keep(run(), knowing("add"));
     path = file();
     const [change, reason] = spoil[which] ?? [() => {}, ""];
@@ -294,13 +294,13 @@ describe("a file that is not used", () => {
     const next = run();
     expect(found(next)).toBeUndefined();
     expect(next.warnings).toEqual([expect.stringContaining(reason)]);
-    expect(next.warnings[0]).toContain("are learned anew");
+    expect(next.warnings[0]).toContain("are loaded again");
     await keep(next, knowing("sub"));
     expect(lstatSync(path).isFile()).toBe(true);
     expect(found(run())).toEqual(knowing("sub"));
   });
 
-  test("because it is a folder stays, and the other servers are kept", async () => {
+  test("that is a folder stays, and the other servers are cached", async () => {
     await keep(run(), knowing("add"));
     const taken = file();
     rmSync(taken);
@@ -318,7 +318,7 @@ describe("a file that is not used", () => {
     expect(found(run(), { ...SERVER, protocol: "legacy" })).toEqual(knowing("mul"));
   });
 
-  test("does not keep what a link leads to from staying as it was", async () => {
+  test("that is a link leaves the target unchanged", async () => {
     await keep(run(), knowing("add"));
     const [target, own] = [join(home, "precious"), file()];
     writeFileSync(target, "mine");
@@ -341,14 +341,14 @@ describe("a folder that cannot be used", () => {
     return one.warnings;
   }
 
-  test("because a file is in its place is named once", async () => {
+  test("because a file is in its place is logged once", async () => {
     mkdirSync(join(home, "state"));
     writeFileSync(folder, "mine");
     expect(await runsWithout()).toEqual([expect.stringContaining("EEXIST")]);
     expect(readFileSync(folder, "utf8")).toBe("mine");
   });
 
-  test("because the folder above it is a file is named once", async () => {
+  test("because the folder above it is a file is logged once", async () => {
     writeFileSync(join(home, "state"), "mine");
     expect(await runsWithout()).toEqual([expect.stringContaining("ENOTDIR")]);
   });
@@ -362,7 +362,7 @@ describe("a folder that cannot be used", () => {
   });
 
   test.each(["ENOSPC", "EROFS", "EDQUOT", "EIO"])(
-    "any more (%s) is named once, and keeps what it has",
+    "any longer (%s) is logged once, and keeps its content",
     async (code) => {
       await keep(run(), knowing("add"));
       const createFile = async (path: string, text: readonly string[]): Promise<void> => {
@@ -379,7 +379,7 @@ describe("a folder that cannot be used", () => {
     },
   );
 
-  test("because it does not answer holds up the end of the gateway for seconds only", async () => {
+  test("because it does not respond delays the stop of the gateway by seconds only", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     try {
       const one = run({ createFile: () => new Promise(() => {}) });
@@ -392,7 +392,7 @@ describe("a folder that cannot be used", () => {
     }
   });
 
-  test("for a while is used as soon as it can be", async () => {
+  test("temporarily is used as soon as possible", async () => {
     let isFull = true;
     const createFile = async (path: string, text: readonly string[]): Promise<void> => {
       if (isFull) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
@@ -436,7 +436,7 @@ describe("the key", () => {
     expect(last.warnings).toEqual([]);
   });
 
-  test("that is a folder leaves servers without files, which is named once", async () => {
+  test("that is a folder disables the cache, which is logged once", async () => {
     mkdirSync(key(), { recursive: true });
     const one = run();
     expect([found(one), found(one)]).toEqual([undefined, undefined]);
@@ -444,7 +444,7 @@ describe("the key", () => {
     expect(one.warnings).toHaveLength(1);
   });
 
-  test("is that of the first of two gateways which make one at the same time", async () => {
+  test("is that of the first of two gateways that create one concurrently", async () => {
     await keep(run(), knowing("add"));
     const before = readFileSync(key(), "utf8");
     writeStateKey(folder, "0".repeat(64));
@@ -453,14 +453,14 @@ describe("the key", () => {
   });
 });
 
-describe("old files", () => {
+describe("unused files", () => {
   const removed = async (): Promise<void> => {
     const { files } = run();
     files.open(SERVER);
     await files.close();
   };
 
-  test("of servers that were not used for 30 days are removed at the start, and nothing else", async () => {
+  test("of servers that were not used for 30 days are deleted at the start, and no others", async () => {
     await keep(run(), knowing("add"));
     const used = file();
     const [old, recent] = ["0", "1"].map((digit) => join(folder, `${digit.repeat(32)}.lists`)) as [
@@ -488,7 +488,7 @@ describe("old files", () => {
     expect(Date.now() - statSync(file()).mtimeMs).toBeLessThan(DAY_MS);
   });
 
-  test("are drafts of a gateway that was killed an hour ago", async () => {
+  test("are deleted if they are temporary files of a gateway killed an hour ago", async () => {
     await keep(run(), knowing("add"));
     const draft = (digit: string): string => `${file()}.${digit.repeat(16)}.tmp`;
     const [old, recent] = [draft("0"), draft("1")];
@@ -498,7 +498,7 @@ describe("old files", () => {
     expect([old, recent].map(existsSync)).toEqual([false, true]);
   });
 
-  test("are the least recently used ones of more than a thousand", async () => {
+  test("are deleted beyond a thousand, least recently used first", async () => {
     await keep(run(), knowing("add"));
     for (let at = 0; at < 1_010; at += 1) {
       const path = join(folder, `${String(at).padStart(32, "0")}.lists`);

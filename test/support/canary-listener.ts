@@ -1,4 +1,4 @@
-/** A listener on this machine that nobody may ever connect to. */
+/** A listener on this machine that must never receive a connection. */
 
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 
 export interface CanaryListener {
   readonly port: number;
-  /** How often somebody connected all the same. */
+  /** The number of connections. */
   readonly touched: number;
 }
 

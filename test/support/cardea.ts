@@ -67,7 +67,9 @@ async function met(gateway: Serving): Promise<Serving> {
   }
 }
 
-/** Whether all servers are there and all their lists were heard, by the status page of the admin listener at `admin`. */
+/**
+ * Whether all servers are connected and all their lists loaded, by the status page of the admin listener at `admin`.
+ */
 export async function allMet(admin: string): Promise<boolean> {
   const page = await fetch(`${admin}/api/v1/status`);
   const { servers } = (await page.json()) as {

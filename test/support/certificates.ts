@@ -1,4 +1,4 @@
-/** Certificates for tests: made for this folder, trusted by nobody, good for `localhost`. The key is no secret. */
+/** Self-signed test certificates for `localhost`. The key is not secret. */
 
 export const KEY = `
 -----BEGIN PRIVATE KEY-----

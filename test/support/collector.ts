@@ -31,7 +31,7 @@ export interface Collector {
   readonly requests: number;
   /** What it answers from now on; 200 takes the spans. */
   status: number;
-  /** Resolves to all spans when there are so many of them. */
+  /** Resolves to all spans once there are this many of them. */
   received(count: number): Promise<readonly CollectedSpan[]>;
   /** Closes its connections too. */
   stop(): Promise<void>;

@@ -20,7 +20,7 @@ export function fakeCall(changes: Partial<Call> = {}): Call {
   };
 }
 
-/** A call that nobody owns a target of. */
+/** A call of a target without an owner. */
 export function unroutedCall(method: string, params: Call["params"] = {}): Call {
   const { route: _, ...call } = fakeCall({ method, params });
   return call;
@@ -31,5 +31,5 @@ export const textResult = (text: string, more: Record<string, unknown> = {}): Re
   result: Payload.ofObject({ content: [{ type: "text", text }], ...more }),
 });
 
-/** A result as it came over the wire: text that nobody has parsed yet. */
+/** A result as received: text that is not parsed yet. */
 export const rawResult = (json: string): Reply => ({ kind: "result", result: Payload.ofText(json) });

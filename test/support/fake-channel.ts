@@ -123,11 +123,11 @@ export class FakeChannel implements Channel {
   readonly listeners = new Set<(message: Envelope) => void>();
   /** Headers of the event streams that are open now. */
   readonly listening = new Set<Headers>();
-  /** Who wants to hear that its name leads elsewhere. */
+  /** Listeners for a changed address. */
   readonly whenMoved = new Set<() => void>();
   farewell: Headers | undefined;
   isClosed = false;
-  /** Its process, were there one, is not there any more. */
+  /** Its process, if it had one, is gone. */
   isGone = false;
   #over: GatewayError | undefined;
   #settle: (error: GatewayError) => void = () => {};

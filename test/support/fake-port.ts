@@ -1,4 +1,4 @@
-/** A gateway with nothing behind it: answers from a map of handlers, and says what changed when it is told to. */
+/** A gateway without servers: answers from a map of handlers, and reports changes on demand. */
 import { type Call, CallIds, type Reply } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import type { Change, ChangeFilter, GatewayApi, ServerDescription } from "../../src/core/gateway-api.js";

@@ -1,4 +1,4 @@
-/** Fake timers for tests, and the two ways to let time go on. */
+/** Fake timers for tests, and the two ways to let time continue. */
 import { afterEach, beforeEach, vi } from "vitest";
 
 /** Each test of the file that calls this has fake timers. */

@@ -27,7 +27,7 @@ export interface FakeUpstreamOptions {
   readonly lists?: FakeLists;
   /** Of every list that says nothing else. Default: `{ ttlMs: 0, scope: "private" }`, which the server does not say itself. */
   readonly freshness?: Freshness;
-  /** Whose list and connection a client gets. Default: everybody shares one. */
+  /** The list scope of a client. Default: all share one. */
   readonly audience?: (client: Client) => ListScope;
   /** Default: it is kept running. */
   readonly startsOnDemand?: boolean;
@@ -61,7 +61,7 @@ export class FakeUpstream implements Upstream {
   facts: ServerFacts | undefined;
   wasConnected = false;
   closed = false;
-  /** How often somebody looked for it while it was away, and what comes of that. */
+  /** The number of lookups while it was away, and their result. */
   sought = 0;
   whenSought: () => void = () => {};
 
@@ -92,8 +92,8 @@ export class FakeUpstream implements Upstream {
   }
 
   /**
-   * From now on `kind` lists `items`; with `audience` (a key or a class) for that audience alone. Says nothing to
-   * anybody: see `listChanged`.
+   * From now on `kind` lists `items`; with `audience` (a key or a class) for that audience only. Notifies no observer:
+   * see `listChanged`.
    */
   setList(kind: ListKind, items: readonly JsonObject[], audience = ""): this {
     this.#lists.set(`${kind}@${audience}`, items);
@@ -105,7 +105,7 @@ export class FakeUpstream implements Upstream {
     return this;
   }
 
-  /** Answers for a list: at once, after `ms`, with an error, or never (until the asker gives up). */
+  /** The response to a list request: immediately, after `ms`, an error, or never (until it is cancelled). */
   well(...kinds: ListKind[]): this {
     return this.#take({ kind: "well" }, kinds);
   }
@@ -160,7 +160,7 @@ export class FakeUpstream implements Upstream {
     for (const observer of this.#observers) observer.resourceUpdated?.(uri, audience);
   }
 
-  /** How many observers watch; zero after everybody has closed. */
+  /** The number of observers; zero after all have closed. */
   get watchers(): number {
     return this.#observers.size;
   }
@@ -284,7 +284,7 @@ export function fakeClient(over: Partial<Client> = {}): Client {
 
 let calls = 0;
 
-/** A call of `client`, with a signal nobody aborts and notices that go nowhere, unless `over` says otherwise. */
+/** A call of `client`, with a signal that is never aborted and dropped notifications, unless `over` says otherwise. */
 export function fakeCall(method: string, params: JsonObject = {}, over: Partial<Call> = {}): Call {
   return {
     id: ++calls,

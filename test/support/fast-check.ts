@@ -1,6 +1,6 @@
 /**
- * Property tests that try the same cases each time, so that nobody's change fails over what it has nothing to do with.
- * `CARDEA_SEED=$RANDOM npx vitest run test/…` tries others.
+ * Property tests with fixed seeds, so that a change cannot fail by chance. `CARDEA_SEED=$RANDOM npx vitest run test/…`
+ * tries others.
  */
 import fc from "fast-check";
 

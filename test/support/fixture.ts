@@ -27,7 +27,7 @@ export interface Fixture {
   stop(): Promise<void>;
 }
 
-/** How a fixture is reached over stdio; whoever spawns it owns the process. */
+/** The stdio command of a fixture; the caller owns the spawned process. */
 export const fixtureCommand = (era: Era | "both", ledger?: string) => ({
   command: process.execPath,
   args: [MAIN, "--era", era, "--transport", "stdio", ...(ledger === undefined ? [] : ["--ledger", ledger])],

@@ -1,4 +1,4 @@
-/** Waiting until whoever called gives up. */
+/** Waits until the caller cancels. */
 import type { StopSignal } from "../../src/core/stop.js";
 
 /** Resolves when `signal` is aborted. */

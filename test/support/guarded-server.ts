@@ -1,4 +1,4 @@
-/** An MCP server behind a login: whoever has a token of the form `token-of-NAME` is NAME, and sees tools of their own. */
+/** An MCP server behind a login: a token of the form `token-of-NAME` identifies NAME, with tools of its own. */
 import type { ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
 import { MODERN_REVISION } from "../../src/wire/names.js";
@@ -15,7 +15,7 @@ export interface GuardedOptions {
   readonly era: "legacy" | "modern";
   /** What a request without a token may do: nothing, or all but call tools. Default: nothing. */
   readonly open?: "nothing" | "lists";
-  /** The lifetime that results of `whoami` claim for everybody. */
+  /** The ttlMs that results of `whoami` claim for all principals. */
   readonly ttlMs?: number;
 }
 

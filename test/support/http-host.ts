@@ -68,7 +68,7 @@ export function raw(port: number, text: string): Promise<string> {
   });
 }
 
-/** Listens to an event stream from now on; resolves with all its messages once there are so many. */
+/** Reads an event stream from now on; resolves with all its messages once there are this many. */
 export function hearing(stream: IncomingMessage): (count: number) => Promise<readonly JsonObject[]> {
   let text = "";
   stream.setEncoding("utf8").on("data", (chunk: string) => {

@@ -1,9 +1,10 @@
 /** The file that stands for what is known of a server, written at once. */
-import type { KnownServer } from "../../src/catalog/known-lists.js";
+
 import { encodeListFile, type Seal } from "../../src/catalog/list-file.js";
+import type { PersistedServer } from "../../src/catalog/persisted-lists.js";
 
 /** The text, its content without times, and how many steps it took; undefined where it is not written. */
-export function encodedAtOnce(server: KnownServer, seal: Seal) {
+export function encodedAtOnce(server: PersistedServer, seal: Seal) {
   const encoding = encodeListFile(server, "1.2.3", seal);
   for (let steps = 1; ; steps += 1) {
     const { done, value } = encoding.next();

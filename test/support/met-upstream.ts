@@ -21,7 +21,7 @@ const NOBODY: ClientDirectory = { find: () => undefined };
 export interface Met {
   readonly server: FakeServer;
   readonly upstream: StartableUpstream;
-  /** What it told its observer, one line each. */
+  /** The notifications of its observer, one line each. */
   readonly heard: string[];
 }
 

@@ -72,7 +72,7 @@ export function descendantsOf(pid: number): readonly number[] {
   return below(pid);
 }
 
-/** Whether the process exists and is more than an entry that nobody has collected yet. */
+/** Whether the process exists and is not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

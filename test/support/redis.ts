@@ -11,7 +11,7 @@ const PROGRAM = [
   "/opt/homebrew/bin/redis-server",
 ].find((path) => existsSync(path));
 
-/** Whether there is one on this machine; where not, a line says so, and tests with it are skipped. */
+/** Whether Redis is installed on this machine; if not, a line is printed and tests with it are skipped. */
 export const hasRedis = PROGRAM !== undefined;
 if (!hasRedis) console.warn("NOT RUN: tests with a real Redis; apt-get install redis-server");
 

@@ -60,7 +60,7 @@ export const memoryStore = (scripts: Readonly<Record<string, ScriptInMemory>> = 
 export interface Replica {
   readonly id: string;
   readonly gateway: Gateway;
-  /** The process stands still for this time (ms): its clock goes on, and nothing of it runs. */
+  /** The process is suspended for this time (ms): its clock continues, and nothing of it runs. */
   stall(ms: number): void;
   readonly url: string;
   readonly admin: string;

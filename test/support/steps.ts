@@ -45,7 +45,7 @@ export function stepsOf(work: () => void): number {
   return counted(take());
 }
 
-/** The most steps of `work` in one turn of the event loop: for so long everything else has to wait. */
+/** The most steps of `work` in one turn of the event loop, which block everything else. */
 export async function mostStepsInATurn(work: () => Promise<unknown>): Promise<number> {
   let most = 0;
   let isOver = false;

@@ -7,7 +7,7 @@ import { searchTools } from "../../src/routing/search-tools.js";
 /** The second run of a test, in which its hosts call everything through `call_tool`. */
 export const THROUGH_CALL_TOOL = process.env.CARDEA_TEST_THROUGH === CALL_TOOL;
 
-/** What a config needs for it. The lists of tools stay as they are. */
+/** The config for it. The lists of tools are unchanged. */
 export const EXPOSURE: object = THROUGH_CALL_TOOL
   ? { tools: { exposure: "auto", autoThreshold: 10_000_000 } }
   : {};

@@ -1,18 +1,15 @@
-/** Servers that must be told their port, because they cannot say which one they have found. */
+/** Servers that take a port argument, because they cannot report a port that they chose. */
 import { createServer } from "node:net";
 import { type Started, type StartOptions, start } from "./processes.js";
 
-/** How often another port is tried where somebody else was quicker. */
+/** How often another port is tried if this one was taken. */
 const ATTEMPTS = 10;
 
-/**
- * Below the ports that systems give to `listen(0)` and to outgoing connections, so that none of those takes the port between here
- * and its use.
- */
+/** Below the ephemeral ports (`listen(0)`, outgoing connections), so that the system does not assign a port before its use. */
 const RANGE = { from: 12_000, to: 32_000 };
 let next = RANGE.from + Math.floor(Math.random() * (RANGE.to - RANGE.from));
 
-/** A port that nobody listens on, and that this process has not given before. */
+/** A free port that this process has not returned before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = next;

@@ -1,4 +1,4 @@
-/** Waiting for something that another process does: looked at again and again, up to a limit. */
+/** Waiting for something that another process does: looked at repeatedly, up to a limit. */
 import { setTimeout as pause } from "node:timers/promises";
 
 /**

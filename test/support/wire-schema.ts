@@ -123,7 +123,7 @@ function codesIn(error: Json | undefined): readonly unknown[] {
 
 /**
  * The released schemas of two revisions say `integer` where their own source (schema.ts) says `number`; the
- * specification's repository has mended it since.
+ * specification's repository has fixed it since.
  */
 function withoutErrata(document: Json): Json {
   const text = JSON.stringify(document, (name, value: unknown) => {

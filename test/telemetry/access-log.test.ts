@@ -18,7 +18,7 @@ async function linesOf(call: Call, handler: () => Promise<Reply>, skipsDebug = f
   return lines;
 }
 
-test("a call that went well leaves one quiet line with who, what, where and how long, and no arguments", async () => {
+test("a successful call writes one debug line with principal, target, outcome and duration, without arguments", async () => {
   const call = fakeCall({ params: { name: "files__read", arguments: { path: "/secret/diary" } } });
   const lines = await linesOf(call, async () => textResult("dear diary"));
   expect(lines).toEqual([
@@ -37,7 +37,7 @@ test("a call that went well leaves one quiet line with who, what, where and how 
   ]);
 });
 
-test("where debug lines are off, the others are written all the same", async () => {
+test("without debug lines the others are still written", async () => {
   expect(await linesOf(fakeCall(), async () => textResult("all is well"), true)).toEqual([]);
   const refused = async () => {
     throw new GatewayError("queue_full", "gateway", "busy");

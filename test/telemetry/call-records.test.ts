@@ -42,7 +42,7 @@ const record = (changes: Partial<CallRecord> = {}, total = 1): CallRecord => ({
   ...changes,
 });
 
-test("a record says who called what, at which server, and how it ended", async () => {
+test("a record has principal, target, server and outcome", async () => {
   const { records, handle } = recording(async () => textResult("hello"));
   const client = { ...fakeCall().client, info: { name: "host", version: "2" } };
   await handle(fakeCall({ record: callNotes(), client }));

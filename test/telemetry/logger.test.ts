@@ -89,7 +89,7 @@ describe("secrets", () => {
     expect(log.text()).toContain("p7");
   });
 
-  test("a known value is taken out wherever it stands: facts, sentence, error, URL", () => {
+  test("a known secret is redacted everywhere: members, sentence, error, URL", () => {
     const redactor = new Redactor();
     redactor.add(['hunter2-"quoted"', "s3cr3t/with?signs"]);
     const log = keptLog({ redactor });
@@ -118,7 +118,7 @@ describe("secrets", () => {
     "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
     "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
     "sk-proj-abcdefghijklmnop1234",
-  ])("what looks like a secret is taken out: %s", (text) => {
+  ])("a probable secret is redacted: %s", (text) => {
     expect(new Redactor().text(text)).toContain("[redacted]");
   });
 
@@ -147,7 +147,7 @@ describe("the log for people", () => {
     expect(log.text()).not.toContain(ESC);
   });
 
-  test("a stack stands below its line", () => {
+  test("a stack is printed below its line", () => {
     const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
     log.logger.error({ error: new TypeError("bad", { cause: new Error("worse") }) }, "failed");
     expect(log.lines()[0]).toMatch(/ERROR failed$/);

@@ -104,7 +104,7 @@ describe("calls", () => {
     expect(metrics.calls.toolCalls("big")).toBeUndefined();
   });
 
-  test("a tool whose name is a book is one of the rest", async () => {
+  test("a tool with a very long name counts as __other__", async () => {
     const target = "t".repeat(201);
     const route = { upstream: "big", target, exposed: `big__${target}`, kind: "tools" } as const;
     await run(fakeCall({ route }), async () => textResult("x"));
@@ -119,7 +119,7 @@ describe("calls", () => {
     ["an internal error", errorReply(-32603), "tool_error", "-32603", "-32603"],
     ["a code nobody knows", errorReply(-1234), "tool_error", "_OTHER", "_OTHER"],
     ["a question", { kind: "input_required", requests: {} }, "input_required", "", ""],
-  ])("%s has a label of its own", async (_, reply, outcome, serverSees, clientSees) => {
+  ])("%s has a separate label", async (_, reply, outcome, serverSees, clientSees) => {
     await run(fakeCall(), async () => reply);
     const text = await metrics.text();
     expect(text).toContain(`outcome="${outcome}"} 1`);

@@ -55,7 +55,7 @@ test("an answer to a question that was never asked here is not counted", async (
 describe("the questions that are open", () => {
   const waiting = () => new PendingQuestions(new Metrics({ version: "1", process: false }));
   const session = () => fakeClient({ session: true, affinity: "s" });
-  /** A round that tells when its questions want no answer any more. */
+  /** A round that tells when its questions want no answer any longer. */
   const watched = (state: string) => {
     const hearers = new Set<(key: string) => void>();
     const reply: Reply = {
@@ -142,7 +142,7 @@ describe("the questions that are open", () => {
     expect(waits.list()).toEqual([]);
   });
 
-  test("are forgotten after an hour, when no state is good any more", async () => {
+  test("are dropped after an hour, when no state is valid any longer", async () => {
     const waits = waiting();
     vi.advanceTimersByTime(1);
     await observerMiddleware([waits.observer])(async () => asks("roots/list", "one"))(

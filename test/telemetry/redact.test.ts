@@ -55,7 +55,7 @@ describe("a value that is known to be secret", () => {
     expect(redactorOf("inner-1", "the-inner-1-outer").text("the-inner-1-outer")).toBe("[redacted]");
   });
 
-  test("is found wherever it stands, among however many", () => {
+  test("is found anywhere, among any number", () => {
     const values = fc.uniqueArray(fc.string({ minLength: 8, maxLength: 30 }), {
       minLength: 1,
       maxLength: 30,
@@ -70,7 +70,7 @@ describe("a value that is known to be secret", () => {
   });
 });
 
-/** Put together here, so that nobody's scanner takes this file for a leak. */
+/** Concatenated here, so that secret scanners ignore this file. */
 const hex = (length: number): string => "0123456789abcdef".repeat(10).slice(0, length);
 const word = (length: number): string => "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAbC".repeat(5).slice(0, length);
 const upper = (length: number): string => word(200).toUpperCase().slice(0, length);
@@ -136,7 +136,7 @@ const FORMATS: readonly (readonly [string, string])[] = [
   ["AWS secret, by its name", `aws_secret_access_key = ${word(18)}/${word(21)}`],
 ];
 
-describe("what looks like a secret is taken out", () => {
+describe("a probable secret is redacted", () => {
   test.each(FORMATS)("%s", (_, secret) => {
     const redactor = new Redactor();
     const kept = /[\w+/%=.-]{12,}$/.exec(secret)?.[0].slice(-12) ?? secret.slice(-12);
@@ -163,7 +163,7 @@ describe("what looks like a secret is taken out", () => {
     ["x-api-key: 9999-aaaa", "x-api-key: [redacted]"],
     ["https://h/x?access_token=zz99&page=2", "https://h/x?access_token=[redacted]&page=2"],
     ["Set-Cookie: sid=8f7e6d; Path=/", "Set-Cookie: [redacted]; Path=/"],
-  ])("behind a name: %s", (text, shown) => {
+  ])("after a name: %s", (text, shown) => {
     expect(new Redactor().text(text)).toBe(shown);
   });
 

@@ -24,7 +24,7 @@ test.each(HOSTS.flatMap((host) => ["s", "l"].map((server) => ({ ...host, server 
   },
 );
 
-test("baggage is forwarded where the config says so", async () => {
+test("baggage is forwarded if configured", async () => {
   const { host, received } = await openGateway(SERVERS, { telemetry: { baggage: "forward" } });
   for (const kind of HOSTS) {
     const raw = await host(kind);

@@ -28,7 +28,7 @@ async function tracing(endpoint: string, env: Readonly<Record<string, string>> =
   return { traced: opened, log };
 }
 
-/** So many calls, begun and ended. */
+/** Starts and ends this number of calls. */
 function callsOf({ calls }: Tracing, count: number): void {
   for (let at = 0; at < count; at += 1) {
     const call = fakeCall({ record: callNotes() });
@@ -57,7 +57,7 @@ test("a collector that is killed costs one warning, and the lost spans are count
   callsOf(traced, 5);
   await until("the loss", () => traced.lost.export_failed === 9);
   const destination = `${first.endpoint}/v1/traces`;
-  const warning = `warn: traces do not reach ${destination}; calls go on, and their spans are lost`;
+  const warning = `warn: traces do not reach ${destination}; calls continue, and their spans are dropped`;
   expect(log).toEqual([warning]);
   const second = await startCollector(Number(new URL(first.endpoint).port));
   onTestFinished(() => second.stop());
@@ -77,7 +77,7 @@ test("spans that the collector refuses are counted as lost", async () => {
   expect(collector.requests).toBe(1);
 });
 
-test("no more spans wait for a collector that does not answer than the queue has room for", async () => {
+test("the queue of spans is bounded while a collector does not respond", async () => {
   const collector = await startCollector();
   collector.status = 503;
   onTestFinished(() => collector.stop());
@@ -90,7 +90,7 @@ test("no more spans wait for a collector that does not answer than the queue has
   expect(traced.lost.queue_full + traced.lost.export_failed).toBeGreaterThanOrEqual(20_000 - 4 * 256);
 });
 
-test("at a stop the spans that wait are exported, and a collector that hangs ends the wait", async () => {
+test("at a stop pending spans are exported, and a hanging collector does not delay it", async () => {
   const collector = await startCollector();
   const { traced } = await tracing(collector.endpoint, { OTEL_BSP_SCHEDULE_DELAY: "100000" });
   callsOf(traced, 1_000);
@@ -122,7 +122,7 @@ test("an export carries the headers of the config and the resource of the variab
   });
 });
 
-test("a server that has moved with a new config is named by its new address", async () => {
+test("a server that moved in a reload has its new address in spans", async () => {
   const collector = await startCollector();
   onTestFinished(() => collector.stop());
   const { traced } = await tracing(collector.endpoint);

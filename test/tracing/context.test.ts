@@ -33,7 +33,7 @@ async function callWith(
   expect(response.status).toBe(200);
 }
 
-test("a server of either era gets the span of its own request as the parent, and no other", async () => {
+test("a server of either era receives the span of its own request as the parent, and no other", async () => {
   const collector = await collecting();
   const running = await openGateway(SERVERS, tracedTo(collector));
   for (const kind of HOSTS) {
@@ -103,7 +103,7 @@ test("a legacy host's HTTP headers are read like those of a modern one", async (
   });
 });
 
-test("a call that is not traced says so to its server, so that no part of it is traced alone", async () => {
+test("an unsampled call is propagated as not sampled, so that no part of it is traced alone", async () => {
   const collector = await collecting();
   const running = await openGateway(SERVERS, tracedTo(collector, { sampling: 0 }));
   await callWith(running, {});
@@ -114,7 +114,7 @@ test("a call that is not traced says so to its server, so that no part of it is 
   expect(collector.spans).toEqual([]);
 });
 
-test("without a collector the context of the host goes on as it is, valid or not", async () => {
+test("without a collector the trace context of the host is forwarded unchanged, valid or not", async () => {
   const running = await openGateway(SERVERS);
   await callWith(running, { traceparent: AMBIENT }, { traceparent: "not one", tracestate: "a=1" });
   expect(metaOf(running)).toMatchObject({ traceparent: "not one", tracestate: "a=1" });
@@ -122,7 +122,7 @@ test("without a collector the context of the host goes on as it is, valid or not
   expect(metaOf(running)).not.toHaveProperty("traceparent");
 });
 
-test("a call through two gateways is one trace, each span below the one before", async () => {
+test("a call through two gateways is one trace, each span a child of the previous one", async () => {
   const collector = await collecting();
   const behind = await openGateway(SERVERS, { auth: undefined, ...tracedTo(collector) });
   const before = await openGateway({}, tracedTo(collector), { inner: { type: "http", url: behind.url } });
@@ -147,7 +147,7 @@ test("a call through two gateways is one trace, each span below the one before",
   expect(new Set(spans.map(({ resource }) => resource["service.instance.id"])).size).toBe(2);
 });
 
-test("the record of a call has the trace of its span", async () => {
+test("the record of a call has the trace id of its span", async () => {
   const collector = await collecting();
   const running = await openGateway(SERVERS, tracedTo(collector));
   await callWith(running, {});

@@ -27,7 +27,7 @@ async function calling(answer: object, name = "s__say", config: object = {}) {
   return collector;
 }
 
-test("a tool that fails is an error at both ends, of the type tool_error", async () => {
+test("a failing tool is an error in both spans, of the type tool_error", async () => {
   const collector = await calling({ content: [{ type: "text", text: "private words" }], isError: true });
   const spans = await collector.received(2);
   for (const span of spans) {
@@ -37,7 +37,7 @@ test("a tool that fails is an error at both ends, of the type tool_error", async
   expect(JSON.stringify(spans)).not.toContain("private words");
 });
 
-test("a call that a rule refuses has one span, which names the rule", async () => {
+test("a call refused by a rule has one span, which names the rule", async () => {
   const policy = { rules: [{ name: "no hiding", tools: ["s__hide"], effect: "deny" }] };
   const collector = await calling({ content: [] }, "s__hide", { policy });
   const spans = await collector.received(1);
@@ -76,22 +76,25 @@ test.each([
   [-32603, true],
   [-32000, true],
   [4711, true],
-])("the JSON-RPC error %d of a server is one at its end, and at the host's: %j", async (code, isHosts) => {
-  const error = { code, message: "no such secret thing" };
-  const spans = await spansOf(async () => ({ kind: "error", error }));
-  const failed = {
-    status: { code: 2, message: "no such *** thing" },
-    attributes: { "error.type": String(code) },
-  };
-  const client = spans.find(({ kind }) => kind === "client");
-  const served = spans.find(({ kind }) => kind === "server");
-  expect(client).toMatchObject(failed);
-  if (isHosts) expect(served).toMatchObject(failed);
-  else expect([served?.status, "error.type" in (served?.attributes ?? {})]).toEqual([{ code: 0 }, false]);
-  for (const span of spans) expect(span.attributes["rpc.response.status_code"]).toBe(String(code));
-});
+])(
+  "the JSON-RPC error %d of a server is an error in the client span, and in the server span: %j",
+  async (code, isHosts) => {
+    const error = { code, message: "no such secret thing" };
+    const spans = await spansOf(async () => ({ kind: "error", error }));
+    const failed = {
+      status: { code: 2, message: "no such *** thing" },
+      attributes: { "error.type": String(code) },
+    };
+    const client = spans.find(({ kind }) => kind === "client");
+    const served = spans.find(({ kind }) => kind === "server");
+    expect(client).toMatchObject(failed);
+    if (isHosts) expect(served).toMatchObject(failed);
+    else expect([served?.status, "error.type" in (served?.attributes ?? {})]).toEqual([{ code: 0 }, false]);
+    for (const span of spans) expect(span.attributes["rpc.response.status_code"]).toBe(String(code));
+  },
+);
 
-test("a server that gives no answer is the error _OTHER at its end, and the host's has the code of the refusal", async () => {
+test("a server without a response is the error _OTHER in the client span, and the server span has the refusal code", async () => {
   const spans = await spansOf(() =>
     Promise.reject(new GatewayError("upstream_closed", "upstream", "files closed its secret door")),
   );
@@ -102,7 +105,7 @@ test("a server that gives no answer is the error _OTHER at its end, and the host
   expect(spans.find(({ kind }) => kind === "server")?.attributes["cardea.outcome"]).toBe("upstream_closed");
 });
 
-test("each attempt at a server is a span of its own", async () => {
+test("each attempt at a server is a span", async () => {
   const closed = new GatewayError("upstream_closed", "upstream", "closed");
   let calls = 0;
   const spans = await spansOf(async () => {
@@ -121,7 +124,7 @@ test("each attempt at a server is a span of its own", async () => {
   expect(new Set(clients.map(({ spanId }) => spanId)).size).toBe(3);
 });
 
-test("a name that no server has is redacted, and so is a URI, with the secrets that are known at that moment", async () => {
+test("an unknown name and a URI are redacted, with the secrets known at that moment", async () => {
   let secret = "none so far";
   const collector = await startCollector();
   onTestFinished(() => collector.stop());

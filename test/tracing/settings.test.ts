@@ -19,7 +19,7 @@ describe("calls are traced", () => {
     expect(traceSettings(undefined, env) !== undefined).toBe(expected);
   });
 
-  test("where the file asks for it, unless the SDK is disabled", () => {
+  test("if configured in the file, unless the SDK is disabled", () => {
     expect(traceSettings(OTLP, {})).toMatchObject({ url: undefined });
     expect(traceSettings(OTLP, { OTEL_TRACES_EXPORTER: "none" })).toBeDefined();
     expect(traceSettings(OTLP, { OTEL_SDK_DISABLED: "true" })).toBeUndefined();
@@ -42,7 +42,7 @@ describe("the sampler", () => {
     expect(traceSettings(OTLP, env)?.sampling).toEqual(expected);
   });
 
-  test("of the file goes before that of the variables", () => {
+  test("of the file overrides that of the variables", () => {
     const env = { OTEL_TRACES_SAMPLER: "always_off" };
     expect(traceSettings({ ...OTLP, sampling: 0.5 }, env)?.sampling).toEqual({
       ratio: 0.5,

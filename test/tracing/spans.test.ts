@@ -123,7 +123,7 @@ describe.each(named(KINDS))("%s", (_name, kind) => {
     },
   );
 
-  test("rounds of a call without a context of the host are one trace", async () => {
+  test("rounds of a call without a trace context are one trace", async () => {
     const tool = "legacy-http__form";
     const answer = () => ({ action: "accept", content: { name: "Ann" } });
     const spans = await spansOf(5, () => host.call(tool, { label: "r" }, answer).outcome);
@@ -135,7 +135,7 @@ describe.each(named(KINDS))("%s", (_name, kind) => {
   });
 
   test.each(["00-1", `00-${"0".repeat(32)}-${HOST_SPAN}-01`, `ff-${TRACE}-${HOST_SPAN}-01`, 7])(
-    "with the invalid traceparent %j begins a trace, and its tracestate ends",
+    "with the invalid traceparent %j a new trace starts, without its tracestate",
     async (traceparent) => {
       const meta = { traceparent, tracestate: "vendor=1" };
       const spans = await spansOf(
@@ -149,7 +149,7 @@ describe.each(named(KINDS))("%s", (_name, kind) => {
     },
   );
 
-  test("a fault of the host is no error of the gateway, and an unknown name is in no span name", async () => {
+  test("a fault of the host is no error of the gateway, and an unknown name is not in the span name", async () => {
     const spans = await spansOf(1, () => host.call("nobody_has_this", {}).outcome);
     expect(spans).toMatchObject([
       {
@@ -164,7 +164,7 @@ describe.each(named(KINDS))("%s", (_name, kind) => {
 });
 
 test.each([0, 1])(
-  "with sampling %d a host's own decision holds, and all else is traced by it",
+  "with sampling %d the decision of the host holds, and other calls are sampled by it",
   async (sampling) => {
     const { stage, collector } = await tracedStage({ sampling });
     onTestFinished(() => collector.stop());
@@ -181,7 +181,7 @@ test.each([0, 1])(
   },
 );
 
-test("with sampling 0.5 about half of the calls are traced, each as a whole", async () => {
+test("with sampling 0.5 about half of the calls are traced, each completely", async () => {
   const { stage, collector } = await tracedStage({ sampling: 0.5 });
   onTestFinished(() => collector.stop());
   const host = await openHost(stage, HOSTS.modernHttp);

@@ -48,7 +48,7 @@ describe.each([
   const namesFor = async (upstream: StartableUpstream, of: Client) =>
     (await upstream.list("tools", of, never())).items.map(({ name }) => name);
 
-  test("a host that keeps a session is served in one, and every other without", async () => {
+  test("a host that keeps a session is served in the legacy era, every other one in the modern era", async () => {
     const { server, upstream } = await meet(bothEras(), over);
     expect(upstream.revisions).toEqual(["2026-07-28"]);
     const [old, recent] = [session({ affinity: "mine" }), client({ capabilities: SAMPLING })];
@@ -81,7 +81,7 @@ describe.each([
     }
   });
 
-  test("where all share one connection, all are served by that", async () => {
+  test("if all hosts share one connection, all are served by that", async () => {
     const { server, upstream } = await meet(bothEras(), { ...over, lease: "shared" });
     expect(await eraOf(upstream, session())).toBe("modern");
     expect(server.channels).toHaveLength(1);
@@ -115,13 +115,13 @@ test("sessions that cannot be asked share one session over HTTP", async () => {
 describe.each([
   ["refuses it", { refuse: true }],
   ["keeps no session", { refuse: false }],
-] as const)("a modern server that is asked for a session and %s", (_name, { refuse }) => {
+] as const)("a modern server that receives initialize and %s", (_name, { refuse }) => {
   const modernOnly = (): FakeServer => {
     if (!refuse) return Object.assign(bothEras(), { responseHeaders: {} });
     return modernServer().on("tools/call", { resultType: "complete", era: "modern" });
   };
 
-  test("serves the host nevertheless, and gets no second initialize", async () => {
+  test("serves the host nevertheless, and receives no second initialize", async () => {
     const server = modernOnly();
     const warn = vi.fn();
     const { upstream } = await meet(server, { transport: HTTP }, { log: { ...SILENT, warn } });
@@ -151,7 +151,7 @@ describe.each([
   });
 });
 
-test("a host beyond the limit of sessions is served over the shared connection", async () => {
+test("a host beyond the session limit is served over the shared connection", async () => {
   const { upstream } = await meet(bothEras(), { transport: HTTP }, { maxLeases: 1 });
   const stop = upstream.subscribe("file:///a", session({ affinity: "first" }));
   await settled();
@@ -173,7 +173,7 @@ test("a server of both eras that is replaced by a modern one keeps serving its h
   for (const reply of replies) expect(reply.kind === "result" && reply.result.object.era).toBe("modern");
 });
 
-test("a server of both eras that refuses another session keeps those it has", async () => {
+test("a server of both eras that refuses another session keeps the existing ones", async () => {
   const { server, upstream } = await meet(bothEras(), { transport: HTTP });
   const [mine, late] = [session({ affinity: "mine" }), session({ affinity: "late" })];
   expect(await channelOf(upstream, mine)).toBe(1);

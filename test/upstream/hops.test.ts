@@ -30,7 +30,7 @@ function gatewayServer(era: "legacy" | "modern", instance: string, tools: readon
 }
 
 test.each(["legacy", "modern"] as const)(
-  "what a %s gateway lists carries its way, and what came from us is left out",
+  "lists of a %s gateway carry the ids of gateways, and our own entries are omitted",
   async (era) => {
     const many = Array.from({ length: 8 }, (_, index) => `g${index}`);
     const server = gatewayServer(era, "other", [
@@ -60,7 +60,7 @@ test("a gateway that is its own server lists nothing", async () => {
 });
 
 test.each(["legacy", "modern"] as const)(
-  "a call to a %s gateway says through whom it went, and goes on as long as it has not been here",
+  "a call to a %s gateway carries the ids of gateways, and continues unless it loops",
   async (era) => {
     const { server, upstream } = await meet(gatewayServer(era, "other", [tool("plain")]), {}, OWN);
     const call = (hops?: unknown) =>
@@ -82,7 +82,7 @@ test.each(["legacy", "modern"] as const)(
   },
 );
 
-test("a server that is no gateway gets and gives what it ever did", async () => {
+test("a server that is not a gateway gets no ids of gateways", async () => {
   const server = modernServer()
     .on("tools/list", {
       resultType: "complete",
@@ -97,7 +97,7 @@ test("a server that is no gateway gets and gives what it ever did", async () => 
   expect(server.params("tools/call")._meta).not.toHaveProperty("cardea/hops");
 });
 
-test("a gateway is listened to for each kind of client that lists there, the newest eight", async () => {
+test("list changes of a gateway are subscribed for each capability class, the newest eight", async () => {
   const streams: { readonly can: unknown; readonly follows: unknown; readonly asked: Asked }[] = [];
   const server = gatewayServer("modern", "other", []).on("subscriptions/listen", (params, asked) => {
     const { resourceSubscriptions } = params.notifications as JsonObject;

@@ -41,7 +41,7 @@ describe("connections to a legacy server are shared between principals", () => {
   test.each([
     ["an HTTP server", { transport: HTTP }, 300],
     ["a stdio server", {}, 100],
-  ])("%s has one for each of many principals", async (_what, config, count) => {
+  ])("%s has one connection for each of many principals", async (_what, config, count) => {
     const { upstream } = await meet(echoing(), config);
     const served = Array.from({ length: 300 }, (_, at) =>
       channelOf(upstream, of(`person-${at}`)).then(
@@ -52,7 +52,7 @@ describe("connections to a legacy server are shared between principals", () => {
     expect((await Promise.all(served)).reduce((sum: number, one) => sum + one, 0)).toBe(count);
   });
 
-  test("what gives way to a principal's next one is its own oldest, however long others are idle", async () => {
+  test("a principal at its limit evicts its own oldest connection, however long others are idle", async () => {
     const { server, upstream } = await meet(echoing(), {}, { maxLeases: 8 });
     await channelOf(upstream, of("bob"));
     for (let at = 0; at < 20; at += 1) await channelOf(upstream, of("ann"));
@@ -76,7 +76,7 @@ describe("connections to a legacy server are shared between principals", () => {
     expect(server.channels.filter(({ isClosed }) => isClosed).map(({ number }) => number)).toEqual([1]);
   });
 
-  test("a kind for which no connection is left is refused, and another principal is served", async () => {
+  test("a kind without a free connection is refused, and another principal is served", async () => {
     const server = legacyServer().on("tools/call", (params, asked) =>
       params.name === "slow" ? SILENCE : { channel: asked.channel.number },
     );

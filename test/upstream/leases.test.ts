@@ -84,7 +84,7 @@ describe("with a legacy server", () => {
     expect(await channelOf(upstream, host)).toBe(1);
   });
 
-  test("when a principal has as many connections as it may, a call waits for one, and in the end shares", async () => {
+  test("at a principal's connection limit a call waits for a free connection, and finally shares one", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", () => SILENCE));
     const host = client({ capabilities: SAMPLING });
     const calls = Array.from({ length: 10 }, () => calling({ client: host }));
@@ -117,7 +117,7 @@ describe("with a legacy server", () => {
     expect(channels).toEqual(expected);
   });
 
-  test("a session that is over takes its connection with it", async () => {
+  test("the end of a session closes its connection", async () => {
     const { server, upstream } = await meet(echoing());
     const host = session();
     await channelOf(upstream, host);
@@ -143,7 +143,7 @@ describe("with a legacy server", () => {
     expect(followed()).toMatchObject({ resourceSubscriptions: ["x:1"] });
   });
 
-  test("after the upstream was closed nothing is opened for a client that comes late", async () => {
+  test("a closed upstream opens no connection for a late client", async () => {
     const { server, upstream } = await meet(echoing());
     await upstream.close();
     const error = await failure(upstream.call(calling({ client: session() }).call));
@@ -161,7 +161,7 @@ describe("with a legacy server", () => {
     expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
   });
 
-  test("the least recently used is closed when there are too many, unless all are in use", async () => {
+  test("the least recently used connection is closed above the limit, unless all are in use", async () => {
     const server = legacyServer().on("tools/call", (params) => (params.name === "slow" ? SILENCE : {}));
     const { upstream } = await meet(server, {}, { maxLeases: 2 });
     const [a, b, c, d] = [session(), session(), session(), session()];
@@ -179,7 +179,7 @@ describe("with a legacy server", () => {
     await Promise.all(replies);
   });
 
-  test("a connection that is lost is opened again by the next who needs it, and its lists may be others", async () => {
+  test("a lost connection is reopened by the next client that needs it, and its lists may differ", async () => {
     const { server, upstream, heard } = await meet(echoing());
     const host = session({ affinity: "mine" });
     await channelOf(upstream, host);
@@ -204,7 +204,7 @@ describe("with a legacy server", () => {
     expect(heard.slice(-2)).toEqual(["tools @mine", "updated x:a @mine"]);
   });
 
-  test("older revisions get the capabilities that they have", async () => {
+  test("older revisions get only the capabilities that they define", async () => {
     const declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
     const seen = async (protocol: string): Promise<unknown> => {
       const { server, upstream } = await meet(echoing(), { protocol });
@@ -216,7 +216,7 @@ describe("with a legacy server", () => {
     expect(await seen("2024-11-05")).toEqual({ sampling: {}, roots: {} });
   });
 
-  test("capabilities that the gateway cannot relay are not advertised", async () => {
+  test("capabilities that the gateway cannot forward are not advertised", async () => {
     const { server, upstream } = await meet(echoing());
     const capabilities = {
       sampling: { context: {}, tools: {} },
@@ -231,7 +231,7 @@ describe("with a legacy server", () => {
     });
   });
 
-  test("roots/list_changed is sent on the connection of the session that has them", async () => {
+  test("roots/list_changed is sent on the connection of the session that advertises it", async () => {
     const { server, upstream } = await meet(echoing());
     const host = session({ capabilities: { roots: { listChanged: true } } });
     await channelOf(upstream, host);

@@ -1,9 +1,9 @@
 /**
- * The servers of a gateway from its start to its end, whatever happens in between: they crash, refuse, hang and
- * recover, the config is replaced, hosts call and give up, and the gateway stops while calls are under way. Each
- * call is answered once, a server has one process at a time, and no place in any line stays taken.
+ * The servers of a gateway from its start to its stop, in any sequence of events: they crash, refuse, hang and recover,
+ * the config is replaced, hosts call and cancel, and the gateway stops during calls. Each call is answered once, a
+ * server has one process at a time, and no slot is leaked.
  *
- * `CARDEA_MODEL_RUNS` says how many sequences are tried; `npm run faults -- F27` tries ten thousand.
+ * `CARDEA_MODEL_RUNS` sets the number of sequences; `npm run faults -- F27` tries ten thousand.
  */
 
 import { expect, test, vi } from "vitest";

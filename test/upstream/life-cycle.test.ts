@@ -166,7 +166,7 @@ test.each([
           "overloaded",
         ];
         expect(outcomes.filter((outcome) => !honest.includes(outcome))).toEqual([]);
-        // The server may still be busy with what nobody waits for; the gateway is not.
+        // The server may still work on cancelled calls; the gateway does not.
         await vi.advanceTimersByTimeAsync(120_000);
         expect(world.server.channels).toHaveLength(processes);
         expect(vi.getTimerCount()).toBe(0);

@@ -17,7 +17,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
   ["legacy", legacyServer, {}],
   ["modern", modernServer, { resultType: "complete" }],
 ])("a %s server's list", (_era, newServer, extra) => {
-  test("is walked to its last page, whatever the cursors look like", async () => {
+  test("is read to its last page, whatever the cursors look like", async () => {
     const pages: Record<string, JsonObject> = {
       first: { tools: [{ ...a, odd: { kept: 1 } }], nextCursor: "" },
       "": { tools: [{ ...a, name: "b" }], nextCursor: "p3" },
@@ -36,7 +36,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     ]);
   });
 
-  test("is cut where its cursors go round in circles", async () => {
+  test("is cut if its cursors loop", async () => {
     const next: Record<string, string> = { "": "x", x: "y", y: "x" };
     const server = newServer().on("prompts/list", ({ cursor }) => ({
       prompts: [{ name: `after ${at(cursor, "nothing")}` }],
@@ -60,7 +60,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     expect((await upstream.list("resources", undefined, never())).items).toHaveLength(1_000);
   });
 
-  test("is empty without a request where the server lacks the capability", async () => {
+  test("is empty without a request if the server lacks the capability", async () => {
     const server = newServer();
     server.methods.clear();
     for (const [method, answer] of (newServer === legacyServer
@@ -74,7 +74,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     expect(server.sent("prompts/list")).toHaveLength(0);
   });
 
-  test("is empty where the server offers resources and does not know of templates", async () => {
+  test("is empty if the server has resources but no templates method", async () => {
     const { upstream } = await meet(newServer());
     expect((await upstream.list("resourceTemplates", undefined, never())).items).toEqual([]);
   });
@@ -89,7 +89,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     );
   });
 
-  test("that is no list is a failure", async () => {
+  test("with an invalid form is a failure", async () => {
     const { upstream } = await meet(newServer().on("tools/list", { tools: "many" }));
     expect((await failure(upstream.list("tools", undefined, never()))).code).toBe("upstream_closed");
   });
@@ -118,7 +118,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
   });
 });
 
-describe("how long a list is good for", () => {
+describe("the ttlMs of a list", () => {
   test("is the shortest time and the narrowest scope of its pages", async () => {
     const pages: Record<string, JsonObject> = {
       first: { tools: [], nextCursor: "2", ttlMs: 5_000, cacheScope: "public" },
@@ -133,7 +133,7 @@ describe("how long a list is good for", () => {
     });
   });
 
-  test("is undefined where a server sends none", async () => {
+  test("is undefined if a server sends none", async () => {
     const { upstream } = await meet(legacyServer().on("tools/list", { tools: [] }));
     expect((await upstream.list("tools", client(), never())).freshness).toEqual({
       ttlMs: 0,
@@ -142,14 +142,14 @@ describe("how long a list is good for", () => {
   });
 });
 
-describe("a tool that wants arguments in headers", () => {
+describe("a tool with arguments in headers", () => {
   const tool = (name: string, annotation: unknown, type = "string") => ({
     name,
     inputSchema: { type: "object", properties: { region: { type, "x-mcp-header": annotation }, other: {} } },
   });
   const tools = [tool("good", "Region"), tool("bad", "no such header"), tool("worse", "Region", "object")];
 
-  test("is left out over HTTP when its headers are invalid, which is logged", async () => {
+  test("is omitted over HTTP when its headers are invalid, which is logged", async () => {
     const { upstream } = await meet(modernServer().on("tools/list", { tools, resultType: "complete" }), over);
     const { items, malformed } = await upstream.list("tools", undefined, never());
     expect(items).toEqual([tools[0]]);
@@ -159,7 +159,7 @@ describe("a tool that wants arguments in headers", () => {
     ]);
   });
 
-  test("loses the wish on a pipe, where there are no headers", async () => {
+  test("loses the header annotations on a pipe, which has no headers", async () => {
     const { upstream } = await meet(modernServer().on("tools/list", { tools, resultType: "complete" }));
     const { items } = await upstream.list("tools", undefined, never());
     expect(items).toHaveLength(3);

@@ -30,13 +30,13 @@ function bothEras(): FakeServer {
   return server.on("tools/call", (_, { channel }) => ({ resultType: "complete", channel: channel.number }));
 }
 
-describe("an upstream with the memory of an earlier one", () => {
+describe("an upstream with the persisted state of an earlier one", () => {
   test.each([
     ["a legacy server", legacyServer, {}],
     ["a modern server", modernServer, {}],
     ["a legacy server over HTTP", legacyServer, { transport: HTTP }],
     ["a server of both eras", bothEras, { transport: HTTP }],
-  ] as const)("answers for %s as that did, without a connection", async (_, make, config) => {
+  ] as const)("answers for %s like the earlier one, without a connection", async (_, make, config) => {
     const { upstream: before } = await meet(make(), config);
     const clients = [
       client(),
@@ -55,7 +55,7 @@ describe("an upstream with the memory of an earlier one", () => {
     expect(server.channels).toEqual([]);
   });
 
-  test("knows nothing before the first connection where there is no memory", () => {
+  test("knows nothing before the first connection without persisted state", () => {
     const { upstream } = upstreamFor(legacyServer());
     expect([upstream.memory(), upstream.facts]).toEqual([undefined, undefined]);
   });
@@ -70,7 +70,7 @@ describe("an upstream with the memory of an earlier one", () => {
     await upstream.close();
   });
 
-  test("sends a legacy server no probe within an hour, and one after it, whatever was restarted meanwhile", async () => {
+  test("sends a legacy server no probe within an hour, and one after it, even after restarts", async () => {
     const { upstream: before } = await meet(legacyServer());
     let memory = memoryOf(before);
     const probes: number[] = [];
@@ -83,20 +83,20 @@ describe("an upstream with the memory of an earlier one", () => {
     expect(probes).toEqual([0, 0, 1]);
   });
 
-  test("takes over a server that is of the other era by now", async () => {
+  test("detects a server that has changed its era", async () => {
     const { upstream: before } = await meet(legacyServer());
     const { upstream } = await meet(modernServer(), {}, { memory: memoryOf(before) });
     expect(upstream.revisions).toEqual(["2026-07-28"]);
     expect(memoryOf(upstream)).toMatchObject({ era: "modern" });
   });
 
-  test("does not use that of another era than the config pins", async () => {
+  test("ignores persisted state of another era than the pinned one", async () => {
     const { upstream: before } = await meet(legacyServer());
     const { upstream } = upstreamFor(modernServer(), { protocol: "modern" }, { memory: memoryOf(before) });
     expect([upstream.facts, upstream.memory()]).toEqual([undefined, undefined]);
   });
 
-  test("remembers what the server confirmed, not what a failure let it assume", async () => {
+  test("persists what the server confirmed, not what was assumed after a failure", async () => {
     const server = bothEras().on("initialize", () => {
       throw new Error("it broke");
     });
@@ -106,7 +106,7 @@ describe("an upstream with the memory of an earlier one", () => {
     expect(memoryOf(upstream)).not.toHaveProperty("sessions");
   });
 
-  test("has the facts of the connection as they are now", async () => {
+  test("has the current facts of the connection", async () => {
     const { server, upstream } = await meet(modernServer());
     server.on("server/discover", {
       resultType: "complete",
@@ -122,7 +122,7 @@ describe("an upstream with the memory of an earlier one", () => {
   });
 });
 
-test("an era cache of the next process knows what was confirmed, for as long as it would have", async () => {
+test("the era cache of the next process has the confirmed era, for the rest of its lifetime", async () => {
   const first = new EraCache();
   first.learn("sse");
   first.learnSessions(false);
@@ -133,7 +133,7 @@ test("an era cache of the next process knows what was confirmed, for as long as 
   expect([third.legacy, third.supportsSessions]).toEqual([undefined, undefined]);
 });
 
-test("a clock that was put back does not keep a finding for longer than an hour", async () => {
+test("a clock that is set back does not extend the cache lifetime beyond an hour", async () => {
   const first = new EraCache();
   first.learn("http");
   const { memory } = first;
@@ -154,7 +154,7 @@ describe("memory as JSON", () => {
   const since = () => fc.integer({ min: 0, max: 4_000_000_000_000 });
   const config = (transport: ServerConfig["transport"]) => serverConfig({ transport });
 
-  test("comes back as it was written", () => {
+  test("round-trips", () => {
     const legacy = fc.record({
       transport: fc.constantFrom("http" as const, "sse" as const),
       learnedAt: since(),
@@ -175,7 +175,7 @@ describe("memory as JSON", () => {
     );
   });
 
-  test("is ignored where it is anything else, and never throws", () => {
+  test("with any other content is ignored, and never throws", () => {
     const shape = fc.record(
       {
         era: fc.oneof(fc.constantFrom("legacy", "modern"), fc.jsonValue()),
@@ -199,7 +199,7 @@ describe("memory as JSON", () => {
     );
   });
 
-  test("has no transport that the server cannot have", () => {
+  test("has no transport that is impossible for the server", () => {
     const memory = {
       era: "legacy",
       facts: { capabilities: {}, serverInfo: {} },

@@ -65,7 +65,7 @@ class World {
       })
       .on("resources/subscribe", {})
       .on("resources/unsubscribe", {});
-    // A process takes so long to end that other calls come meanwhile.
+    // A process exits slowly enough that other calls come before its end.
     this.server.endsAfterMs = 20_000;
     // The even ones have a session.
     this.sessions = Array.from({ length: HOSTS }, (_, index) => client({ session: index % 2 === 0 }));

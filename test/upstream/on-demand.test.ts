@@ -33,7 +33,7 @@ class Hosts implements ClientDirectory {
     return host;
   }
 
-  /** Its last stream closes; its session goes on. */
+  /** Its last stream closes; its session continues. */
   leave(host: Client): void {
     this.#set(host, performance.now());
   }
@@ -95,7 +95,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("ends the idle timeout after the last call of a host without a session, and the next call starts it again", async () => {
+  test("stops at the idle timeout after the last call of a host without a session, and the next call starts it again", async () => {
     const server = make();
     const upstream = await known(server);
     await channelOf(upstream, client());
@@ -123,7 +123,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("ends the idle timeout after the end of a long call, whatever health checks come in between", async () => {
+  test("stops at the idle timeout after a long call, whatever health checks come in between", async () => {
     const server = make();
     let answer: (result: JsonObject) => void = () => {};
     server.on("tools/call", () => new Promise((resolve) => (answer = resolve)));
@@ -139,14 +139,14 @@ describe.each([
     await upstream.close();
   });
 
-  test("starts once for calls that come together", async () => {
+  test("starts once for concurrent calls", async () => {
     const server = make();
     const upstream = await known(server);
     expect(await Promise.all([1, 2, 3].map(() => channelOf(upstream, client())))).toEqual([0, 0, 0]);
     await upstream.close();
   });
 
-  test("has ended before the next call starts it, so that there are never two processes", async () => {
+  test("has exited before the next call starts it, so that there are never two processes", async () => {
     const server = make();
     server.endsAfterMs = 2_000;
     const upstream = await known(server);
@@ -161,7 +161,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("stays while a host with a session is there that used it, and ends soon after that session", async () => {
+  test("runs while a host with a session that used it is connected, and stops soon after that session", async () => {
     const server = make();
     const hosts = new Hosts();
     const upstream = await known(server, { directory: hosts });
@@ -176,7 +176,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("ends the idle timeout after its host has left without ending the session", async () => {
+  test("stops at the idle timeout after its host has disconnected without ending the session", async () => {
     const server = make();
     const hosts = new Hosts();
     const upstream = await known(server, { directory: hosts });
@@ -191,7 +191,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("does not end while a task is open", async () => {
+  test("does not stop while a task is open", async () => {
     const server = make();
     let tasks = 1;
     const upstream = await known(server, { hasOpenTask: () => tasks > 0 });
@@ -204,7 +204,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("is not started again when its process dies and nothing uses it", async () => {
+  test("is not restarted when its process dies while unused", async () => {
     const server = make();
     const upstream = await known(server);
     await channelOf(upstream, client());
@@ -215,7 +215,7 @@ describe.each([
     await upstream.close();
   });
 
-  test("that cannot be started fails the call with the reason, and is tried again by a later call", async () => {
+  test("that cannot be started fails the call with the reason, and is retried by a later call", async () => {
     const server = make();
     const upstream = await known(server);
     server.refusal = new GatewayError("upstream_unavailable", "upstream", "no such command");
@@ -235,8 +235,8 @@ describe.each([
   });
 });
 
-describe("a server on demand that was never met", () => {
-  test("is started for its lists, and ends when nothing uses it", async () => {
+describe("a server on demand that was never connected", () => {
+  test("is started for its lists, and stopped when unused", async () => {
     const { server, upstream, heard } = await meet(echoing(), { start: "demand" });
     await upstream.list("tools", undefined, never());
     await vi.advanceTimersByTimeAsync(LINGER_MS - 100);
@@ -247,7 +247,7 @@ describe("a server on demand that was never met", () => {
     expect(upstream.facts).toBeDefined();
   });
 
-  test("does not end while one of its lists is still being loaded, however slow", async () => {
+  test("is not stopped while a list is still loading, however slow", async () => {
     let answer = (): void => {};
     const server = legacyOrModern(legacyServer()).on(
       "tools/list",
@@ -283,7 +283,7 @@ describe("a server on demand that was never met", () => {
     expect((await list).items).toEqual([]);
   });
 
-  test("goes on for a call that comes meanwhile", async () => {
+  test("continues for a call that arrives in the meantime", async () => {
     const { server, upstream } = await meet(echoing(), { start: "demand" });
     await vi.advanceTimersByTimeAsync(3_000);
     await channelOf(upstream, client());
@@ -291,7 +291,7 @@ describe("a server on demand that was never met", () => {
     expect(open(server)).toEqual([0]);
   });
 
-  test("is tried again in the background until it was met", async () => {
+  test("is retried in the background until it connects", async () => {
     const server = echoing();
     server.refusal = new GatewayError("upstream_unavailable", "upstream", "no such command");
     const { upstream } = upstreamFor(server, { start: "demand" });
@@ -316,7 +316,7 @@ describe("hosts that can be asked, at a known legacy server on demand", () => {
     await upstream.close();
   });
 
-  test("keep it while they are there, and a list alone keeps none", async () => {
+  test("keep it while they are connected; a list alone keeps none", async () => {
     const server = echoing();
     const hosts = new Hosts();
     const upstream = await known(server, { directory: hosts });
@@ -334,7 +334,7 @@ describe("hosts that can be asked, at a known legacy server on demand", () => {
     await upstream.close();
   });
 
-  test("take the place of the process that was started for the lists", async () => {
+  test("replace the process that was started for the lists", async () => {
     const { server, upstream } = await meet(echoing(), { start: "demand" }, { directory: new Hosts() });
     server.endsAfterMs = 1_000;
     const call = channelOf(upstream, session());
@@ -346,7 +346,7 @@ describe("hosts that can be asked, at a known legacy server on demand", () => {
     server.endsAfterMs = 0;
   });
 
-  test("take the place of a process that was started for lists, also where an earlier one was used", async () => {
+  test("replace a process that was started for lists, also if an earlier one was used", async () => {
     const server = echoing();
     const upstream = await known(server, { directory: new Hosts() });
     await channelOf(upstream, client());

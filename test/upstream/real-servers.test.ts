@@ -145,7 +145,7 @@ test("fifty indistinguishable hosts call at once over stdio: each gets its own r
   );
 });
 
-test("a server that is killed is there again, and its calls have ended", async () => {
+test("a server that is killed is reconnected, and its calls have ended", async () => {
   const { upstream } = await fixture("legacy", "stdio");
   await upstream.list("tools", undefined, never());
   const died = await failure(upstream.call(calling({ params: { name: "crash", arguments: {} } }).call));
@@ -158,7 +158,7 @@ test("a server that is killed is there again, and its calls have ended", async (
   expect(Number(textOf(reply))).toBeGreaterThan(0);
 });
 
-test("the lost session of a restarted HTTP server is reopened unnoticed", async () => {
+test("the lost session of a restarted HTTP server is reopened without an error", async () => {
   const first = await startFixture("legacy", "http");
   // One address, whatever port the server finds when it comes again.
   const proxy = await faultProxy(String(first.entry.url));
@@ -173,7 +173,7 @@ test("the lost session of a restarted HTTP server is reopened unnoticed", async 
   expect(reply.kind).toBe("result");
 });
 
-test("server-everything lists by what its client can do, and asks it", async () => {
+test("server-everything lists by client capabilities, and asks the client", async () => {
   const main = inRepository("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
   const upstream = start(stdio({ command: process.execPath, args: [main] }));
   const host = client({ capabilities: CAPABLE });

@@ -63,7 +63,7 @@ test("one whose second process ends itself while the first lives, twice", async 
   expect(warnings).toHaveLength(1);
 });
 
-test("processes that live side by side, and crash by themselves later, are no rivals", async () => {
+test("processes that run side by side, and crash later, are no rivals", async () => {
   const server = legacyServer().on("tools/call", { content: [] });
   const { warnings, call } = observed(server);
   const hosts = [asking(), asking()];
@@ -76,7 +76,7 @@ test("processes that live side by side, and crash by themselves later, are no ri
   expect(warnings).toEqual([]);
 });
 
-test("one that all hosts share has one process, whose crashes say nothing", async () => {
+test("one that all hosts share has one process, whose crashes are no evidence", async () => {
   const server = legacyServer().on("tools/call", { content: [] });
   const { warnings, call } = observed(server, { lease: "shared" });
   for (let round = 0; round < 4; round += 1) {

@@ -28,14 +28,14 @@ const first = (server: FakeServer) => server.received[0]?.message.method;
 test.each([
   ["a pipe", {}],
   ["HTTP", { transport: HTTP }],
-])("a legacy server behind %s is greeted at once by the second replica", async (_, config) => {
+])("a legacy server behind %s receives initialize immediately from the second replica", async (_, config) => {
   const { others } = shared();
   const one = await meet(legacyServer(), config, { others });
   const two = await meet(legacyServer(), config, { others });
   expect([first(one.server), first(two.server)]).toEqual(["server/discover", "initialize"]);
 });
 
-test("what was found holds for an hour after it was found, at every replica", async () => {
+test("a detected era is cached for an hour, at every replica", async () => {
   const { others } = shared();
   await meet(legacyServer(), { transport: HTTP }, { others });
   await pass(HOUR_MS / 2);
@@ -46,7 +46,7 @@ test("what was found holds for an hour after it was found, at every replica", as
   expect(first(later.server)).toBe("server/discover");
 });
 
-test("a legacy server that was replaced by a modern one is found modern, and the others are told", async () => {
+test("a legacy server that was replaced by a modern one is detected as modern, and the others are notified", async () => {
   const { others, kept } = shared();
   await meet(legacyServer(), { transport: HTTP }, { others });
   const { server, upstream } = await meet(modernServer(), { transport: HTTP }, { others });
@@ -55,13 +55,13 @@ test("a legacy server that was replaced by a modern one is found modern, and the
   expect(first(server)).toBe("initialize");
 });
 
-test("a server whose era the config pins is not asked for, and nothing is told of it", async () => {
+test("a server with a pinned era is neither looked up nor published", async () => {
   const { others, kept, asked } = shared();
   await meet(legacyServer(), { protocol: "legacy" }, { others });
   expect([asked(), kept]).toEqual([0, []]);
 });
 
-test("what the server itself said to an earlier process goes before what others say", async () => {
+test("the era persisted from an earlier process overrides that of other replicas", async () => {
   const before = await meet(legacyServer(), { transport: HTTP });
   const { others, asked } = shared();
   await meet(legacyServer(), { transport: HTTP }, { others, memory: before.upstream.memory() });
@@ -73,7 +73,7 @@ test.each([
   [{ legacy: { transport: "http" } }],
   [{ legacy: "http", sessions: { supported: "yes", learnedAt: 1 } }],
   [{}],
-])("%j, which no replica writes of a server over HTTP, is as nothing", async (known) => {
+])("%j, which no replica writes of a server over HTTP, is ignored", async (known) => {
   const { server } = await meet(legacyServer(), { transport: HTTP }, { others: shared(known).others });
   expect(first(server)).toBe("server/discover");
 });

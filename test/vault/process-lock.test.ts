@@ -26,7 +26,7 @@ function contender(folder: string, times: number): Contender {
   return { child, lines, ended: once(child, "close") };
 }
 
-test("processes that take a lock in turns are never inside at the same time", async () => {
+test("processes never hold the same lock concurrently", async () => {
   const folder = stateFolder();
   const all = [1, 2, 3, 4].map(() => contender(folder, 60));
   await Promise.all(all.map(({ ended }) => ended));
@@ -35,7 +35,7 @@ test("processes that take a lock in turns are never inside at the same time", as
   expect(readdirSync(folder)).toEqual(["counter"]);
 });
 
-test("kill -9 at any moment lets the others go on, one at a time", async () => {
+test("kill -9 at any moment releases the lock to the others, one at a time", async () => {
   const folder = stateFolder();
   const survivors = [1, 2].map(() => contender(folder, 120));
   const victims: Contender[] = [];
@@ -57,7 +57,7 @@ test("kill -9 at any moment lets the others go on, one at a time", async () => {
   expect(count).toBeLessThanOrEqual(counted + victims.length);
 });
 
-test("the token of a dead process is not the lock of the next one", async () => {
+test("the token of a dead process does not release the next holder's lock", async () => {
   const folder = stateFolder();
   const lock = join(folder, "record.lock");
   mkdirSync(lock);
@@ -70,7 +70,7 @@ test("the token of a dead process is not the lock of the next one", async () => 
   expect(existsSync(lock)).toBe(false);
 });
 
-test("a holder on another machine that renews its token keeps the lock; the waiting process says who has it", async () => {
+test("a holder on another machine that renews its token keeps the lock; the waiting process names the holder", async () => {
   const folder = stateFolder();
   const lock = join(folder, "record.lock");
   mkdirSync(lock);
@@ -84,7 +84,7 @@ test("a holder on another machine that renews its token keeps the lock; the wait
   expect(readdirSync(lock)).toEqual(["0011223344556677"]);
 });
 
-test("a living process keeps its lock, however long ago it renewed its token", async () => {
+test("a running process keeps its lock, however long ago it renewed its token", async () => {
   const folder = stateFolder();
   const held = await new ProcessLocks(folder, { renewMs: 1_000_000 }).acquire("record");
   const other = new ProcessLocks(folder, { staleMs: 0, waitMs: 50 });
@@ -94,7 +94,7 @@ test("a living process keeps its lock, however long ago it renewed its token", a
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("tasks on one record run one after the other, also after one that fails; other records do not wait", async () => {
+test("tasks on one record run sequentially, also after a failure; other records do not wait", async () => {
   const vault = await vaultIn(stateFolder());
   const events: string[] = [];
   const task = (name: string) => async () => {

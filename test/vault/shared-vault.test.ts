@@ -49,7 +49,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     };
   }
 
-  test("read each other's sign-ins and registrations, list them, and remove them", async () => {
+  test("read, list and remove each other's sign-ins and registrations", async () => {
     const start = cluster();
     const [{ vault: one }, { vault: two }] = [await start(), await start()];
     await one.write(credential());
@@ -64,7 +64,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     expect(await one.list()).toEqual([]);
   });
 
-  test("show the store neither token nor principal nor server", async () => {
+  test("reveal to the store neither token nor principal nor server", async () => {
     const { store, vault } = await cluster()();
     await vault.write(credential());
     const keys = (await store.command(["KEYS", "*"])) as string[];
@@ -73,7 +73,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     for (const secret of ["access-1", "refresh-1", "linear", "ann"]) expect(all).not.toContain(secret);
   });
 
-  test("use no record that was changed in the store, or is that of another principal", async () => {
+  test("reject a record that was changed in the store, or belongs to another principal", async () => {
     const { store, vault } = await cluster()();
     await vault.write(credential());
     await vault.write(credential({ principal: "bob" }));
@@ -84,7 +84,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     await expect(vault.read("linear", "ann")).rejects.toMatchObject({ fault: "damaged" });
   });
 
-  test("write one after the other: of two with the same generation one is kept, and no older one replaces it", async () => {
+  test("write sequentially: of two with the same generation one is stored, and no older one replaces it", async () => {
     const start = cluster();
     const [{ vault: one }, { vault: two }] = [await start(), await start()];
     for (let generation = 1; generation <= 20; generation += 1) {
@@ -95,10 +95,10 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
       const failed = written.filter(({ status }) => status === "rejected");
       expect(failed).toMatchObject([{ reason: { fault: "superseded" } }]);
     }
-    await expect(one.write(credential({ generation: 19 }))).rejects.toThrow("was kept with generation 20");
+    await expect(one.write(credential({ generation: 19 }))).rejects.toThrow("already has generation 20");
   });
 
-  test("run tasks under one lock one after the other", async () => {
+  test("run tasks under one lock sequentially", async () => {
     const start = cluster();
     const vaults = [(await start()).vault, (await start()).vault];
     let running = 0;
@@ -113,7 +113,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     expect(most).toBe(1);
   });
 
-  test("get the lock of one that has ended when it lapses, and say so where it is held for too long", async () => {
+  test("get the lock of a dead replica when it expires, and report a lock that is held for too long", async () => {
     const start = cluster();
     const never = 1_000_000;
     const { vault: ended } = await start({ lockTimes: { staleMs: 200, renewMs: never } });
@@ -141,7 +141,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     expect(await other.locked("linear", "bob", async () => "mine")).toBe("mine");
   });
 
-  test("notice what the others write and remove, and after an outage what they have missed", async () => {
+  test("are notified of writes and removals, and after an outage of missed ones", async () => {
     const start = cluster();
     const [{ vault: one }, { vault: two, store }] = [await start(), await start()];
     const changes: RecordChange[] = [];
@@ -158,7 +158,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     await until("the removal", () => changes.at(-1)?.credential === undefined);
   });
 
-  test("that do not reach the store say so, and take no sign-in for removed", async () => {
+  test("report an unreachable store, and treat no sign-in as removed", async () => {
     const other = await startRedis();
     const store = await openStore({ config: { url: other.url, prefix: "away" }, logger: SILENT, ...PATIENT });
     onTestFinished(() => store.close());
@@ -180,7 +180,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     expect(changes.filter((change) => change.credential === undefined)).toEqual([]);
   });
 
-  test("encrypt all records under a new first key, and name the key that one lacks", async () => {
+  test("re-encrypt all records with a new first key, and name the key that one lacks", async () => {
     const start = cluster();
     const { vault: old } = await start();
     await old.write(credential());
@@ -192,7 +192,7 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     await expect(vault.write(credential())).rejects.toMatchObject({ fault: "superseded" });
   });
 
-  test("take a sign-in in progress once, whichever of them is asked", async () => {
+  test("take a pending sign-in once, at whichever replica", async () => {
     const start = cluster();
     const pending = async () => {
       const { store } = await start();

@@ -1,4 +1,4 @@
-/** Records in the store of a cluster that does not answer for a moment: they wait, and what was sent is done when it goes on. */
+/** Records in the store of a cluster that does not answer for a moment: they wait, and what was sent is done when it continues. */
 import {
   afterAll,
   afterEach,
@@ -25,7 +25,7 @@ const KEY = Buffer.alloc(32, 1).toString("base64");
 const FOLDER = "/dev/null/credentials";
 const NAME = credentialName("linear", "ann");
 
-describe.runIf(hasRedis)("while the store stands still for a moment", () => {
+describe.runIf(hasRedis)("while the store stalls for a moment", () => {
   let redis: Redis;
   beforeAll(async () => {
     redis = await startRedis();
@@ -41,7 +41,7 @@ describe.runIf(hasRedis)("while the store stands still for a moment", () => {
   };
   const vaultOn = (shared: OpenStore, options: Partial<VaultOptions> = {}) =>
     openVault({ folder: FOLDER, keys: { key: KEY }, shared, logger: SILENT, ...options });
-  /** Has one deadline missed, by `work`, and lets the store go on then. */
+  /** Has one deadline missed, by `work`, and lets the store continue then. */
   async function missing<T>(store: OpenStore, work: () => Promise<T>): Promise<T> {
     const { pid } = redis.process;
     process.kill(pid, "SIGSTOP");
@@ -54,7 +54,7 @@ describe.runIf(hasRedis)("while the store stands still for a moment", () => {
     return done;
   }
 
-  test("a lock is taken although the answer came too late, and set free", async () => {
+  test("a lock is acquired although the response came too late, and released", async () => {
     const store = await connect(50);
     const one = await vaultOn(store, { outageMs: 60_000 });
     const two = await vaultOn(await connect(60_000), { lockTimes: { waitMs: 0 } });
@@ -63,7 +63,7 @@ describe.runIf(hasRedis)("while the store stands still for a moment", () => {
     expect(await two.locked("linear", "ann", async () => "two")).toBe("two");
   });
 
-  test("a lock that was given up is held by nobody when the store goes on", async () => {
+  test("an abandoned lock is not held when the store continues", async () => {
     const store = await connect(50);
     const one = await vaultOn(store, { outageMs: 0 });
     const two = await vaultOn(await connect(60_000), { lockTimes: { waitMs: 10_000 } });
@@ -73,7 +73,7 @@ describe.runIf(hasRedis)("while the store stands still for a moment", () => {
     expect(await two.locked("linear", "ann", async () => "two")).toBe("two");
   });
 
-  test("a record is read, and is written once although the answer came too late", async () => {
+  test("a record is read, and written once although the response came too late", async () => {
     const store = await connect(50);
     const records = recordsAt({
       ...{ folder: FOLDER, keys: { kind: "key", text: KEY }, shared: store, logger: SILENT },
@@ -87,11 +87,11 @@ describe.runIf(hasRedis)("while the store stands still for a moment", () => {
   });
 });
 
-describe("while the store is away", () => {
+describe("while the store is unavailable", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test("a record is waited for 2 s, and what holds its lock waits for 20 s", async () => {
+  test("a record is retried for 2 s, and for 20 s while a lock is held", async () => {
     const scripts = { "lock.acquire": () => 1, "lock.release": () => 1, "record.read": () => null };
     const store = new MemoryStore(scripts).view();
     const keys = { kind: "key", text: KEY } as const;

@@ -27,7 +27,7 @@ const BOB = recordFileOf("linear", "bob");
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe("a record", () => {
-  test("is read as it was written, also by the next process", async () => {
+  test("is read as written, also by the next process", async () => {
     const state = stateFolder();
     await (await vaultIn(state)).write(credential());
     expect(await (await vaultIn(state)).read("linear", "ann")).toEqual(credential());
@@ -35,7 +35,7 @@ describe("a record", () => {
     expect(await (await vaultIn(state)).read("notion", "ann")).toBeUndefined();
   });
 
-  test("holds any text as it was", async () => {
+  test("holds any text unchanged", async () => {
     const vault = await vaultIn(stateFolder());
     let generation = 0;
     await fc.assert(
@@ -49,7 +49,7 @@ describe("a record", () => {
     );
   });
 
-  test("shows neither token nor principal nor server on disk, and never the same bytes twice", async () => {
+  test("reveals neither token nor principal nor server on disk, and never the same bytes twice", async () => {
     const state = stateFolder();
     const vault = await vaultIn(state);
     await vault.write(credential());
@@ -67,7 +67,7 @@ describe("a record", () => {
     expect(readFileSync(file).subarray(60).equals(first.subarray(60))).toBe(false);
   });
 
-  test("and its key are for this user only", async () => {
+  test("and its key are readable by this user only", async () => {
     const state = stateFolder();
     await (await vaultIn(state)).write(credential());
     expect(modeOf(join(state, "credentials"))).toBe(0o700);
@@ -75,19 +75,19 @@ describe("a record", () => {
     expect(modeOf(join(state, "credentials.key"))).toBe(0o600);
   });
 
-  test("is not replaced by one of the same or an earlier generation", async () => {
+  test("is not replaced by the same or an earlier generation", async () => {
     const vault = await vaultIn(stateFolder());
     await vault.write(credential({ generation: 3 }));
     for (const generation of [2, 3]) {
       await expect(vault.write(credential({ generation }))).rejects.toMatchObject({
         fault: "superseded",
-        message: expect.stringContaining("kept with generation 3 meanwhile"),
+        message: expect.stringContaining("already has generation 3"),
       });
     }
     expect((await vault.read("linear", "ann"))?.generation).toBe(3);
   });
 
-  test("is gone after it was removed, and may be removed twice", async () => {
+  test("is gone after its removal, and may be removed twice", async () => {
     const vault = await vaultIn(stateFolder());
     await vault.write(credential());
     await vault.remove("linear", "ann");
@@ -97,7 +97,7 @@ describe("a record", () => {
     expect(await vault.read("linear", "ann")).toEqual(credential());
   });
 
-  test("list() names all sign-ins without their tokens, and warns of one that it cannot read", async () => {
+  test("list() names all sign-ins without their tokens, and warns of an unreadable one", async () => {
     const state = stateFolder();
     const warnings: string[] = [];
     const logger = { ...SILENT, warn: (_: object, sentence: string) => void warnings.push(sentence) };
@@ -111,7 +111,7 @@ describe("a record", () => {
     expect(warnings).toEqual([expect.stringContaining("its first line is wrong")]);
   });
 
-  test("of a registration is kept for its issuer and redirect URI", async () => {
+  test("of a registration is stored per issuer and redirect URI", async () => {
     const vault = await vaultIn(stateFolder());
     const { client } = credential();
     await vault.writeClient("https://i", "http://127.0.0.1/cb", client);
@@ -123,7 +123,7 @@ describe("a record", () => {
   });
 });
 
-describe("a record is refused, stays where it is, and is not written over,", () => {
+describe("a record is refused, stays, and is not overwritten,", () => {
   const damages: readonly [string, (state: string, file: string) => void, string, RegExp][] = [
     ["when others may read it", (_, file) => chmodSync(file, 0o640), "permissions", /chmod 600/],
     [
@@ -210,7 +210,7 @@ describe("a record is refused, stays where it is, and is not written over,", () 
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  test("when credentials.keyFile names a file that is not there", async () => {
+  test("when credentials.keyFile names a missing file", async () => {
     const state = stateFolder();
     const vault = await vaultIn(state, { keys: { keyFile: join(state, "none") } });
     await expect(vault.write(credential())).rejects.toMatchObject({
@@ -219,7 +219,7 @@ describe("a record is refused, stays where it is, and is not written over,", () 
     });
   });
 
-  test("a folder of others is refused at once", async () => {
+  test("a folder of another user is refused immediately", async () => {
     const state = stateFolder();
     mkdirSync(join(state, "credentials"), { mode: 0o755 });
     chmodSync(join(state, "credentials"), 0o755);
@@ -228,7 +228,7 @@ describe("a record is refused, stays where it is, and is not written over,", () 
 });
 
 describe("a write that fails", () => {
-  test("leaves the record before it, no draft, and says why", async () => {
+  test("leaves the previous record, no temporary file, and reports the reason", async () => {
     const state = stateFolder();
     await (await vaultIn(state)).write(credential());
     const full = await vaultIn(state, {
@@ -239,13 +239,13 @@ describe("a write that fails", () => {
     });
     await expect(full.write(credential({ generation: 2 }))).rejects.toMatchObject({
       fault: "disk",
-      message: expect.stringMatching(/cannot be written .*what was kept before is unchanged \(ENOSPC\)$/),
+      message: expect.stringMatching(/cannot be written .*the previous record is unchanged \(ENOSPC\)$/),
     });
     expect(await full.read("linear", "ann")).toEqual(credential());
     expect(readdirSync(join(state, "credentials"))).toEqual([ANN]);
   });
 
-  test("drafts that killed processes left are removed at the next start, younger ones stay", async () => {
+  test("temporary files of killed processes are deleted at the next start, recent ones stay", async () => {
     const state = stateFolder();
     await (await vaultIn(state)).write(credential());
     const folder = join(state, "credentials");
@@ -262,7 +262,7 @@ describe("a write that fails", () => {
 });
 
 describe("keys", () => {
-  test("the first one encrypts, all of them decrypt", async () => {
+  test("the first key encrypts, all keys decrypt", async () => {
     const state = stateFolder();
     await (await vaultIn(state, { keys: { key: KEY_A } })).write(credential());
     const both = await vaultIn(state, { keys: { key: `${KEY_B},\n${KEY_A}` } });
@@ -273,7 +273,7 @@ describe("keys", () => {
     expect(existsSync(join(state, "credentials.key"))).toBe(false);
   });
 
-  test("rotation puts every record under the first key, and the last key is needed no more", async () => {
+  test("rotation re-encrypts every record with the first key, and the last key becomes unused", async () => {
     const state = stateFolder();
     const old = await vaultIn(state, { keys: { key: KEY_A } });
     await old.write(credential());
@@ -286,7 +286,7 @@ describe("keys", () => {
     expect(await second.readClient("https://i", "http://127.0.0.1/cb")).toEqual(credential().client);
   });
 
-  test("rotation makes a new key in an own key file, which a running process takes over", async () => {
+  test("rotation adds a key to an own key file, which a running process uses", async () => {
     const state = stateFolder();
     const running = await vaultIn(state);
     await running.write(credential());
@@ -302,7 +302,7 @@ describe("keys", () => {
     expect((await (await vaultIn(state)).read("linear", "ann"))?.generation).toBe(2);
   });
 
-  test("rotation names a record that it cannot read, leaves it, and keeps all keys", async () => {
+  test("rotation reports an unreadable record, leaves it, and keeps all keys", async () => {
     const state = stateFolder();
     const vault = await vaultIn(state);
     await vault.write(credential());
@@ -319,7 +319,7 @@ describe("keys", () => {
     expect(existsSync(join(state, "credentials", BOB))).toBe(true);
   });
 
-  test("two processes that start at once make one key", async () => {
+  test("two processes that start concurrently create one key", async () => {
     const state = stateFolder();
     const vaults = await Promise.all([vaultIn(state), vaultIn(state), vaultIn(state)]);
     await Promise.all(vaults.map((vault, at) => vault.write(credential({ principal: `p${at}` }))));
@@ -331,7 +331,7 @@ describe("keys", () => {
   });
 });
 
-test("a process notices what another one writes and removes", async () => {
+test("a process is notified of records that another one writes and removes", async () => {
   const state = stateFolder();
   const changes: RecordChange[] = [];
   const end = (await vaultIn(state)).watch((change) => void changes.push(change));

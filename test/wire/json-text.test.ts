@@ -12,7 +12,7 @@ const ODD = [
 const PLAIN = ["0", "1", "-1", "0.5", "1.25", "999999999999999", "9007199254740992", "1e+21", "1e-7", "0.1"];
 
 describe("numbers that a double does not keep", () => {
-  test.each(ODD)("%s is written as it was read, wherever it stands", (source) => {
+  test.each(ODD)("%s is written as it was read, anywhere", (source) => {
     for (const text of [
       source,
       `[${source}]`,
@@ -67,7 +67,7 @@ describe("numbers that a double does not keep", () => {
 });
 
 describe("any JSON text", () => {
-  test("is written as JSON.stringify would, but for its numbers", () => {
+  test("is written as JSON.stringify would, except its numbers", () => {
     fc.assert(
       fc.property(tree, fc.constantFrom("", " ", "\n\t"), (value, space) => {
         const text = render(value, space, (token) => token);
@@ -79,7 +79,7 @@ describe("any JSON text", () => {
     );
   });
 
-  test("is indented as JSON.stringify would, but for its numbers", () => {
+  test("is indented as JSON.stringify would, except its numbers", () => {
     fc.assert(
       fc.property(tree, fc.nat({ max: 4 }), (value, indent) => {
         const expected = JSON.stringify(
@@ -131,7 +131,7 @@ describe("any JSON text", () => {
     }
   });
 
-  test("nested deeper than any message is parsed all the same", () => {
+  test("nested deeper than any message is still parsed", () => {
     const text = `${"[".repeat(50_000)}1.0${"]".repeat(50_000)}`;
     expect(Array.isArray(parseJson(text))).toBe(true);
   });

@@ -43,7 +43,7 @@ describe("what is too long", () => {
     expect(answer).toThrow(expect.objectContaining({ id: 7 }));
   });
 
-  test("is no name: texts, arguments, results and members that nobody knows may be of any length", () => {
+  test("is no name: texts, arguments, results and unknown members may be of any length", () => {
     const text = "t".repeat(200_000);
     for (const message of [
       { id: 1, result: { content: [{ type: "text", text }], structuredContent: { name: text, uri: text } } },

@@ -19,7 +19,7 @@ describe("the id of a request", () => {
     expect(writeJson(document)).toBe(request(id));
   });
 
-  // Only a string or an integer is one (basic/index, "Requests"); some digits more than anybody counts to are none.
+  // Only a string or an integer is one (basic/index, "Requests"); integers with too many digits are none.
   test.each([
     "1.5",
     "9007199254740993.5",

@@ -32,7 +32,7 @@ test.each([
   ["a coloured word", "\u001b[32mready\u001b[0m and waiting"],
   ["nothing but space", " ".repeat(40)],
   ["too little", '{"a":1}'],
-])("%s is told apart from a message without parsing it", (_what, line) => {
+])("%s is distinguished from a message without parsing it", (_what, line) => {
   expect(looksLikeMessage(Buffer.from(line))).toBe(false);
 });
 
@@ -40,7 +40,7 @@ test("a batch is several messages", () => {
   expect(read('[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":{}}]')).toHaveLength(2);
 });
 
-test("an error whose id is null comes without an id", () => {
+test("an error with a null id has no id", () => {
   const error = { code: -32700, message: "no" };
   expect(read(JSON.stringify({ jsonrpc: "2.0", id: null, error }))).toEqual([{ jsonrpc: "2.0", error }]);
 });

@@ -54,7 +54,7 @@ describe("annotations of an input schema", () => {
     expect(paramHeaders(input).fault).toContain(`x-mcp-header at ${place} `);
   });
 
-  test("leave data alone that only looks like an annotation", () => {
+  test("leave data unchanged that only looks like an annotation", () => {
     expect(paramHeaders(schema({ a: { type: "object", default: { "x-mcp-header": "A" } } }))).toEqual({
       headers: [],
     });
@@ -120,7 +120,7 @@ test("no two texts share a header value", () => {
   );
 });
 
-describe("a header value that stands for nothing is refused:", () => {
+describe("an unmatched header value is refused:", () => {
   test.each([
     ["not Base64", "=?base64?***?="],
     ["Base64 with something after it", "=?base64?aGk=x?="],

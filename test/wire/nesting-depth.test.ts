@@ -28,7 +28,7 @@ test("siblings do not add up", () => {
 });
 
 test("a string without end, or nothing but backslashes, is passed once", () => {
-  // So many arrays that it is not enough to count brackets.
+  // Enough arrays that counting brackets does not suffice.
   const arrays = "[],".repeat(100);
   for (const text of [`${arrays}"${"\\".repeat(2_000_000)}`, `${arrays}${'"\\"'.repeat(500_000)}`]) {
     const steps = stepsOf(() => expect(exceedsDepth(text)).toBe(false));

@@ -84,7 +84,7 @@ describe("the span of the result", () => {
     ["it is no object", '{"result":[{"a":1}],"x":{}}'],
     ["it stands in a batch", '[{"result":{"a":1}}]'],
     ["it stands deeper", '{"x":{"result":{"a":1}}}'],
-  ])("is not told where %s", (_, text) => {
+  ])("is not reported if %s", (_, text) => {
     expect(keptText(text)).toBeUndefined();
   });
 });

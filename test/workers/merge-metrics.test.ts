@@ -65,7 +65,7 @@ test("counters of a dead worker stay in the sum; its gauges do not", () => {
   expect(valuesOf(metrics.merged([second], []))).toEqual(["calls_total 6", "sessions 1"]);
   const next = { worker: 1, pid: 13, text: calls(2) };
   expect(valuesOf(metrics.merged([next, second], []))).toEqual(["calls_total 8", "sessions 3"]);
-  // And once only, however often somebody looks.
+  // And only once, however often it is scraped.
   expect(valuesOf(metrics.merged([next, second], []))).toEqual(["calls_total 8", "sessions 3"]);
 });
 
@@ -80,7 +80,7 @@ test("a worker that does not answer counts with its last metrics, so that no cou
   ]);
 });
 
-test("a worker that never answered is left out of the sum", () => {
+test("a worker that never responded is omitted from the sum", () => {
   const metrics = new MonotonicMetrics();
   const told = [{ worker: 1, pid: 11, text: undefined }];
   expect(valuesOf(metrics.merged(told, [calls(2), calls(3)]))).toEqual(["calls_total 5", "sessions 5"]);

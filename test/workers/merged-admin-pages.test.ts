@@ -1,4 +1,4 @@
-/** Tests what operators see of several workers, with listeners in the place of their processes. */
+/** Tests what operators see of several workers, with listeners in place of their processes. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { ClientRequest, createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Of workers that are numbered from 1; one without answers has gone without anybody knowing it yet. */
+/** Of workers numbered from 1; one without responses has exited unnoticed. */
 async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): Promise<MergedAdminPages> {
   const identity = { count: fakes.length, folder, secret: "s" };
   const status: WorkerStatus[] = [];
@@ -123,7 +123,7 @@ test("rows name their worker, newest first", async () => {
   ]);
 });
 
-test("the last calls of all workers are one list, cut to what is asked for", async () => {
+test("the last calls of all workers are one list, limited as requested", async () => {
   const overview = await overviewOf([
     {
       answers: {

@@ -19,7 +19,7 @@ class FakeWorker extends EventEmitter implements WorkerProcess {
   says(message: FromWorker): void {
     this.emit("message", message);
   }
-  /** Hears, takes its seat and listens. */
+  /** Receives its identity, and listens. */
   getsReady(): void {
     this.says({ kind: "connected" });
     this.says({ kind: "ready", url: "http://here/mcp" });

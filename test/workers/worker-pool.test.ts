@@ -271,7 +271,7 @@ describe("a worker that dies", () => {
     process.kill(owner!.pid, "SIGKILL");
     const retry = () =>
       callModern(served.url, { ...call, inputResponses, requestState }).catch(() => undefined);
-    // Whoever has the number next knows that it knows nothing of the call.
+    // The next worker with this number reports that it does not know the call.
     await until("an answer of the next worker", async () => {
       const answer = await retry();
       return answer !== undefined && codeIn(answer) === "outcome_unknown";
@@ -283,13 +283,13 @@ describe("a worker that dies", () => {
     const served = await ownGateway();
     const workers = await workersOf(served);
     await served.process.stop("SIGKILL");
-    // Where nobody collects orphans, an entry of each stays.
+    // Without an init process that reaps orphans, an entry of each stays.
     await until("the end of the workers", () => workers.every(({ pid }) => !isAlive(pid)));
   });
 });
 
 describe("starting and stopping", () => {
-  test("a signal to all processes is one drain: calls finish, and no process is left", async () => {
+  test("a signal to all processes causes one drain: calls finish, and no process remains", async () => {
     const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
     const workers = await workersOf(served);
     const folder = mkdtempSync(join(tmpdir(), "cardea-work-"));

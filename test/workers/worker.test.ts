@@ -2,9 +2,9 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import {
+  type CurrentProcess,
   type FromWorker,
   joinWorkers,
-  type OwnProcess,
   type ToWorker,
   type WorkerContext,
 } from "../../src/workers/worker.js";
@@ -12,7 +12,7 @@ import { LISTEN } from "./listen.js";
 
 const identity = { number: 2, count: 3, folder: "/nowhere", secret: "s" };
 
-class FakeProcess extends EventEmitter implements OwnProcess {
+class FakeProcess extends EventEmitter implements CurrentProcess {
   readonly env = { CARDEA_WORKER: "1" };
   readonly said: FromWorker[] = [];
   send(message: FromWorker): void {

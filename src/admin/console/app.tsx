@@ -7,9 +7,9 @@ import { problemsOf } from "./state/problems.js";
 import { hrefOf, route } from "./state/route.js";
 import { useStore } from "./state/store.js";
 import { DialogHost } from "./ui/dialog-host.js";
-import { Door } from "./ui/door.js";
 import { Header } from "./ui/header.js";
 import { Icon, type IconName } from "./ui/icon.js";
+import { TokenPrompt } from "./ui/token-prompt.js";
 import { CallsView } from "./views/calls.js";
 import { ConfigView } from "./views/config.js";
 import { Overview } from "./views/overview.js";
@@ -53,7 +53,7 @@ export function App() {
       </a>
       <Header />
       {isLocked ? (
-        <Door />
+        <TokenPrompt />
       ) : (
         <div class="frame">
           <Navigation views={shown} current={current?.name} state={state} />

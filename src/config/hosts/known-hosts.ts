@@ -1,6 +1,6 @@
-/** The hosts that Cardea knows: where each keeps its servers, and how one of them is written there. */
+/** The known hosts: the location of their config files, and the form of a server in them. */
 import type { ObjectTree, Tree } from "../tree.js";
-import { type HostPlaces, inAppData, inConfig, inHome } from "./host-paths.js";
+import { type HostPathContext, inAppData, inConfig, inHome } from "./host-paths.js";
 
 /** How a host reaches Cardea. */
 export type HostConnection =
@@ -21,7 +21,7 @@ export interface KnownHost {
   /** The name on its website. */
   readonly title: string;
   /** Where its file may be; the first that exists counts, else the first of all is made. */
-  files(places: HostPlaces): readonly string[];
+  files(places: HostPathContext): readonly string[];
   /** Its files in a project, relative to the project's folder. */
   readonly projectFiles: readonly string[];
   /** The path of the map of servers in the file. */
@@ -34,7 +34,7 @@ export interface KnownHost {
 const withHeaders = (headers: Readonly<Record<string, string>>, key = "headers"): Entry =>
   Object.keys(headers).length === 0 ? {} : { [key]: headers };
 
-/** Every host that `cardea install` knows, by the names of the contract. */
+/** Every host that `cardea install` supports. */
 export const KNOWN_HOSTS: readonly KnownHost[] = [
   {
     id: "claude-code",
@@ -136,7 +136,7 @@ export const KNOWN_HOSTS: readonly KnownHost[] = [
 ];
 
 /** Claude Desktop from the Microsoft Store has a folder of its own. */
-function storeFiles({ env, platform }: HostPlaces): readonly string[] {
+function storeFiles({ env, platform }: HostPathContext): readonly string[] {
   if (platform !== "win32" || !env.LOCALAPPDATA) return [];
   const steps = ["Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", "Claude"];
   return [[env.LOCALAPPDATA, ...steps, "claude_desktop_config.json"].join("\\")];

@@ -19,7 +19,7 @@ interface Source {
 }
 
 /**
- * `undefined` when no servers are to be found in it. `file` is absent when the text came from a pipe. With `project`, of
+ * `undefined` when no servers were found in it. `file` is absent when the text came from a pipe. With `project`, of
  * the servers that belong to single projects only those of that folder are taken.
  */
 export function importHostFile(
@@ -109,7 +109,7 @@ function unresolvedBlocks(tree: ObjectTree): Fault[] {
   return (list?.kind === "array" ? list.items : []).flatMap((item) => {
     const block = text(member(item, "uses"));
     if (block === undefined) return [];
-    const message = `${JSON.stringify(block)} is a block of Continue's hub, which only Continue can fetch; it is left out: write its command or url here`;
+    const message = `${JSON.stringify(block)} is a block of Continue's hub, which only Continue can fetch; it is omitted: write its command or url here`;
     return { offset: item.offset, message };
   });
 }

@@ -1,4 +1,4 @@
-/** What an import makes: servers in Cardea's words, and what the person must know of them. */
+/** The result of an import: servers in Cardea's form, and notes for the person. */
 import { uriPrefix } from "../collisions.js";
 
 /** One server as it will stand in the file; only keys of the config's own schema. */
@@ -28,7 +28,7 @@ export function variableName(text: string): string {
   return /^[A-Z_]/.test(name) ? name : `V_${name}`;
 }
 
-/** The same, each with a prefix of its own: what is imported has to be a config that can be served. */
+/** The same, each with a unique prefix: an import must be a valid config. */
 export function withUniquePrefixes(
   servers: ReadonlyMap<string, ImportedServer>,
 ): ReadonlyMap<string, ImportedServer> {

@@ -1,4 +1,4 @@
-/** Writes one server of a host in Cardea's words, its secrets still as references. */
+/** Converts a server of a host to Cardea's form, with its secrets still as references. */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { SERVER_TYPES } from "../server-schema.js";

@@ -40,7 +40,7 @@ export interface LegacyEdgeOptions {
   /** Where GET streams must find room. Default: room for all. */
   readonly streamQuota?: StreamQuota;
   readonly hooks?: LegacyHooks;
-  /** Time limit (ms) for the answer to a server's question, read anew for each. Default 10 minutes. */
+  /** Time limit (ms) for the answer to a server's question, read again for each. Default 10 minutes. */
   readonly answerMs?: () => number;
   /** What may be kept for sessions between their calls. Default: a budget of its own. */
   readonly memoryBudget?: MemoryBudget;

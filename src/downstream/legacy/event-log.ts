@@ -1,4 +1,4 @@
-/** The events of one session that may have to be sent once more; never more than a budget, responses before notices. */
+/** The events of one session that may have to be sent again; never more than a budget, responses before notices. */
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
 import type { MessageId } from "../../wire/envelope.js";
 import { newLogName } from "./event-id.js";
@@ -14,7 +14,7 @@ export interface LoggedEvent {
   sent?: boolean;
 }
 
-/** A response that is not kept any more. Its host gets an error in its place, as nothing else answers the request. */
+/** A response that is no longer kept. Its host gets an error in its place, as nothing else answers the request. */
 export interface LostResponse {
   readonly stream: number;
   readonly seq: number;

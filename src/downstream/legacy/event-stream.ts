@@ -63,7 +63,7 @@ export class EventStream {
   }
 
   /**
-   * Goes on at another connection, with everything after the event `seq` first. False, and nothing is written, where the
+   * Continues at another connection, with everything after the event `seq` first. False, and nothing is written, where the
    * stream has come to its end and the host has seen all of it.
    */
   resume(response: ServerResponse, seq: number): boolean {
@@ -113,7 +113,7 @@ export class EventStream {
     return `${this.kind}-${this.number}-${seq}-${this.log.name}${this.#awaitedAfter(seq)}`;
   }
 
-  /** An event that is sent once more says what was awaited after it then. */
+  /** An event that is sent again says what was awaited after it then. */
   #awaitedAfter(seq: number): string {
     if (this.#answered.size === 0) return this.#awaitedText;
     const isAwaited = (id: MessageId): boolean => (this.#answered.get(idKeyOf(id)) ?? seq + 1) > seq;
@@ -123,7 +123,7 @@ export class EventStream {
 
 const NONE_ANSWERED: ReadonlyMap<IdKey, number> = new Map();
 
-/** In the place of a response that was given up before its host came back for it, or lost with its replica. */
+/** In place of a response that was evicted before its host resumed the stream, or lost with its replica. */
 export const lostText = (responseTo: MessageId | null): string => errorText(responseTo, refusalError(LOST));
 
 const LOST = new GatewayError(

@@ -71,7 +71,7 @@ function clientCapabilities(declared: JsonObject, revision: Revision): JsonObjec
   return { ...known, sampling: without(sampling, ["tools", "context"]) };
 }
 
-/** Before there were modes, whatever it held stood for forms; some hosts of that time name modes all the same. */
+/** Before there were modes, whatever it held stood for forms; some hosts of that time name modes anyway. */
 function withModes(known: JsonObject): JsonObject {
   const elicitation = objectAt(known, "elicitation");
   if (elicitation === undefined || isEmpty(elicitation)) return known;
@@ -128,7 +128,7 @@ interface OpenedSession {
 }
 
 /**
- * Opens a session that another replica served, under its id: the host goes on as if nothing had happened. It is notified once that
+ * Opens a session that another replica served, under its id: the host continues as if nothing had happened. It is notified once that
  * all lists may have changed. `restored` resolves when its subscriptions are accepted or refused again, and never rejects.
  *
  * @throws GatewayError when no more sessions can be opened

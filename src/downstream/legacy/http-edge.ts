@@ -131,7 +131,7 @@ export class LegacyHttpEdge {
   }
 
   async #initialize(post: HttpPost, request: Request): Promise<void> {
-    // A host that has lost its session may send the old id once more with `initialize`; it gets a new session.
+    // A host that has lost its session may send the old id again with `initialize`; it gets a new session.
     const old = headerOf(post.request, HEADER.sessionId);
     if (old !== undefined && this.parts.store.find(old, post.principal, post.endpoint) !== undefined) {
       return refuse(post, 400, "this session is initialized already", request.id);

@@ -30,7 +30,7 @@ export interface QuestionContext {
 }
 
 /**
- * Goes on with `call`, whose reply so far is `first`, until there is a result or an error. The server sees one
+ * Continues with `call`, whose reply so far is `first`, until there is a result or an error. The server sees one
  * more round each time, with a call id of its own and exactly its own state
  * (2026-07-28, basic/patterns/mrtr, "Client Requirements").
  */
@@ -193,7 +193,7 @@ function inputResponsesOf(
   };
 }
 
-/** A tool that gets no answers has failed as a tool: a model can read that and go on. */
+/** A tool that gets no answers has failed as a tool: a model can read that and continue. */
 function failedReply(call: Call, sentence: string): Reply {
   const error = new GatewayError("denied", "gateway", sentence);
   if (call.method !== "tools/call") return { kind: "error", error: refusalError(error), refusal: error.code };

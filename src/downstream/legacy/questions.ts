@@ -86,7 +86,7 @@ export class Questions {
     });
   }
 
-  /** Hands a response to the question it answers; false when there is none (any more) with that very id. */
+  /** Hands a response to the question it answers; false when there is none (any longer) with that very id. */
   onResponse(message: Envelope): boolean {
     const open = message.id === undefined ? undefined : this.#open?.get(message.id);
     if (open === undefined) return false;

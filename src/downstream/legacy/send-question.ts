@@ -143,7 +143,7 @@ function adaptElicitation(
   }
   if (params.mode === "url") {
     if (!Object.hasOwn(declared, "url")) return unsupported(CODE.invalidParams, "send a person to a URL");
-    // 2026-07-28 has no such id any more, 2025-11-25 cannot do without (client/elicitation, "URL Mode").
+    // 2026-07-28 no longer has such an id, 2025-11-25 cannot do without (client/elicitation, "URL Mode").
     const elicitationId = stringAt(params, "elicitationId") ?? randomUUID();
     return { kind: "ask", params: { ...params, elicitationId } };
   }

@@ -66,7 +66,7 @@ export class SessionStreams implements SessionSink {
   }
 
   /**
-   * Resumes the stream of `lastEventId`. A GET stream that is not kept any more starts anew, because a host that is refused
+   * Resumes the stream of `lastEventId`. A GET stream that is no longer kept starts again, because a host that is refused
    * might never open another. For a call whose stream is not kept, or was another replica's, the host gets an error: the
    * response is lost.
    * `over`: the host has all events; `unknown`: there is no such stream.
@@ -119,7 +119,7 @@ export class SessionStreams implements SessionSink {
     for (const stream of abandoned.slice(0, -MAX_ABANDONED)) this.#forget(stream);
   }
 
-  /** Ends the GET streams; calls go on, and answer where they would have. */
+  /** Ends the GET streams; calls continue, and answer where they would have. */
   endGetStreams(): void {
     for (const stream of this.#getStreams()) this.#end(stream);
   }
@@ -152,7 +152,7 @@ export class SessionStreams implements SessionSink {
     return stream;
   }
 
-  /** The stream of a call that is not kept any more, to say what became of its response. */
+  /** The stream of a call that is no longer kept, to say what became of its response. */
   #endedCallStream({ stream: number, awaited = [] }: EventId): EventStream {
     const stream = new EventStream(number, "call", this.#log, this.settings, awaited);
     stream.finish();

@@ -129,7 +129,7 @@ function sendAll(response: ServerResponse, pieces: readonly (string | Buffer)[])
 
 /** Receives the messages of one request. */
 export interface ResponseSink {
-  /** Aborted when the client gives up on the request before its answer. */
+  /** Aborted when the client cancels the request before its response. */
   readonly signal: StopSignal;
   /** Sends one message before the answer; what comes after the answer is dropped. */
   send(message: string): void;

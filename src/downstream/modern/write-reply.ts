@@ -111,7 +111,7 @@ function taskCapabilityError(result: Payload, { client }: Call): RpcError | unde
 }
 
 /**
- * Before 2026-07-28 a missing resource had a code of its own, which must not be used any more; now it is invalid
+ * Before 2026-07-28 a missing resource had a code of its own, which must no longer be used; now it is invalid
  * parameters that name the URI (server/resources, "Error Handling"; basic/index, "Error Codes").
  */
 function upgradeError(error: RpcError, { params }: Call): RpcError {

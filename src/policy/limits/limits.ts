@@ -194,7 +194,7 @@ export class Limits {
   }
 }
 
-/** How often leases are asked for: another call may take what was leased for this one. */
+/** How often leases are requested: another call may take what was leased for this one. */
 const MAX_PREPARATIONS = 3;
 
 /** Leases what the call pays with, where replicas count together and nothing is left here. */

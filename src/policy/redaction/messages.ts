@@ -52,7 +52,7 @@ async function redactedParams(params: JsonObject, args: Redaction): Promise<Json
   return changed;
 }
 
-/** Members that the method does not have; its server may read them all the same. */
+/** Members that the method does not have; its server may read them anyway. */
 async function redactedOthers(method: string, params: JsonObject, args: Redaction): Promise<JsonObject> {
   const known = PARAMS.get(method)?.names;
   if (known === undefined) return params;

@@ -107,7 +107,7 @@ export function compilePaths(paths: readonly string[]): PathNodes {
   return [root];
 }
 
-/** Where the paths lead that go on with this member or index. */
+/** The next positions of the paths that continue with this member or index. */
 export function descend(nodes: PathNodes, key: string | number): PathNodes {
   const [only] = nodes;
   if (only === undefined) return NO_NODES;

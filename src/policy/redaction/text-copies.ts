@@ -1,5 +1,5 @@
 /**
- * How is what a path takes out of `structuredContent` found in the texts of the same result? Servers write it once more as
+ * How is what a path takes out of `structuredContent` found in the texts of the same result? Servers write it again as
  * JSON (2025-06-18 and later: server/tools, "Structured Content"), or in any other form: several documents, YAML, a sentence.
  */
 import type { Steps, Work } from "../../runtime/cooperative-yield.js";

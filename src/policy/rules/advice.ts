@@ -80,7 +80,7 @@ function covers(outer: readonly string[] | undefined, inner: readonly string[] |
   return inner?.every((narrow) => outer.some((wide) => contains(wide, narrow))) ?? false;
 }
 
-/** Sure for equal globs, for names, and for globs that end where the wide one goes on with a star. */
+/** Sure for equal globs, for names, and for globs that end where the wide one continues with a star. */
 function contains(wide: string, narrow: string): boolean {
   if (wide === narrow) return true;
   if (!/[*?{]/.test(narrow)) return glob(wide)(narrow);

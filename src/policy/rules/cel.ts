@@ -60,7 +60,7 @@ export class EvaluationWork {
     return Math.min(this.#spent, this.#limit);
   }
 
-  /** CEL goes on behind an error where its answer does not hang on it; what was cut short is no answer all the same. */
+  /** CEL continues after an error if its result does not depend on it; a short-circuited value is still no result. */
   get isExceeded(): boolean {
     return this.#spent > this.#limit;
   }

@@ -31,7 +31,7 @@ const COMPARISONS: Readonly<Record<string, (a: number | bigint, b: number | bigi
   "_>_": (a, b) => a > b,
   "_>=_": (a, b) => a >= b,
 };
-/** Every JSON number is a CEL double; `args.n + 1` is accepted all the same. */
+/** Every JSON number is a CEL double; `args.n + 1` is accepted anyway. */
 const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
   "_+_": (a, b) => a + b,
   "_-_": (a, b) => a - b,

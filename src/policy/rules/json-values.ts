@@ -10,7 +10,7 @@ import { type EvaluationWork, readCost } from "./cel.js";
 export interface JsonValues {
   /** A JSON object as a CEL map; whatever else is given is an empty one. */
   object(value: unknown): CelMap;
-  /** Any JSON value in the place of a map: what is none is seen for what it is, as its type is found out when it is used. */
+  /** Any JSON value in place of a map: what is none is seen for what it is, as its type is found out when it is used. */
   any(value: unknown): CelMap;
   /**
    * The JSON text of a CEL value that came from JSON.
@@ -93,7 +93,7 @@ type Scalar = string | number | boolean | null;
 const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 
-/** A JSON object as the map that CEL asks for members; each is wrapped when it is asked for. */
+/** A JSON object as the map that CEL asks for members; each is wrapped when it is requested. */
 class JsonMap implements ReadonlyMap<string, CelInput> {
   readonly #object: JsonObject;
   readonly #wrap: (value: unknown) => CelInput;

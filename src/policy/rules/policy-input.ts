@@ -64,7 +64,7 @@ export function factsOf({ route, client, args, request }: PolicyInput): Facts {
   };
 }
 
-/** As `UriReadings`, with a route in the place of each URI. */
+/** As `UriReadings`, with a route in place of each URI. */
 export interface RouteReadings {
   /** The first is the route itself. */
   readonly all: readonly Route[];

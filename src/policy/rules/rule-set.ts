@@ -149,7 +149,7 @@ export class RuleSet {
     }
   }
 
-  /** The decision, or the rule to go on with when the budget is used up. */
+  /** The decision, or the rule to continue with when the budget is used up. */
   #evaluateFrom(
     from: number,
     rules: readonly Rule[],
@@ -236,7 +236,7 @@ export class RuleSet {
   }
 
   /**
-   * The rules that may have decided to redact what a call gives whose arguments are not known any more: the one
+   * The rules that may have decided to redact what a call gives whose arguments are no longer known: the one
    * that decides without them, and those before it that depend on them. In doubt more is redacted.
    */
   mayRedact(client: Client, route: Route): readonly RedactingRule[] {

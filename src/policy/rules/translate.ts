@@ -219,7 +219,7 @@ class Translator {
 /** What a walk itself takes for each element. */
 const STEPS_PER_ITERATION = 3;
 
-/** A value that may turn out to be no truth value is asked for one when the time comes. */
+/** A value that may not be a boolean is checked at evaluation. */
 function asTruth(value: Typed): Typed {
   if (value.type === "bool") return value;
   if (value.type !== DYN) {
@@ -259,7 +259,7 @@ const requireExpr = (expr: Expr | undefined): Expr => {
 
 const exprs = (values: readonly Typed[]): readonly Expr[] => values.map(({ expr }) => expr);
 
-/** Ids lead back to the source text; what was put in the place of it has none. */
+/** Ids lead back to the source text; what was put in place of it has none. */
 const exprOf = (exprKind: Expr["exprKind"]): Expr => ({ $typeName: "cel.expr.Expr", id: 0n, exprKind });
 
 const call = (name: string, args: readonly Expr[], target?: Expr): Expr =>

@@ -91,7 +91,7 @@ function checkPkce(issuer: string, methods: unknown, { assumeS256 = false }: Qui
   if (assumeS256 || (Array.isArray(methods) && methods.includes("S256"))) return;
   const says = methods === undefined ? "has no code_challenge_methods_supported" : "does not name S256 there";
   throw new OAuthError(
-    `The metadata of ${issuer} ${says}, so PKCE is not assured and MCP forbids to go on. Where its documentation says that it supports PKCE with S256, set the quirk assume-s256 for this server.`,
+    `The metadata of ${issuer} ${says}, so PKCE is not assured and MCP forbids the sign-in. If its documentation says that it supports PKCE with S256, set the quirk assume-s256 for this server.`,
     { quirk: "assume-s256" },
   );
 }

@@ -30,7 +30,7 @@ export function authorizationResponse(
     return {
       kind: "rejected",
       reason:
-        "The response has another state than the request: it belongs to another sign-in. Sign in again.",
+        "The state of the response is not that of the request: it belongs to another sign-in. Sign in again.",
     };
   }
   const error = parameters.get("error");
@@ -56,8 +56,8 @@ function whyWrongIssuer(
 ): string | undefined {
   if (iss === null) {
     if (!advertisesIss) return undefined;
-    return `The response has no iss, which ${issuer} says that it sends (RFC 9207).`;
+    return `The response has no iss, although ${issuer} advertises it (RFC 9207).`;
   }
   if (iss === issuer) return undefined;
-  return `The response is of another authorization server than ${issuer}, to which the browser was sent (RFC 9207).`;
+  return `The response is from another authorization server than ${issuer}, to which the browser was sent (RFC 9207).`;
 }

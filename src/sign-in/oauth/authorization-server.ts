@@ -54,8 +54,7 @@ export async function findAuthorizationServer(
   }
   const shown = mendable ?? temporary ?? steps.findLast(({ outcome }) => outcome === "failed");
   const quirk = mendable?.quirk;
-  const advice =
-    quirk === undefined ? "" : ` Where that is intended, set the quirk ${quirk} for this server.`;
+  const advice = quirk === undefined ? "" : ` If that is intended, set the quirk ${quirk} for this server.`;
   throw new OAuthError(
     `${named(serverUrl)}: no authorization server has usable metadata. ${shown?.what}: ${shown?.reason}${advice}`,
     { steps, isTemporary: temporary !== undefined && mendable === undefined, quirk },
@@ -65,7 +64,7 @@ export async function findAuthorizationServer(
 function whyNoIssuer(issuer: string, serverUrl: string): string | undefined {
   if (!URL.canParse(issuer)) return "It is no URL.";
   const { search, hash, username } = new URL(issuer);
-  if (username !== "") return "It has credentials in it.";
+  if (username !== "") return "It contains credentials.";
   if (search !== "" || hash !== "") return "An issuer has no query and no fragment (RFC 8414, 2).";
   return isSecure(issuer, serverUrl) ? undefined : "It is not https: (RFC 8414, 2).";
 }
@@ -128,7 +127,7 @@ function issuerMismatch(document: JsonObject, issuer: string, quirks: Quirks): S
   return {
     what,
     outcome: "failed",
-    reason: `The metadata is of ${shown}, and must be of ${issuer} exactly (RFC 8414, 3.3).`,
+    reason: `The metadata names the issuer ${shown}, and must name exactly ${issuer} (RFC 8414, 3.3).`,
     quirk: differsInSlash ? "issuer-slash" : `issuer: ${shown}`,
   };
 }

@@ -36,7 +36,7 @@ export async function importSigningKey(text: string, alg?: string, kid?: string)
       });
       if (key !== undefined) return { key, alg: candidate, ...named };
     }
-    throw new Error("it fits none of RS256, ES256, EdDSA: name the algorithm");
+    throw new Error("it matches none of RS256, ES256, EdDSA: name the algorithm");
   } catch (cause) {
     const sentence = "The private key cannot be read as PKCS #8 (PEM) or as a JWK";
     throw new OAuthError(`${sentence}: ${reasonOf(cause)}.`, { cause });

@@ -131,6 +131,6 @@ function pkceStep({ metadata }: AuthorizationServer, { assumeS256 = false }: Qui
       ? "The metadata has no code_challenge_methods_supported, so PKCE may not be there (MCP requires it)."
       : "code_challenge_methods_supported does not name S256, which MCP requires.";
   return assumeS256
-    ? { what, outcome: "ok", reason: `${reason} The quirk assume-s256 goes on.` }
+    ? { what, outcome: "ok", reason: `${reason} The quirk assume-s256 allows that.` }
     : { what, outcome: "failed", reason, quirk: "assume-s256" };
 }

@@ -125,14 +125,14 @@ function refused(
   const why = said.length > 0 ? said.join(": ") : `the answer (${status}) has no client_id`;
   if (aboutRedirect) {
     return new OAuthError(
-      `${at} does not take the redirect URI ${redirectUri} (${why}). Set listen.http.publicUrl, or the quirk redirect-host: localhost, or register the gateway there by hand and set auth.clientId.`,
+      `${at} does not accept the redirect URI ${redirectUri} (${why}). Set listen.http.publicUrl, or the quirk redirect-host: localhost, or register the gateway there by hand and set auth.clientId.`,
       { quirk: "redirect-host: localhost" },
     );
   }
   const isListed = status === 403 || /allow|approv|list|client_name|name/i.test(description ?? "");
-  const name = isListed ? " Where it takes listed names only, set the quirk client-name." : "";
+  const name = isListed ? " If it accepts only listed names, set the quirk client-name." : "";
   return new OAuthError(
-    `${at} did not register the gateway (${why}).${name} Register it there by hand and set auth.clientId; where the server needs no OAuth, set auth.type to none and give a header.`,
+    `${at} did not register the gateway (${why}).${name} Register it there by hand and set auth.clientId; if the server needs no OAuth, set auth.type to none and configure a header.`,
     isListed ? { quirk: "client-name: NAME" } : {},
   );
 }

@@ -44,7 +44,7 @@ export async function fetchMetadata(
     // Handled below: the text is not JSON.
   }
   const type = response.headers.get("content-type")?.split(";")[0] ?? "no content type";
-  return failed(`It answered 200 with something that is no JSON object (${type}): this is no metadata.`);
+  return failed(`It answered 200 with something other than a JSON object (${type}): not metadata.`);
 }
 
 /**

@@ -28,13 +28,13 @@ export function idTokenClaims(idToken: string, expected: ExpectedIdToken, now: n
   try {
     claims = decodeJwt(idToken);
   } catch {
-    return { kind: "invalid", reason: "the ID token is no JWT" };
+    return { kind: "invalid", reason: "the ID token is not a JWT" };
   }
   const { iss, aud, exp, sub, nonce, azp } = claims;
   const audiences = [aud ?? []].flat();
   const reason =
     iss !== expected.issuer
-      ? "the ID token is of another issuer"
+      ? "the ID token is from another issuer"
       : !audiences.includes(expected.clientId)
         ? "the ID token is for another client"
         : audiences.length > 1 && azp !== expected.clientId
@@ -45,6 +45,6 @@ export function idTokenClaims(idToken: string, expected: ExpectedIdToken, now: n
               ? "the ID token is of another sign-in (nonce)"
               : undefined;
   if (reason !== undefined) return { kind: "invalid", reason };
-  if (sub === undefined || sub === "") return { kind: "invalid", reason: "the ID token names no sub" };
+  if (sub === undefined || sub === "") return { kind: "invalid", reason: "the ID token has no sub" };
   return { kind: "claims", subject: sub, claims };
 }

@@ -43,8 +43,8 @@ export async function findProtectedResource(options: Options): Promise<Protected
     if (found.isUnknown) throw unknownYet(found, serverUrl, steps);
   }
   if (!isUsable) return undefined;
-  const sentence = `${named(serverUrl)} names ${named(urls[0] ?? "")} as its resource metadata (RFC 9728), where there is none.`;
-  throw new OAuthError(`${sentence} The server must mend that; \`cardea doctor\` shows each step.`, {
+  const sentence = `${named(serverUrl)} names ${named(urls[0] ?? "")} as its resource metadata (RFC 9728), but there is none.`;
+  throw new OAuthError(`${sentence} The server must fix that; \`cardea doctor\` shows each step.`, {
     steps,
   });
 }

@@ -40,7 +40,7 @@ export async function register(options: RegistrationOptions): Promise<ClientRegi
   if (typeof metadata.registration_endpoint === "string") return registerDynamically(options);
   const noDocument =
     metadata.client_id_metadata_document_supported === true
-      ? " It takes client ID metadata documents: set listen.http.publicUrl (https) or auth.clientMetadataUrl, or"
+      ? " It accepts client ID metadata documents: set listen.http.publicUrl (https) or auth.clientMetadataUrl, or"
       : " Register the gateway there by hand and";
   throw new OAuthError(
     `${issuer} has no dynamic client registration.${noDocument} set auth.clientId (and auth.clientSecret) for this server. The redirect URI is ${options.redirectUri}.`,

@@ -36,7 +36,7 @@ export async function tokenAnswer(response: Response, context: TokenAnswerContex
   if (answer === undefined) {
     return {
       kind: "ambiguous",
-      reason: `the token endpoint answered ${status} with something that is no JSON`,
+      reason: `the token endpoint answered ${status} with something other than JSON`,
     };
   }
   return tokensIn(answer, context);

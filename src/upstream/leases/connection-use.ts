@@ -59,7 +59,7 @@ export class ConnectionUse {
   }
 
   /**
-   * When (`performance.now()`) nothing keeps it open any more, where nothing has run on it since `idleSince` and the last
+   * When (`performance.now()`) nothing keeps it open any longer, where nothing has run on it since `idleSince` and the last
    * call has ended at `callEndedAt`; undefined while a host is there that used it.
    */
   endsAt(idleSince: number, callEndedAt: number): number | undefined {

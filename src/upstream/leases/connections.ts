@@ -311,7 +311,7 @@ export class Connections {
     } catch (error) {
       if (supervisor === this.shared || client === undefined || signal.aborted) throw error;
       const now = this.leaseFor(client);
-      // The server opens no sessions, and the principal needs a connection of its own all the same.
+      // The server opens no sessions, and the principal needs a connection of its own anyway.
       if (now !== undefined && lease?.opensSession === true && !now.opensSession)
         return this.connectionFor(client, signal);
       if (now !== undefined) throw error;
@@ -534,6 +534,6 @@ const PROBING_SCOPE: ListScope = { key: "probing", capabilityClass: "probing" };
 
 const isOpen = ({ supervisor }: Lease): boolean => supervisor.current !== undefined;
 
-/** Whether credentials are missing, or are not accepted any more. */
+/** Whether credentials are missing, or are no longer accepted. */
 export const needsSignIn = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === "sign_in_required";

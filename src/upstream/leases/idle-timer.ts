@@ -1,4 +1,4 @@
-/** When does a connection end that nothing needs any more? */
+/** When does a connection end that nothing needs any longer? */
 import type { Supervisor } from "../supervision/supervisor.js";
 import type { ConnectionUse } from "./connection-use.js";
 
@@ -28,7 +28,7 @@ export class IdleTimer {
     this.#settings = settings;
   }
 
-  /** Begins, also anew where it has begun. */
+  /** Begins, also again where it has begun. */
   start(): void {
     this.stop();
     this.#startedAt = performance.now();

@@ -176,7 +176,7 @@ export class ClientSubscriptions {
     };
   }
 
-  /** Chooses the connections anew, after clients came to share them in another way; errors go to `onError`. */
+  /** Chooses the connections again, after clients came to share them in another way; errors go to `onError`. */
   resubscribeAll(onError: (error: unknown) => void): void {
     for (const subscription of [...this.#all]) {
       subscription.on?.remove(subscription.uri);

@@ -153,7 +153,7 @@ export class LegacyCalls {
     if (token === undefined) return undefined;
     running.releaseRequests();
     // In a session the client's request stays open while it is asked, and may be cancelled. Without a session the
-    // request ends now: its abort means nothing any more, and notifications have no recipient meanwhile.
+    // request ends now: its abort means nothing any longer, and notifications have no recipient meanwhile.
     running.detach();
     if (client.session) {
       running.attach(call, () => {

@@ -49,7 +49,7 @@ const MAX_REMEMBERED = 1_000;
 export class ParkedCalls {
   #limits: ParkingLimits;
   readonly #parked = new Map<string, ParkedCall>();
-  /** Why a token is not valid any more, by token. */
+  /** Why a token is no longer valid, by token. */
   readonly #spent = new Map<string, string>();
 
   constructor(limits: ParkingLimits = DEFAULT_LIMITS) {

@@ -37,7 +37,7 @@ export class ResourceSubscriptions {
 
   unsubscribe(uri: string): void {
     this.#answers.delete(uri);
-    // The answer changes nothing: no client follows the resource any more.
+    // The answer changes nothing: no client follows the resource any longer.
     this.#send("resources/unsubscribe", uri).catch(() => {});
   }
 

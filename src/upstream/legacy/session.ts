@@ -59,7 +59,7 @@ export class Session {
 
   /**
    * Sends a request in the current session. A server that answers that it does not know the session has not executed
-   * the request: then, and only then, it is sent once more in a new session. Where the answer is the same again, the
+   * the request: then, and only then, it is sent again in a new session. Where the answer is the same again, the
    * next session is opened after a backoff; until then the client gets that answer.
    */
   async exchange(request: Request, options: Omit<ExchangeOptions, "headers">): Promise<ChannelResponse> {

@@ -74,7 +74,7 @@ export async function awaitTask(
   };
   try {
     await poll(() => task?.status !== "working");
-    // The task has ended, or it has questions, which come while `tasks/result` is pending; so polling goes on.
+    // The task has ended, or it has questions, which come while `tasks/result` is pending; so polling continues.
     const result = sendRequest("tasks/result");
     poll(() => false).catch(ignore);
     return withoutTask(await result);

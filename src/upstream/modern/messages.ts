@@ -33,7 +33,7 @@ export interface RequestIdentity {
   readonly info: JsonObject;
   readonly capabilities: JsonObject;
   readonly logLevel?: string;
-  /** The context of the call; undefined where the one that its host sent goes on. */
+  /** The context of the call; undefined if the host's own is forwarded. */
   readonly trace?: TraceContext | undefined;
 }
 

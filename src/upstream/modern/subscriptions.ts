@@ -101,7 +101,7 @@ export class Subscriptions {
 
   /**
    * The error where the server refuses `uri` or leaves it out of an acknowledgement. Waits for an acknowledged stream
-   * that asked for it, or until `uri` is not followed any more.
+   * that asked for it, or until `uri` is no longer followed.
    */
   async subscriptionError(uri: string): Promise<RpcError | undefined> {
     while (!this.#stopped && !this.#unsupported && this.#settings.uris.has(uri)) {

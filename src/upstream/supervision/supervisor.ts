@@ -178,7 +178,7 @@ export class Supervisor {
     throw this.#unavailable(`is not available: ${this.#lastError ?? "the reason is not known"}`);
   }
 
-  /** Resolves when the last connection that was given up has ended. */
+  /** Resolves when the last abandoned connection has closed. */
   get lastClosed(): Promise<void> {
     return this.#closing;
   }

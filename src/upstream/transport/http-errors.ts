@@ -9,7 +9,7 @@ const BODY_EXCERPT_BYTES = 4096;
 /** The error of a connection that failed before the request (`sent` is false) or before the response. */
 export function connectionError(target: HttpTarget, cause: Error, sent: boolean): GatewayError {
   const { name: server, host } = target;
-  // The request was not sent for want of credentials, or was refused for them.
+  // The request was not sent for lack of credentials, or was refused for them.
   if (cause instanceof GatewayError) return cause;
   if ("code" in cause && cause.code === "UND_ERR_INVALID_ARG") {
     const what = `the request to ${server} cannot be sent: ${cause.message}`;

@@ -1,4 +1,4 @@
-/** Which `Authorization` header does one HTTP request carry, and is it sent once more when the server refuses that? */
+/** Which `Authorization` header does one HTTP request carry, and is it sent again when the server refuses that? */
 import type { RejectedRequest, RequestCredentials } from "../../core/credentials.js";
 import { GatewayError } from "../../core/errors.js";
 import { Stop } from "../../core/stop.js";
@@ -50,7 +50,7 @@ export class RequestAuthorization {
     return this.#rejected !== undefined;
   }
 
-  /** Resolves to the header to send the request with once more, or to the error that it fails with. */
+  /** Resolves to the header to send the request with again, or to the error that it fails with. */
   renew(): Promise<string | GatewayError> {
     const rejected = this.#rejected;
     this.#rejected = undefined;
@@ -58,7 +58,7 @@ export class RequestAuthorization {
     return this.#settled(this.#credentials.onRejected(rejected, this.#signal));
   }
 
-  /** The request was given up: nothing is waited for any more. */
+  /** The request was cancelled: nothing is waited for any longer. */
   abandon(): void {
     this.#stop?.abort();
   }

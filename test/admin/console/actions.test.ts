@@ -29,7 +29,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     return host;
   }
 
-  /** Whole, without overflow, open to everybody. */
+  /** Complete, without overflow, accessible. */
   async function expectSound({ page, errors }: Opened): Promise<void> {
     expect(await seriousFindings(page)).toEqual([]);
     expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
@@ -47,7 +47,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await dialog.waitFor({ state: "detached" });
   }
 
-  test.each(LOOKS)("the config in force has no secrets (%i px, %s)", async (width, scheme) => {
+  test.each(LOOKS)("the live config has no secrets (%i px, %s)", async (width, scheme) => {
     const opened = await stage.open("config", { width, scheme });
     await opened.page.getByText("no-touching").first().waitFor();
     await opened.picture(`config-${width}-${scheme}`);
@@ -88,7 +88,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await opened.page.close();
   });
 
-  test.each(LOOKS)("an approval is taken back (%i px, %s)", async (width, scheme) => {
+  test.each(LOOKS)("a remembered approval is revoked (%i px, %s)", async (width, scheme) => {
     const { call } = hostOf(stage.url);
     const asked = await call("everything__get-tiny-image");
     await call("everything__get-tiny-image", asked, { action: "accept" });
@@ -103,7 +103,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await opened.page.close();
   });
 
-  test("a server is restarted, and says why where it does not come back", async () => {
+  test("a server is restarted, with the reason if it does not come back", async () => {
     // A server that no call has needed yet is idle, and has nothing to restart.
     await hostOf(stage.url).call("asking__form");
     const opened = await stage.open("servers");

@@ -38,7 +38,7 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
   test.each([
     [1280, "light"],
     [390, "dark"],
-  ] as const)("shows a call as it ends, and where its time went (%i px, %s)", async (width, scheme) => {
+  ] as const)("shows a call when it ends, with its timing (%i px, %s)", async (width, scheme) => {
     const { page, errors, picture } = await stage.open("calls", { width, scheme });
     await page.getByText("live", { exact: true }).waitFor();
     await hostCalls("everything__get-sum", { a: 1, b: 2 });
@@ -69,7 +69,7 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
     await page.close();
   });
 
-  test("a tool is disabled after a question, and enabled again", async () => {
+  test("a tool is disabled after a confirmation, and enabled again", async () => {
     const { page } = await stage.open("tools/everything__echo");
     await page.getByRole("button", { name: "Disable" }).click();
     const dialog = page.getByRole("dialog");
@@ -82,7 +82,7 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
     await page.close();
   });
 
-  test("a question that is left does nothing", async () => {
+  test("a dismissed confirmation has no effect", async () => {
     const { page } = await stage.open("servers");
     const card = page.getByRole("article", { name: "everything" });
     await card.getByRole("button", { name: "Restart" }).click();

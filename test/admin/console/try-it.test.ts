@@ -39,7 +39,7 @@ describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {
     await page.close();
   });
 
-  test("asks in a dialog, and goes on with what was filled in", async () => {
+  test("asks an elicitation in a dialog, and continues with the answers", async () => {
     const { page, errors, picture } = await called("asking__form");
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Who is at the door?").waitFor();
@@ -54,7 +54,7 @@ describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {
     await page.close();
   });
 
-  test("is told that a question was declined", async () => {
+  test("shows the outcome of a declined elicitation", async () => {
     const { page } = await called("asking__form");
     await page.getByRole("dialog").getByRole("button", { name: "Decline" }).click();
     await resultOf(page).getByText("decline").waitFor();
@@ -70,7 +70,7 @@ describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {
     await page.close();
   });
 
-  test("gets the text that a person wrote in the place of a model", async () => {
+  test("answers a sampling request with the text of a person", async () => {
     const { page } = await called("asking__sampling");
     const dialog = page.getByRole("dialog");
     await dialog.getByText("What opens what is shut?").waitFor();
@@ -80,14 +80,14 @@ describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {
     await page.close();
   });
 
-  test("is given up with its question", async () => {
+  test("is cancelled when its elicitation is dismissed", async () => {
     const { page } = await called("asking__sampling");
     await page.getByRole("dialog").getByRole("button", { name: "Give up the call" }).click();
     await page.getByText("You gave up the call").waitFor();
     await page.close();
   });
 
-  test("runs after a person approved it, and is refused by the rules like for every host", async () => {
+  test("runs after an approval, and is refused by the rules as for every host", async () => {
     const { page } = await called("asking__echo");
     await page.getByRole("dialog").getByRole("button", { name: "Accept" }).click();
     await resultOf(page).waitFor();
@@ -100,7 +100,7 @@ describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {
     await denied.page.close();
   });
 
-  test("asks for the token where the tab has none", async () => {
+  test("prompts for the token if the tab has none", async () => {
     const { page } = await stage.open("tools/everything__get-sum", { token: "no longer valid" });
     await page.getByLabel("Token of its admin listener").waitFor();
     await page.close();

@@ -24,7 +24,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     ["a phone", 390],
   ] as const)("in %s", (_, width) => {
     describe.each(["light", "dark"] as const)("in the %s theme", (scheme) => {
-      test.each(VIEWS)("%s is whole, and open to everybody", async (view, words) => {
+      test.each(VIEWS)("%s renders completely, and is accessible", async (view, words) => {
         const { page, errors, picture } = await stage.open(view, { width, scheme });
         await page.getByText(words).first().waitFor();
         await picture(`${view.replace("/", "-")}-${width}-${scheme}`);
@@ -37,7 +37,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     });
   });
 
-  test("the overview names what is broken, and leads to it", async () => {
+  test("the overview names broken servers, and links to them", async () => {
     const { page } = await stage.open("overview");
     await page
       .getByRole("list", { name: "Problems" })
@@ -66,7 +66,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
-  test("a name with markup is shown as text, also where no gateway has cleaned it", async () => {
+  test("a name with markup is shown as text, even if the gateway has not sanitized it", async () => {
     const name = '<img src=x onerror="globalThis.broken=1">';
     const { page } = await stage.open(`tools/${encodeURIComponent(name)}`, {
       prepare: (opened) =>
@@ -80,7 +80,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
-  test("without the token nothing is shown; a wrong one is said to be wrong, the right one opens", async () => {
+  test("without the token nothing is shown; a wrong token is rejected, the right one unlocks the page", async () => {
     const { page, picture } = await stage.open("overview", { token: null });
     const field = page.getByLabel("Token of its admin listener");
     await field.waitFor();
@@ -99,7 +99,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
-  test("keys lead to the views and to the search", async () => {
+  test("keyboard shortcuts open the views and the search", async () => {
     const { page } = await stage.open("overview");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     await page.keyboard.press("3");
@@ -112,7 +112,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
-  test("a call is explained, with the rule that decides", async () => {
+  test("explains a call, with the rule that decides", async () => {
     const { page } = await stage.open("policy");
     await page.getByLabel("Tool, prompt or resource").fill("asking__touch");
     await page.getByRole("button", { name: "Explain" }).click();

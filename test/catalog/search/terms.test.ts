@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { termsOf, wordsOf } from "../../../src/catalog/search/terms.js";
 import fc from "../../support/fast-check.js";
 
-describe("the words of", () => {
+describe("the terms of", () => {
   test.each([
     ["create_issue", ["create", "issue"]],
     ["create-issue", ["create", "issue"]],

@@ -118,7 +118,7 @@ describe("the keys of an issuer", () => {
     expect(await find("one")).toBe("found");
   });
 
-  test("that cannot be fetched when a new one is needed leave it open whether the token is good", async () => {
+  test("that cannot be fetched when a new one is needed leave the validity of the token open", async () => {
     const { served, find } = keysOf();
     await find("one");
     vi.advanceTimersByTime(30_000);

@@ -36,14 +36,14 @@ describe("recipe", () => {
   test("1: the key comes in, with its groups, and no other", async () => {
     const { auth } = config(1);
     const [entry] = auth?.keys ?? [];
-    // Nobody knows the key that the page speaks of.
+    // The key in the page is a placeholder.
     const keys = [{ ...entry, ...keyConfig("ci", "a-key-of-ours", { groups: entry?.groups ?? [] }) }];
     const made = authenticationOf({ ...auth, keys });
     expect(await outcome(made, bearer("a-key-of-ours"))).toMatchObject({ id: "ci", groups: ["robots"] });
     expect(await outcome(made, bearer("another"))).toMatchObject({ status: 401 });
   });
 
-  test("2: a stranger learns where to get a token and what it must grant", async () => {
+  test("2: an unauthenticated client learns where to get a token and what it must grant", async () => {
     expect(authentication(2).metadata()).toMatchObject({
       resource: "https://mcp.example.com/mcp",
       authorization_servers: ["https://login.example.com/realms/main"],
@@ -56,12 +56,12 @@ describe("recipe", () => {
     });
   });
 
-  test("3: its scopes are told, and its rules can be put into effect", () => {
+  test("3: its scopes are listed, and its rules can be applied", () => {
     expect(authentication(3).metadata()).toMatchObject({ scopes_supported: ["db:read", "db:write"] });
     expect(policyFaults(config(3))).toEqual([]);
   });
 
-  test("4: the token comes from the environment, and lets the listener out", () => {
+  test("4: the token comes from the environment, and allows listening beyond loopback", () => {
     const made = config(4, { CARDEA_ADMIN_TOKEN: "a-token-of-some-length" });
     expect(made.listen.admin).toMatchObject({ host: "0.0.0.0", token: "a-token-of-some-length" });
     expect(advise(made).map(({ message }) => message)).toEqual(["there are no servers in it"]);

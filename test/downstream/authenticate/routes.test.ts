@@ -54,11 +54,11 @@ describe("without credentials", () => {
     "/mcp%2ffiles",
   ];
 
-  test("there are the paths that there are", () => {
+  test("the list of routes is complete", () => {
     expect(PATHS).toEqual([...PUBLIC, "/mcp", "/mcp/files", "/sse", "/messages", "/nothing"]);
   });
 
-  test("every path and method is answered 401 but those of the public list, and nothing is reached", async () => {
+  test("every path and method is answered 401 except the public list, and nothing is reached", async () => {
     const { url: issuerUrl } = await issuer();
     const sse = recordingEdge();
     const { origin, legacy } = await listening({
@@ -84,7 +84,7 @@ describe("without credentials", () => {
     expect([sse.seen, legacy.seen]).toEqual([[], []]);
   });
 
-  test("the body of a stranger is never read", async () => {
+  test("the body of an unauthenticated request is never read", async () => {
     const { url } = await listening({ authentication: authenticationOf({ keys }) });
     const answer = await send(url, { ...ping, body: "x".repeat(5_000_000) });
     expect(answer.status).toBe(401);
@@ -129,13 +129,16 @@ describe("with credentials", () => {
   test.each([
     ["Authorization", { authorization: `Bearer ${KEY}` }],
     ["X-API-Key", { "x-api-key": KEY }],
-  ] as [string, Record<string, string>][])("in %s one comes in, as oneself", async (_where, headers) => {
-    const gateway = fakePort({ handlers: { "tools/list": () => textReply("x") } });
-    const { url } = await listening({ gateway, authentication: authenticationOf({ keys }) });
-    expect((await send(url, modernRequest("tools/list", {}, { headers }))).status).toBe(200);
-    expect(gateway.calls.map(({ client }) => client.principal.id)).toEqual(["alice"]);
-    expect((await send(`${url}x`, { method: "GET", headers })).status).toBe(404);
-  });
+  ] as [string, Record<string, string>][])(
+    "in %s the request has that principal",
+    async (_where, headers) => {
+      const gateway = fakePort({ handlers: { "tools/list": () => textReply("x") } });
+      const { url } = await listening({ gateway, authentication: authenticationOf({ keys }) });
+      expect((await send(url, modernRequest("tools/list", {}, { headers }))).status).toBe(200);
+      expect(gateway.calls.map(({ client }) => client.principal.id)).toEqual(["alice"]);
+      expect((await send(`${url}x`, { method: "GET", headers })).status).toBe(404);
+    },
+  );
 
   test("two Authorization headers are refused: a proxy in front may have checked the other", async () => {
     const { port, legacy } = await listening({ authentication: authenticationOf({ keys }) });
@@ -258,7 +261,7 @@ describe("a call that needs more than its token grants", () => {
     expect([streamed.status, streamed.events()]).toEqual([200, expect.arrayContaining([body])]);
   });
 
-  test("a token with fewer scopes than every call needs never gets so far", async () => {
+  test("a token with fewer scopes than every call needs is rejected earlier", async () => {
     const { url, token } = await gateway();
     const headers = { authorization: `Bearer ${await token("other")}` };
     const answer = await send(url, modernRequest("tools/call", { name: "t" }, { headers }));

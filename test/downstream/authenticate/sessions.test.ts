@@ -90,7 +90,7 @@ test("messages to a session between its calls go by the newest token, without du
   ]);
 });
 
-test("so it is on the transport of 2024-11-05, whose stream one principal cannot use for another", async () => {
+test("also on the transport of 2024-11-05, whose stream one principal cannot use for another", async () => {
   const { origin, port, scopes } = await gateway();
   const stream = await open(`${origin}/sse`, { method: "GET", headers: headersOf("ann-little") });
   onTestFinished(() => void stream.destroy());

@@ -60,7 +60,7 @@ describe("a good token", () => {
     expect(await outcome(authentication, bearer(token))).toMatchObject({ id: "alice" });
   });
 
-  test("goes on beside keys", async () => {
+  test("works beside keys", async () => {
     const { from, authentication } = await taking({ keys: [keyConfig("ci", "cardea_key")] });
     expect(await outcome(authentication, bearer("cardea_key"))).toMatchObject({ id: "ci" });
     expect(await outcome(authentication, bearer(await from.token()))).toMatchObject({ id: "alice" });
@@ -316,7 +316,7 @@ describe("a token that was good", () => {
     const { from, authentication } = await taking();
     const token = await from.token();
     const first = await outcome(authentication, bearer(token));
-    // Nobody could check it now.
+    // The keys are unavailable now.
     from.failing = (response) => response.writeHead(503).end();
     expect(await outcome(authentication, bearer(token))).toBe(first);
   });

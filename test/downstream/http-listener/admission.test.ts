@@ -1,4 +1,4 @@
-/** Which requests come through to an edge, and what the others are told. */
+/** Which requests reach an edge, and how the others are refused. */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import { ANONYMOUS, type Principal } from "../../../src/core/client.js";
@@ -86,7 +86,7 @@ describe("Host x Origin x method x content type", () => {
   });
 });
 
-describe("headers that stand there more than once", () => {
+describe("repeated headers", () => {
   const head = (lines: string[]) =>
     [
       "POST /mcp HTTP/1.1",
@@ -140,7 +140,7 @@ describe("headers that stand there more than once", () => {
 });
 
 describe("credentials", () => {
-  test("become the principal of the exchange, and the body of strangers is never read", async () => {
+  test("become the principal of the exchange, and the body of unauthenticated requests is never read", async () => {
     const authentication: Authentication = {
       ...NO_AUTHENTICATION,
       authenticate({ headers }) {
@@ -156,29 +156,32 @@ describe("credentials", () => {
     expect(gateway.calls.map((call) => call.client.principal.id)).toEqual(["alice"]);
   });
 
-  test.each(["GET", "POST"])("of a %s whose host hangs up meanwhile lead to no edge", async (method) => {
-    let looked: Promise<Principal> | undefined;
-    const hangUp = async (request: IncomingMessage): Promise<Principal> => {
-      const closed = new Promise((resolve) => request.once("close", resolve));
-      host.destroy();
-      await closed;
-      return ANONYMOUS;
-    };
-    const authentication: Authentication = {
-      ...NO_AUTHENTICATION,
-      authenticate(request) {
-        looked = hangUp(request as IncomingMessage);
-        return looked;
-      },
-    };
-    const { url, origin, legacy } = await listening({ authentication });
-    const host = httpRequest(url, { method, agent: false, headers: JSON_TYPE });
-    host.on("error", () => {}).end(method === "POST" ? ping.body : undefined);
-    await new Promise((hungUp) => host.once("close", hungUp));
-    expect(await looked).toBe(ANONYMOUS);
-    await send(`${origin}/healthz`, { method: "GET" });
-    expect(legacy.seen).toEqual([]);
-  });
+  test.each(["GET", "POST"])(
+    "of a %s whose host disconnects in the meantime reach no edge",
+    async (method) => {
+      let looked: Promise<Principal> | undefined;
+      const hangUp = async (request: IncomingMessage): Promise<Principal> => {
+        const closed = new Promise((resolve) => request.once("close", resolve));
+        host.destroy();
+        await closed;
+        return ANONYMOUS;
+      };
+      const authentication: Authentication = {
+        ...NO_AUTHENTICATION,
+        authenticate(request) {
+          looked = hangUp(request as IncomingMessage);
+          return looked;
+        },
+      };
+      const { url, origin, legacy } = await listening({ authentication });
+      const host = httpRequest(url, { method, agent: false, headers: JSON_TYPE });
+      host.on("error", () => {}).end(method === "POST" ? ping.body : undefined);
+      await new Promise((hungUp) => host.once("close", hungUp));
+      expect(await looked).toBe(ANONYMOUS);
+      await send(`${origin}/healthz`, { method: "GET" });
+      expect(legacy.seen).toEqual([]);
+    },
+  );
 });
 
 describe("paths", () => {
@@ -191,7 +194,7 @@ describe("paths", () => {
   });
 
   test.each(["/mcp/nobody", "/mcp/__proto__", "/mcp/files/tools", "/other", "/", "/mcpx"])(
-    "%s is not there",
+    "%s is 404",
     async (path) => {
       const { origin, legacy } = await listening({ gateway: fakePort({ scopes: ["files"] }) });
       const answer = await send(`${origin}${path}`, ping);
@@ -247,7 +250,7 @@ describe("the paths of 2024-11-05", () => {
     ["PUT", "/sse", "GET, OPTIONS"],
     ["DELETE", "/messages", "POST, OPTIONS"],
     ["PUT", "/messages", "POST, OPTIONS"],
-  ])("say to %s %s what is allowed there", async (method, path, allow) => {
+  ])("list the allowed methods for %s %s", async (method, path, allow) => {
     const { delete: _, ...sse } = recordingEdge();
     const { origin } = await listening({ sse });
     const answer = await send(`${origin}${path}`, { method });

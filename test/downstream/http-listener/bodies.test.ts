@@ -1,4 +1,4 @@
-/** What a body may be before anybody looks at what it says. */
+/** Limits of request bodies before their content is read. */
 import { expect, test } from "vitest";
 import { echo, fakePort } from "../../support/fake-port.js";
 import { modernRequest, raw, send } from "../../support/http-host.js";

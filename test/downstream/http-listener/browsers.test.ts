@@ -6,7 +6,7 @@ import { listening } from "../../support/listening.js";
 const app = "https://app.example.com";
 const listen = { allowedOrigins: [app] };
 
-test("a preflight lets in the methods and headers of both eras, and none that are not asked for", async () => {
+test("a preflight allows the methods and headers of both eras, and no others", async () => {
   const { url } = await listening({ listen });
   const asked = "content-type, mcp-method,Mcp-Param-Region, x-evil, mcp-param-a:b, cookie";
   const answer = await send(url, {
@@ -39,7 +39,7 @@ test("an answer can be read by the page that asked, refusals too", async () => {
   }
 });
 
-test("a stranger's preflight gets nothing", async () => {
+test("a foreign origin's preflight gets no CORS headers", async () => {
   const { url } = await listening({ listen });
   const answer = await send(url, {
     method: "OPTIONS",

@@ -119,7 +119,7 @@ test("a port that is taken is an error at start", async () => {
   await expect(listening({ listen: { port } })).rejects.toThrow(/EADDRINUSE/);
 });
 
-test("a connection that cannot be taken takes nothing else with it", async () => {
+test("a connection that cannot be accepted does not affect others", async () => {
   const listen = vi.spyOn(Server.prototype, "listen");
   const { origin } = await listening();
   const server = listen.mock.contexts[0] as Server;
@@ -129,7 +129,7 @@ test("a connection that cannot be taken takes nothing else with it", async () =>
   expect((await send(`${origin}/healthz`, { method: "GET" })).status).toBe(200);
 });
 
-test("a head that does not come and a body that drips are cut off", async () => {
+test("a slow request head and a slow body time out (slowloris)", async () => {
   const { port } = await listening({ timeouts: { headersMs: 100, requestMs: 200 } });
   const [head, body] = await Promise.all([
     raw(port, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"),
@@ -193,7 +193,7 @@ test("connections beyond the limit are dropped", async () => {
   first.destroy();
 });
 
-test("stopping ends subscriptions with their answer, waits for calls, and takes no more", async () => {
+test("stopping ends subscriptions with their response, waits for calls, and accepts no more", async () => {
   const { handler, called, answer } = pendingHandler();
   const { url, listener } = await listening({ gateway: fakePort({ handlers: { "tools/call": handler } }) });
   const subscribed = open(
@@ -214,7 +214,7 @@ test("stopping ends subscriptions with their answer, waits for calls, and takes 
   await stopped;
 });
 
-test("with time to linger it serves on, closes each connection behind its answer, and then takes no more", async () => {
+test("with a linger time it keeps serving, closes each connection after its response, and then accepts no more", async () => {
   const { url, listener } = await listening({
     gateway: fakePort({ handlers: { "tools/list": () => resultReply({ tools: [] }) } }),
   });
@@ -244,7 +244,7 @@ test("it lingers no longer than configured, nor than calls or /readyz polls need
   await expect(send(`${origin}/readyz`, { method: "GET" })).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test("what does not finish within the grace is cut off, and aborted", async () => {
+test("calls that do not finish within the grace period are aborted", async () => {
   const { handler, called } = pendingHandler();
   const { url, listener } = await listening({ gateway: fakePort({ handlers: { "tools/call": handler } }) });
   const running = send(url, modernRequest("tools/call", { name: "slow" }));

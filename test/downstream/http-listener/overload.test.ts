@@ -1,4 +1,4 @@
-/** What a listener gives up when there is too much of everything, and in which order. */
+/** Load shedding of a listener, in order. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -25,7 +25,7 @@ async function pressed(options: Parameters<typeof listening>[0] = {}) {
   return { ...host, pressure, refused };
 }
 
-test("first it is streams: calls are served, and no connection is kept for another", async () => {
+test("at the first level streams are refused: calls are served, without keep-alive", async () => {
   const { url, pressure, refused } = await pressed();
   const before = await open(url, subscribe);
   pressure.level = 1;
@@ -40,7 +40,7 @@ test("first it is streams: calls are served, and no connection is kept for anoth
   expect((await open(url, subscribe)).statusCode).toBe(200);
 });
 
-test("then it is calls: they are refused with their id, and what ends work is still taken", async () => {
+test("at the second level calls are refused with their id, and messages that end work are still accepted", async () => {
   const { url, origin, pressure, refused } = await pressed();
   pressure.level = 2;
   const answer = await send(url, call);

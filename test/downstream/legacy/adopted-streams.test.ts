@@ -38,7 +38,7 @@ const callTool = (id: string | number, name = "t") => ({
   params: { name, _meta: { progressToken: "p" } },
 });
 
-/** A tool that reports progress at once, and ends when it is told to. */
+/** A tool that reports progress immediately, and ends on demand. */
 function reporting() {
   const pending = pendingHandler();
   const handler: FakeHandler = (call) => {
@@ -53,9 +53,9 @@ const outcomeUnknown = (id: string | number) => ({
   error: { code: -31502, data: { cardea: { code: "outcome_unknown" } } },
 });
 
-describe("at a replica that has taken the session over", () => {
+describe("at a replica that has taken over the session", () => {
   test.each([1, "a-b c", -7, "ü".repeat(50)])(
-    "the stream of the request %j ends with an error for it, and is over then",
+    "the stream of the request %j ends with an error for it",
     async (id) => {
       const tool = reporting();
       const { host, adopted } = await moved(tool.handler);
@@ -69,7 +69,7 @@ describe("at a replica that has taken the session over", () => {
     },
   );
 
-  test("a stream whose response was read is over", async () => {
+  test("a stream whose response was read has ended", async () => {
     const tool = reporting();
     const { host, adopted } = await moved(tool.handler);
     const read = new Events(await host.open(callTool(1)));
@@ -101,7 +101,7 @@ describe("at a replica that has taken the session over", () => {
     await again.rest();
   });
 
-  test("a stream of its own with the same number is not mistaken for the lost one", async () => {
+  test("a stream of the replica with the same number is not mistaken for the lost one", async () => {
     const tools = { mine: reporting(), lost: reporting() };
     const { host, adopted } = await moved((call) =>
       tools[call.params.name as keyof typeof tools].handler(call),
@@ -117,7 +117,7 @@ describe("at a replica that has taken the session over", () => {
     await lost.rest();
   });
 
-  test("a GET stream starts anew", async () => {
+  test("a GET stream starts again", async () => {
     const { host, adopted } = await moved(textReplyAtOnce);
     const events = await host.listen();
     await events.event();
@@ -127,7 +127,7 @@ describe("at a replica that has taken the session over", () => {
     await next.cancel();
   });
 
-  test("a stream whose requests are too long to be named is unknown", async () => {
+  test("a stream whose requests are too long to be encoded is unknown", async () => {
     const tool = reporting();
     const { host, adopted } = await moved(tool.handler);
     const lost = new Events(await host.open(callTool("x".repeat(2000))));
@@ -144,7 +144,7 @@ describe("the id of an event", () => {
   const name = fc.constant(newLogName());
   const ids = fc.array(fc.oneof(fc.string(), fc.maxSafeInteger()), { maxLength: 20 });
 
-  test("names its stream, its place in it, and the requests that had no response", () => {
+  test("encodes its stream, its position in it, and the unanswered requests", () => {
     fc.assert(
       fc.property(fc.constantFrom("call", "general"), fc.nat(), fc.nat(), name, ids, (...parts) => {
         const [kind, stream, seq, log, awaited] = parts;

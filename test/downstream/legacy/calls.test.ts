@@ -1,4 +1,4 @@
-/** Calls of legacy hosts over HTTP: their answers, what comes before them, and how they are given up. */
+/** Calls of legacy hosts over HTTP: responses, notifications before them, and cancellation. */
 
 import { describe, expect, test } from "vitest";
 import type { Call } from "../../../src/core/call.js";
@@ -30,7 +30,7 @@ describe("the answer", () => {
     }
   });
 
-  test("is the very bytes that came from behind, around which only the frame is new", async () => {
+  test("contains the unchanged bytes of the upstream response", async () => {
     const odd = '{ "content": [],\n "big": 12345678901234567890, "__proto__": {"a":1} }';
     for (const result of [Payload.ofText(odd), Payload.ofText(Buffer.from(odd))]) {
       const { host } = await edgeHost({
@@ -59,7 +59,7 @@ describe("the answer", () => {
     expect(json.json).toMatchObject({ id: 2, result: {} });
   });
 
-  test("is an error of the gateway's own where what came from behind is no JSON after all", async () => {
+  test("is an error of the gateway if the upstream response is not JSON", async () => {
     const result = Payload.ofText('{"ttlMs":1,');
     const { server, host } = await edgeHost({
       handlers: { "tools/call": () => ({ kind: "result", result }) },
@@ -244,7 +244,7 @@ describe("progress and log messages", () => {
 });
 
 describe("notifications/cancelled", () => {
-  test("aborts the request of that id, which gets no response; a late reply goes nowhere", async () => {
+  test("aborts the request of that id, which gets no response; a late reply is dropped", async () => {
     const pending = pendingHandler();
     const { server, host } = await edgeHost({ handlers: { "tools/call": pending.handler } });
     const answer = host.post(callTool(5));
@@ -259,7 +259,7 @@ describe("notifications/cancelled", () => {
     expect(server.edge.sessions()[0]?.inFlight).toBe(0);
   });
 
-  test("of a client that reads no streams ends the request with an error, as JSON must say something", async () => {
+  test("of a client without event streams ends the request with an error in JSON", async () => {
     const pending = pendingHandler();
     const { server, host } = await edgeHost(
       { handlers: { "tools/call": pending.handler } },
@@ -283,7 +283,7 @@ describe("notifications/cancelled", () => {
     });
   });
 
-  test("frees the id: a request that uses it again is another, whatever becomes late of the first", async () => {
+  test("releases the id: a request that uses it again is another, whatever late messages of the first arrive", async () => {
     const [first, second] = [pendingHandler(), pendingHandler()];
     const handler: FakeHandler = (call) => (call.params.name === "1" ? first : second).handler(call);
     const { host } = await edgeHost({ handlers: { "tools/call": handler } });

@@ -25,7 +25,7 @@ async function seen(
 const resultOf = async (result: JsonObject, how?: Case) => (await seen(resultReply(result), how)).result;
 
 describe("members of the modern era", () => {
-  test("are taken out, wherever they came from, and nothing else", async () => {
+  test("are removed, wherever they come from, and nothing else", async () => {
     const modern = {
       resultType: "complete",
       ttlMs: 5,
@@ -42,7 +42,7 @@ describe("members of the modern era", () => {
     expect((await seen(bytes, { method: "tools/list" })).result).toEqual(clean);
   });
 
-  test("an empty _meta does not stay behind", async () => {
+  test("an empty _meta is removed", async () => {
     const meta = { "io.modelcontextprotocol/serverInfo": { name: "s" } };
     expect(await resultOf({ content: [], _meta: meta })).toEqual({ content: [] });
   });
@@ -99,7 +99,7 @@ describe("content blocks", () => {
     });
   });
 
-  test("what only looks like one is left alone", async () => {
+  test("similar objects are left unchanged", async () => {
     const result = {
       content: [{ type: "text", text: '"audio"' }, "audio", null],
       structuredContent: { type: "audio" },

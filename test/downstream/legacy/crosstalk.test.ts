@@ -1,4 +1,4 @@
-/** Sessions with equal ids, in any order of events: nobody ever sees what is another's. */
+/** Sessions with equal ids, in any order of events: no session receives messages of another. */
 
 import { expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";

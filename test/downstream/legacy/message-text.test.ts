@@ -15,7 +15,7 @@ test("the array of a batch is one JSON document, whatever its messages are made 
   expect(arrayOf(['{"a":1}', [bytes]])).toContain(bytes);
 });
 
-test("a batch whose answers are together longer than a text can be is written all the same", () => {
+test("a batch whose responses exceed the maximum string length is still written", () => {
   const longest = 2 ** 29 - 24;
   const message = `"${"x".repeat(20_000_000)}"`;
   const messages = Array.from({ length: Math.ceil(longest / message.length) + 1 }, () => message);

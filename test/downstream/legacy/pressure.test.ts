@@ -57,7 +57,7 @@ describe("an event stream", () => {
     expect([endings, open.isOpen]).toEqual([[], true]);
   });
 
-  test("whose reader takes nothing of what waits is cut after the stall time, and not before", async () => {
+  test("with a reader that takes nothing is disconnected after the stall timeout, and not before", async () => {
     const { open, endings } = connection();
     for (let i = 0; i < 100; i += 1) open.write(KIB);
     await vi.advanceTimersByTimeAsync(29_999);
@@ -66,7 +66,7 @@ describe("an event stream", () => {
     expect(endings).toEqual(["stalled"]);
   });
 
-  test("whose reader resumes in time continues", async () => {
+  test("with a reader that resumes in time continues", async () => {
     const { response, open, endings } = connection();
     for (let i = 0; i < 100; i += 1) open.write(KIB);
     await vi.advanceTimersByTimeAsync(20_000);
@@ -169,7 +169,7 @@ describe("the event log", () => {
     expect(seqs()).toEqual([5, 20]);
   });
 
-  test("remembers no more than a hundred responses that it has lost", () => {
+  test("remembers at most a hundred evicted responses", () => {
     const log = new EventLog(limits);
     for (let seq = 1; seq <= 300; seq += 1)
       log.append({ stream: 1, seq, data: "x".repeat(41), responseTo: seq });

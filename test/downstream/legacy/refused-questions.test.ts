@@ -19,7 +19,7 @@ describe("a host that refuses, or cannot be asked,", () => {
     return { answers: server.port.calls[1]?.inputResponses, rest, asked: rest.length > 1 };
   };
 
-  test("is never asked for what it has not declared; a form is cancelled, and there are no roots", async () => {
+  test("never receives undeclared requests; a form is cancelled, and there are no roots", async () => {
     const withoutForm = await answersTo({}, form("?"));
     expect(withoutForm).toMatchObject({
       asked: false,
@@ -88,7 +88,7 @@ describe("questions without end", () => {
     expect(server.port.calls.every(({ signal }) => signal.aborted)).toBe(true);
   });
 
-  test("too many at once are refused, so that the limit is left for other servers' questions", async () => {
+  test("beyond the limit are refused, so that other servers' questions have room", async () => {
     const many = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`q${index}`, form("sure?")]));
     const { host } = await edgeHost({ handlers: rounds(asks(many, "s")) }, { capabilities: CAN_ALL });
     const { result } = await host.request("tools/call", { name: "t" });

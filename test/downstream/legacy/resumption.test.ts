@@ -29,7 +29,7 @@ class FakeResponse extends PassThrough {
   flushHeaders(): void {}
 }
 
-/** A host that reads only as much of each connection as it is told to, and then loses it. */
+/** A host that reads a given part of each connection and then loses it. */
 class LossyHost {
   readonly got: string[] = [];
   lastEventId: string | undefined;

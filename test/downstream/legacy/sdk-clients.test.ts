@@ -201,7 +201,7 @@ test("whose connection is cut resumes its responses, and gets an error for the o
     { code: -31_502, data: { cardea: { code: "outcome_unknown" } } },
     [{ type: "text" }],
   ]);
-  // The first comes back once more because it counts results alone, and is told not to.
+  // The first one reconnects because it counts results only, and is stopped.
   while (gets.filter((id) => id?.startsWith("call-")).length < 3) await new Promise(setImmediate);
   await client.ping();
   expect(gets.filter((id) => id === null)).toHaveLength(1);
@@ -219,7 +219,7 @@ describe.each([
   test.each([
     ["before anything was said", false],
     ["after its stream was opened", true],
-  ])("%s comes back once at most, and goes on", async (_when, notifies) => {
+  ])("%s reconnects at most once, and continues", async (_when, notifies) => {
     const server = await edgeServer({ handlers: {}, introduction: { capabilities: CAPABILITIES } });
     const pending = pendingHandler();
     Object.assign(server.port, {

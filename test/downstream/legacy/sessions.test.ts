@@ -1,4 +1,4 @@
-/** How long legacy sessions live, and what is left of them. */
+/** Lifetime of legacy sessions, and their cleanup. */
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
@@ -50,7 +50,7 @@ function still(options: Partial<LegacyEdgeOptions> = {}, portOptions: FakePortOp
     edge,
     ends,
     post,
-    /** From now on it is somebody else who comes. */
+    /** From now on another principal sends the requests. */
     as(id: string) {
       who = { id, groups: [], claims: {} };
     },
@@ -111,7 +111,7 @@ describe("an idle session", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("ends after two minutes where its host has never asked for anything", async () => {
+  test("expires after two minutes if its host has never sent a request", async () => {
     const { edge, open, ping } = still({ sessions: { max: 3, idleMs: 3_600_000 } });
     const [used, unused] = [await open(), await open()];
     expect(await ping(used)).toBe(200);
@@ -328,7 +328,7 @@ describe("an edge that is closed with a time of grace", () => {
 });
 
 describe("after all sessions have ended", () => {
-  test("no timer, subscription or session is left", async () => {
+  test("no timer, subscription or session remains", async () => {
     const pending = pendingHandler();
     const { edge, port, open, listen, call } = still({}, { handlers: { "tools/call": pending.handler } });
     const ids = [await open(), await open()];

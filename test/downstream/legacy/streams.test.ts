@@ -1,4 +1,4 @@
-/** Event streams of legacy hosts: how they open, how they are lost, and what is sent once more. */
+/** Event streams of legacy hosts: how they open, how they are lost, and what is sent again. */
 import { describe, expect, test } from "vitest";
 import { type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
 import { until } from "../../support/until.js";
@@ -11,7 +11,7 @@ const callTool = (id: string | number) => ({
   params: { name: "t", _meta: { progressToken: "p" } },
 });
 
-/** A tool that reports progress when it is told to, and ends when it is told to. */
+/** A tool that reports progress on demand, and ends on demand. */
 function steps() {
   const pending = pendingHandler();
   const step = async (value: number) => {
@@ -68,7 +68,7 @@ describe("the stream of a POST", () => {
     expect(server.port.calls[0]?.signal.aborted).toBe(false);
     const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
     expect(progressOf(await resumed.rest())).toEqual([2, 1]);
-    // There is no use in coming back once more.
+    // There is no use in coming back again.
     expect((await host.get({ "last-event-id": resumed.lastId ?? "" })).status).toBe(204);
   });
 
@@ -132,7 +132,7 @@ describe("the stream of a POST", () => {
     expect(await resumed.rest()).toMatchObject([{ id: "quiet", result: {} }]);
   });
 
-  test("that is not kept any more ends with an error for its request too", async () => {
+  test("that has been evicted ends with an error for its request too", async () => {
     const server = await edgeServer({
       handlers: { "tools/call": (call) => (call.params.name === "first" ? firstOf(call) : other(call)) },
     });
@@ -178,7 +178,7 @@ describe("the stream of a POST", () => {
     const resumed = await host.listen({ "last-event-id": lost.lastId ?? "" });
     await tool.step(2);
     expect(await resumed.message()).toMatchObject({ params: { progress: 2 } });
-    // The old connection was given up for the new one: no message comes on both.
+    // The old connection was cancelled for the new one: no message comes on both.
     expect(await lost.rest()).toEqual([]);
     tool.end();
     expect(progressOf(await resumed.rest())).toEqual([1]);

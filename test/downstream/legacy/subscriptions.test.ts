@@ -1,4 +1,4 @@
-/** What legacy sessions hear between their calls. */
+/** Notifications to legacy sessions between their calls. */
 import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import { until } from "../../support/until.js";
@@ -22,7 +22,7 @@ describe("list changes", () => {
     ["prompts", "notifications/prompts/list_changed"],
     ["resources", "notifications/resources/list_changed"],
     ["resourceTemplates", "notifications/resources/list_changed"],
-  ] as const)("of %s are told as %s", async (list, method) => {
+  ] as const)("of %s are sent as %s", async (list, method) => {
     const { server, host } = await edgeHost({ introduction: ALL });
     const events = await host.listen();
     server.port.publish({ kind: "list", list });

@@ -1,4 +1,4 @@
-/** Tasks of 2025-11-25 at this edge: what reaches the gateway, and what a session hears of a task between its calls. */
+/** Tasks of 2025-11-25 at this edge: requests to the gateway, and task notifications to a session between its calls. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { echo, resultReply } from "../../support/fake-port.js";
@@ -14,7 +14,7 @@ describe("a session", () => {
     ["2025-11-25", { tools: {}, tasks: TREE, extensions: { "x/y": {} } }, { name: "run", task: { ttl: 5 } }],
     ["2025-06-18", { tools: {}, extensions: { "x/y": {} } }, { name: "run" }],
   ])(
-    "of %s is promised, and may ask for, what its revision knows of tasks",
+    "of %s is advertised, and may request, what its revision knows of tasks",
     async (version, promised, params) => {
       const { server, host } = await edgeHost(options, { version });
       expect(host.initialize.capabilities).toMatchObject(promised);

@@ -1,4 +1,4 @@
-/** What a client hears before the answer, and how it gives up. */
+/** Notifications before the response, and cancellation. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
@@ -43,7 +43,7 @@ test("progress turns the answer into a stream that ends with it", async () => {
   ]);
 });
 
-test("no progress of another token is sent, or of its own in another JSON type", async () => {
+test("progress of another token is not sent, nor of its own in another JSON type", async () => {
   const gateway = saying(({ notify }) => {
     for (const token of ["other", undefined, 7]) notify(progress(token));
   });
@@ -54,7 +54,7 @@ test("no progress of another token is sent, or of its own in another JSON type",
   }
 });
 
-test("log messages come at the level that was asked for and above, and not at all unasked", async () => {
+test("log messages are sent at the requested level and above, and not at all without one", async () => {
   const gateway = saying(({ notify }) => {
     for (const level of ["debug", "info", "warning", "emergency", "loud"]) notify(message(level));
   });

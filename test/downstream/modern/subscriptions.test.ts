@@ -1,4 +1,4 @@
-/** `subscriptions/listen` over HTTP: what is acknowledged, what is told, and how it ends. */
+/** `subscriptions/listen` over HTTP: acknowledgement, notifications and end. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/core/client.js";
@@ -54,7 +54,7 @@ test("what its server refuses is not acknowledged, and not sent", async () => {
   expect(port.interests.map(({ resources }) => [...resources])).toEqual([["a:2"]]);
 });
 
-test("changes come as they were asked for, stamped with the subscription", async () => {
+test("changes are sent as requested, stamped with the subscription", async () => {
   const { port, heard } = await subscribe({
     toolsListChanged: true,
     promptsListChanged: true,
@@ -136,7 +136,7 @@ test("what changes while servers are waited for is sent after the acknowledgemen
   expect((await heard(2))[1]).toMatchObject({ method: "notifications/tools/list_changed" });
 });
 
-test("nothing at all may be asked for", async () => {
+test("an empty subscription is allowed", async () => {
   const { acknowledged } = await subscribe({});
   expect(acknowledged).toMatchObject({ params: { notifications: {} } });
 });

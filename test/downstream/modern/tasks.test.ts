@@ -17,7 +17,7 @@ const MISSING = { code: -32021, data: { requiredCapabilities: { extensions: { [T
 const onTask = (method: string, taskId: string, meta = {}) =>
   modernRequest(method, { taskId }, { headers: { "mcp-name": taskId }, meta });
 
-describe("what is asked of a task", () => {
+describe("requests about a task", () => {
   test.each(["tasks/get", "tasks/update", "tasks/cancel"])(
     "%s needs a client that has declared the extension with this very request",
     async (method) => {

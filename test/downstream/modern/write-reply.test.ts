@@ -133,7 +133,7 @@ describe("a result", () => {
     }
   });
 
-  test("carries the freshness of the reply, but for a later round, which must not be kept", () => {
+  test("carries the freshness of the reply, except for a later round, which must not be kept", () => {
     const freshness = { ttlMs: 5_000, scope: "public" } as const;
     const hints = (more: object) => written("resources/read", { contents: [] }, { freshness }, more);
     for (const result of hints({})) expect(result).toMatchObject({ ttlMs: 5_000, cacheScope: "public" });

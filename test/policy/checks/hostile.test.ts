@@ -112,7 +112,7 @@ describe("other calls do not wait for", () => {
   });
 });
 
-/** The most steps in one turn when so many servers answer at once; every check is given up. */
+/** The most steps in one turn when this number of servers answer at once; every check is cancelled. */
 async function heldBy(servers: number): Promise<number> {
   const outputSchema = { anyOf: [needsX, needsX] };
   const value = nested(60);

@@ -1,8 +1,8 @@
 /**
- * Attack 23: nobody gets past a rule by writing a call otherwise. The whole gateway, over real sockets: whatever a
- * server receives was judged, as that very server, that very target and those very bytes.
+ * Attack 23: no call bypasses a rule by another notation. The whole gateway, over real sockets: rules have evaluated
+ * exactly the server, target and bytes that a server receives.
  *
- * `CARDEA_RUNS=100000 npx vitest run test/policy/differential` sends as many; by default it is 2,000.
+ * `CARDEA_RUNS=100000 npx vitest run test/policy/differential` sends that number; by default it is 2,000.
  */
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -65,7 +65,7 @@ let endpoint: URL;
 const servers: RecordingServer[] = [];
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 
-/** What was judged and let through, and has not been received yet: how often. */
+/** Evaluated and allowed calls that were not received yet, with their number. */
 const judged = new Map<string, number>();
 const faults: string[] = [];
 let received = 0;
@@ -115,7 +115,7 @@ const keyOf = (server: string, target: string, args: unknown): string =>
 /** What a server makes of what it gets. Whatever is wrong is kept for the end: a server cannot fail a test. */
 function hear({ server, body, headers, method, params }: Received): void {
   received += 1;
-  // What a host follows is kept together for all of them, and asked for anew when it changes.
+  // What a host follows is kept together for all of them, and asked for again when it changes.
   const followed =
     method.startsWith("resources/") && method.endsWith("subscribe") ? [targetOf(params) ?? ""] : [];
   const listened = objectAt(params, "notifications")?.resourceSubscriptions;
@@ -127,7 +127,7 @@ function hear({ server, body, headers, method, params }: Received): void {
   const key = keyOf(server, target ?? "", args);
   const times = judged.get(key) ?? 0;
   if (times > 0) judged.set(key, times - 1);
-  // Of a method that nobody knows and that names nothing there is nothing to be judged.
+  // An unknown method that names nothing has nothing to evaluate.
   else if (!method.startsWith("ext/") || (target !== undefined && ownerOf.has(target)))
     fault("was not judged", body);
   if (args !== undefined && !body.includes(`"arguments":${JSON.stringify(args)}`))
@@ -266,7 +266,7 @@ test(`the policy evaluates exactly what a server receives, for ${RUNS} requests`
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     expect({ seed: seed + done, faults: faults.slice(0, 3) }).toEqual({ seed: seed + done, faults: [] });
   }
-  // Requests that nobody understands would prove nothing.
+  // Requests that no server accepts would prove nothing.
   expect(received).toBeGreaterThan(RUNS / 10);
   expect(refused).toBeGreaterThan(RUNS / 50);
 });

@@ -48,7 +48,7 @@ function run(command: string, args: readonly string[], bodies: readonly string[]
   return lines;
 }
 
-/** True where the program is there; false, and a line in the output that nobody can miss, where it is not. */
+/** True if the program is installed; otherwise false, with a clearly visible line in the output. */
 export function isThere(command: string, version: string, remedy: string): boolean {
   if (spawnSync(command, [version]).status === 0) return true;
   console.warn(
@@ -57,7 +57,7 @@ export function isThere(command: string, version: string, remedy: string): boole
   return false;
 }
 
-/** The reader in Go; call `remove` when it is not needed any more. */
+/** The reader in Go; call `remove` when it is no longer needed. */
 export function goReader(): Reader & { remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "json-reader-"));
   const program = join(folder, "json-reader");

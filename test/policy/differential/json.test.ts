@@ -1,6 +1,6 @@
 /**
- * Attack 23: nobody gets past a rule by JSON that its server reads otherwise. What arrives at servers, through the doors
- * of the whole gateway, is read by Go, Python and Node; none of them may come to anything that a rule forbids.
+ * Attack 23: no call bypasses a rule by JSON that its server parses differently. Messages to servers, through the edges
+ * of the whole gateway, are parsed by Go, Python and Node; none of the results may be forbidden by a rule.
  *
  * `npm run differential` sends 100,000 requests; by default it is 2,000.
  */
@@ -164,7 +164,7 @@ test(`Go, Python and Node read no forwarded request as one that a rule denies, f
       reader: reader.name,
       forbidden: [],
     });
-    // Requests that no rule is about, or that nobody reads otherwise, would prove nothing.
+    // Requests without a rule, or that all parsers read alike, would prove nothing.
     expect(hostile).toBeGreaterThan(RUNS / 5);
   }
   go?.remove();

@@ -1,4 +1,4 @@
-/** Requests as nobody's library would write them: odd case, escapes, keys that stand twice, names that look like others. */
+/** Unusual requests: odd case, escapes, duplicate keys, similar names. */
 import fc from "../../support/fast-check.js";
 
 /** Members in the order of the text; a key may stand twice. */

@@ -1,4 +1,4 @@
-/** URIs as nobody who means well writes them, made of plain ones. */
+/** Hostile URIs, made from plain ones. */
 import fc from "../../support/fast-check.js";
 
 /** What a URI is about before it is mangled. */

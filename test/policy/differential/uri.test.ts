@@ -1,7 +1,7 @@
 /**
- * Nobody gets past a rule about resources by writing a URI otherwise. The whole gateway, over real sockets, in both
- * eras: whatever URI reaches a server is read as servers read it, by Node, Python and Go, and none of them opens what a
- * rule forbids. `npm run differential` sends 100,000; `npm test` 3,000.
+ * No rule about resources is bypassed by another spelling of a URI. The whole gateway, over real sockets, in both eras:
+ * URIs that reach a server are parsed like servers parse them, by Node, Python and Go, and none of the results is
+ * forbidden by a rule. `npm run differential` sends 100,000; `npm test` 3,000.
  */
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -152,7 +152,7 @@ function post(
   });
 }
 
-/** A legacy host may follow so many resources in one session. */
+/** The limit of subscriptions in one legacy session. */
 const CALLS_A_SESSION = 500;
 const sessions = new Map<string, { readonly opened: Promise<string>; left: number }>();
 
@@ -236,7 +236,7 @@ beforeAll(async () => {
 }, 3_600_000);
 
 test(`of ${RUNS} requests with unusual URI spellings some reach their servers, and so do all plain ones`, () => {
-  // Requests that reach nobody would prove nothing.
+  // Requests that reach no server would prove nothing.
   expect(calls).toBeGreaterThan(RUNS / 10);
   for (const [name, uris] of reached) {
     if (name !== "web")

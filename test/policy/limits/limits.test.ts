@@ -12,7 +12,7 @@ const ann = clientOf();
 const bob = clientOf({ principal: { id: "bob", groups: [], claims: {} }, affinity: "bob" });
 const perMinute = (count: number) => ({ count, windowMs: 60_000 });
 
-/** How many of so many calls at once are let through. */
+/** The number of concurrent calls that are admitted. */
 async function passed(handle: (call: Call) => Promise<Reply>, calls: readonly Call[]): Promise<number> {
   const words = (await Promise.all(calls.map(handle))).map(wordOf);
   expect(words.every((word) => word === "result" || word === "rate_limited")).toBe(true);
@@ -74,7 +74,7 @@ describe("a rate", () => {
     ["principal", [ann, bob, session("s1")], 2],
     ["session", [ann, bob, session("s1"), session("s2"), session("s2")], 4],
     ["all", [ann, bob, session("s1")], 1],
-  ] as const)("per %s is shared by those and nobody else", async (per, clients, through) => {
+  ] as const)("per %s is shared by those and by no others", async (per, clients, through) => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(1), per }] });
     const calls = clients.map((client) => toolCall("files", "read", {}, { client }));
     expect(await passed(handle, calls)).toBe(through);
@@ -83,7 +83,7 @@ describe("a rate", () => {
   test.each([
     ["server", 2],
     ["tool", 3],
-  ] as const)("per %s counts each by itself", async (per, through) => {
+  ] as const)("per %s counts each separately", async (per, through) => {
     const { handle } = policyOf({ limits: [{ rate: perMinute(1), per }] });
     const calls = [
       toolCall("files", "read"),
@@ -126,7 +126,7 @@ describe("a rate", () => {
   });
 
   test.each(["queue_full", "upstream_unavailable", "overloaded"] as const)(
-    "is given back when no server heard of the call: %s",
+    "is returned when no server received the call: %s",
     async (code) => {
       let refuse = true;
       const { handle } = policyOf({ limits: [{ rate: perMinute(1) }] }, async () => {

@@ -1,4 +1,4 @@
-/** Limits under 64 hosts that call at the same moment, over real sockets: exact, and whoever is refused is told when to come back. */
+/** Limits under 64 hosts that call at the same moment, over real sockets: exact, and refusals have a retry time. */
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../../src/gateway/gateway.js";
@@ -137,7 +137,7 @@ describe(`${HOSTS} hosts with ${CALLS_EACH} calls each at once`, () => {
     expectTold(all, "rate_limited", ["rate"]);
   });
 
-  test("have what is theirs each by itself", async () => {
+  test("have separate budgets", async () => {
     const results = await calledByAll("a__each");
     expect(results.map(passed)).toEqual(Array.from({ length: HOSTS }, () => 3));
     expectTold(results.flat(), "rate_limited", ["each"]);

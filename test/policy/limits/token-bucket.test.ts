@@ -42,7 +42,7 @@ test("a caller that waits for retryAfterMs need not wait again", () => {
   );
 });
 
-test("in any stretch of time no more are let through than the burst and what came back meanwhile", () => {
+test("in any interval at most the burst and the refill are admitted", () => {
   const steps = fc.array(fc.oneof(fc.constant("take" as const), fc.integer({ min: 1, max: 5000 })), {
     maxLength: 200,
   });

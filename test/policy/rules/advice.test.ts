@@ -54,7 +54,7 @@ describe("a rule that never decides is reported", () => {
   });
 });
 
-describe("a rule that may decide is left alone", () => {
+describe("a rule that may decide causes no advice", () => {
   test.each<[string, Given, Given]>([
     ["behind a condition", { when: "args.x", effect: "deny" }, { effect: "allow" }],
     [
@@ -146,7 +146,7 @@ describe("names and URIs that nothing can have are reported", () => {
     expect(told(given)).toEqual([]);
   });
 
-  test("but not where a server has no prefix, whose names are its own affair", () => {
+  test("but not if a server has no prefix", () => {
     expect(advice([{ tools: ["anything"], effect: "deny" }])).toEqual([]);
   });
 });
@@ -179,7 +179,7 @@ describe("groups and scopes that no principal has are reported", () => {
     ]);
   });
 
-  test("annotations that are nearly those of tools are told", () => {
+  test("misspelled annotations are reported", () => {
     const annotations = { readonlyHint: true, readOnlyHint: true, vendorThing: true };
     expect(advice([{ annotations, effect: "deny" }])).toEqual([
       [
@@ -225,7 +225,7 @@ describe("methods that rules do not see as such are reported", () => {
     expect(advice([{ methods: ["ops/*", "tasks/list", "skills/list"], effect: "deny" }])).toEqual([]);
   });
 
-  test("and a rule about methods behind one that covers it", () => {
+  test("and a rule about methods after one that covers it", () => {
     const rules: Given[] = [
       { methods: ["ops/*"], effect: "deny" },
       { methods: ["ops/run"], effect: "allow" },

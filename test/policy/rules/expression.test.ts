@@ -95,10 +95,12 @@ describe("an expression", () => {
     "args.env + 1 == 2",
     "args.env ? true : false",
     "host('https://good.example\\\\@evil.example/') == 'good.example'",
-  ])("nobody can answer %s", (expression) => expect(ask(expression)).toEqual({ failed: expect.any(String) }));
+  ])("%s cannot be evaluated", (expression) =>
+    expect(ask(expression)).toEqual({ failed: expect.any(String) }),
+  );
 });
 
-describe("an expression that can never work is refused before anybody calls", () => {
+describe("an expression that can never work is refused at load time", () => {
   test.each([
     ["toool == 'a'", 'there is no variable "toool"'],
     ["principal.name == 'ann'", '"principal" has no member "name"; it has id, groups, claims'],
@@ -185,7 +187,7 @@ describe("no caller can hold the event loop", () => {
     expect(steps).toBeLessThan(MOST);
   });
 
-  test("the worst that is allowed takes no more", () => {
+  test("the most expensive allowed expression stays within the budget", () => {
     const args = { l: long.slice(0, 500), m: long.slice(0, 30), t: "a".repeat(131_072) };
     for (const worst of [
       "args.l.exists(x, args.m.exists(y, x + y == -1))",
@@ -202,7 +204,7 @@ describe("no caller can hold the event loop", () => {
   });
 });
 
-describe("before anybody calls, an expression is ruled out", () => {
+describe("an expression is rejected at load time", () => {
   const isRuledOut = (expression: string) => compiler.compile(expression).isRuledOut(facts);
 
   test.each([

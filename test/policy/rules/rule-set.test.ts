@@ -157,7 +157,7 @@ describe("a URI that can be written in several ways", () => {
     expect(effectOf(rules, matter(resource("files+file:///open/%2e%2e/secret/key")))).toBe("deny");
   });
 
-  test("cannot hide behind an earlier rule that takes less away", () => {
+  test("is not shadowed by an earlier rule that redacts less", () => {
     const rules: Given[] = [
       { resources: ["files+file:///logs/*"], effect: "redact", redact },
       { resources: ["files+file:///plans/*"], effect: "approve" },
@@ -216,7 +216,7 @@ describe("a URI that can be written in several ways", () => {
     expect(effectOf(rules, matter(alone))).toBe("hide");
   });
 
-  test("in more ways than can be judged is denied where a rule looks at URIs, and only there", () => {
+  test("with more readings than the limit is denied if a rule checks URIs, and only then", () => {
     const uri = `files+file:///open/${"%252e%c0%ae\\;//./".repeat(500)}`;
     const rules: Given[] = [{ resources: ["files+file:///open/*"], effect: "allow" }];
     expect(bookOf(rules).evaluate(matter(resource(uri)))).toMatchObject({
@@ -276,7 +276,7 @@ describe("a tool whose name begins with the prefix of another server", () => {
 describe("a condition", () => {
   const route = routeTo("db", "drop");
 
-  test("must be met", () => {
+  test("all apply", () => {
     const rules: Given[] = [{ when: "args.env == 'prod'", effect: "deny" }];
     expect(effectOf(rules, matter(route, { args: { env: "prod" } }))).toBe("deny");
     expect(effectOf(rules, matter(route, { args: { env: "test" } }))).toBe("allow");

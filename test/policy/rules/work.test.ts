@@ -182,7 +182,7 @@ const sorted = (value: unknown): unknown =>
         ? 0
         : value;
 
-describe("rules whose conditions are too much work", () => {
+describe("rules whose conditions are too expensive", () => {
   const [when, args] = HOSTILE[0] as (typeof HOSTILE)[0];
   const call = () => toolCall("db", "query", { ...args });
 
@@ -195,7 +195,7 @@ describe("rules whose conditions are too much work", () => {
     expect(allowing.calls).toEqual([]);
   });
 
-  test("however many they are, end, and let others be judged meanwhile", async () => {
+  test("end, however many there are, without blocking other calls", async () => {
     const rules = times(200, () => ({ effect: "deny" as const, when: `args.heavy == true && ${MANY}` }));
     const { rules: compiled } = compileRules(rules.map(rule));
     const book = new RuleSet(compiled, "allow");
@@ -207,7 +207,7 @@ describe("rules whose conditions are too much work", () => {
     });
     const heavy = book.evaluateYielding(matter({ heavy: true, l: times(500, (at) => at) }));
     expect(heavy).toBeInstanceOf(Promise);
-    // Nobody else stands behind it.
+    // No other call is queued after it.
     expect(book.evaluateYielding(matter({}))).toEqual({ effect: "allow" });
     expect(await heavy).toMatchObject({ effect: "deny", failed: expect.stringContaining("together") });
   });

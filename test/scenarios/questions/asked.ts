@@ -23,7 +23,7 @@ const FILLED_IN = {
   action: "accept",
   content: { name: "Ada", age: 36, height: 1.7, friend: false, size: "l", days: ["mo", "tu"], meals: ["b"] },
 };
-/** Several servers are behind the gateway, so the person must be told which one asks. */
+/** Several servers are behind the gateway, so the question must name its server. */
 const asks = ({ upstream }: Cell, message: unknown): string =>
   `Scripted (${upstream.key}): ${String(message)}`;
 
@@ -75,7 +75,7 @@ export const ASKED: readonly Situation[] = [
     async run(cell) {
       const calling = callIn(cell, "url", () => ({ action: "accept" }));
       expect(await toldTo(calling)).toEqual({ one: { result: { action: "accept" } } });
-      // 2025-11-25 cannot do without an id, 2026-07-28 has none any more.
+      // 2025-11-25 cannot do without an id, 2026-07-28 no longer has one.
       const made = cell.upstream.era === "legacy" ? `visit ${cell.label}` : expect.any(String);
       expect(calling.asked[0]?.params).toEqual({
         mode: "url",

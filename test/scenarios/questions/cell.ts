@@ -14,7 +14,7 @@ export interface Cell {
   readonly stage: Stage;
   /** Names the one call of the cell, in the server's ledger. */
   readonly label: string;
-  /** A host that is kept for all cells of its file; whoever does it harm opens another. */
+  /** A host that is shared by all cells of its file; a test that disturbs it opens another. */
   readonly guest: ScenarioHost;
   /** Another host of the cell's kind, or of another; closed with the stage. */
   open(kind?: HostKind, person?: Person): Promise<ScenarioHost>;

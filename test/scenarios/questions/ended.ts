@@ -1,4 +1,4 @@
-/** Situations in which a question is never answered, because somebody gives up, goes away, or takes too long. */
+/** Situations in which a question is never answered: cancellation, disconnection, timeout. */
 import { expect, vi } from "vitest";
 import type { Json } from "../../support/peers/host.js";
 import { until } from "../../support/until.js";
@@ -9,7 +9,7 @@ import type { Situation } from "./situations.js";
 const ACCEPT = { action: "accept", content: { it: "yes" } };
 const HOUR = 3_600_000;
 
-/** An answer that is given when the test says so. */
+/** An answer that is given on demand. */
 function later(): { readonly answer: () => Promise<Json>; readonly give: () => void } {
   let give = (): void => {};
   const given = new Promise<Json>((resolve) => {
@@ -28,13 +28,13 @@ async function cancelledByLegacyHost(cell: Cell): Promise<void> {
   await calling.whenAsked();
   await calling.cancel();
   await isTakenBack(cell, before);
-  // A modern server has answered already: nothing is under way there that could be cancelled, or go on.
+  // A modern server has responded already: no request is running there that could be cancelled, or continue.
   if (cell.upstream.era === "legacy") await happens(cell, "cancelled");
   expect(times(cell, "resumed")).toBe(0);
 }
 
 async function cancelledByModernHost(cell: Cell): Promise<void> {
-  // While it is asked, a modern host has no call under way; it can give up only the round with its answer.
+  // While it is asked, a modern host has no running call; it can only cancel the round with its answer.
   const calling = callIn(cell, "ask_and_work", () => ACCEPT);
   await happens(cell, "working");
   await calling.cancel();
@@ -57,13 +57,13 @@ async function modernHostGone(cell: Cell): Promise<void> {
   await calling.whenAsked();
   await host.leave();
   if (cell.upstream.era === "legacy") {
-    // Its call waits here, but not for ever: then the server is told.
+    // Its call waits here, but not for ever: then the server gets an error.
     await happens(cell, "cancelled");
     await until("nobody to be asked any more", async () => isAskedNothing(cell));
     expectOneRun(cell, 0);
     return;
   }
-  // Nothing waits anywhere: whoever comes back, however late and over whichever connection, goes on.
+  // Nothing waits: a host that returns, however late and over whichever connection, continues.
   const back = await cell.open();
   const [requestState] = calling.states;
   const response = await back.raw.send(`${cell.label} again`, "tools/call", {
@@ -122,7 +122,7 @@ async function expiredForLegacyHost(cell: Cell): Promise<void> {
   const calling = callIn(cell, "form", NEVER);
   await isTakenBack(cell, before);
   const one = (await toldTo(calling)) as { readonly one: Json };
-  // A legacy server can be told of an error; a modern one gets the nearest thing that is a result.
+  // A legacy server can receive an error; a modern one gets the nearest result.
   if (cell.upstream.era === "modern") expect(one).toEqual({ one: { result: { action: "cancel" } } });
   else expect(one).toMatchObject({ one: { error: { code: -32603 } } });
   expectOneRun(cell);

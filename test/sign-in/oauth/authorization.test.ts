@@ -45,7 +45,7 @@ function ask({ metadata = {}, scopes = ["read"], redirectUri = REDIRECT_URI, ...
 const query = async (asking: Asking = {}) => new URL((await ask(asking)).url).searchParams;
 
 describe("an authorization request", () => {
-  test("has PKCE with S256, a state, and the resource; the issuer is kept beside them", async () => {
+  test("has PKCE with S256, a state, and the resource; the issuer is stored with them", async () => {
     const { url, pending } = await ask();
     const { origin, pathname, searchParams } = new URL(url);
     expect(`${origin}${pathname}`).toBe(`${ISSUER}/authorize`);
@@ -65,14 +65,14 @@ describe("an authorization request", () => {
     expect(url).not.toContain(pending.codeVerifier);
   });
 
-  test("is never the same twice", async () => {
+  test("is different each time", async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => ask()));
     expect(new Set(all.map(({ pending }) => pending.state)).size).toBe(20);
     expect(new Set(all.map(({ pending }) => pending.codeVerifier)).size).toBe(20);
   });
 
   test.each([[undefined], [null], [[]], [["plain"]], ["S256"]])(
-    "is refused where code_challenge_methods_supported is %j, unless the quirk assumes S256",
+    "is refused if code_challenge_methods_supported is %j, unless the quirk assumes S256",
     async (methods) => {
       const metadata = { code_challenge_methods_supported: methods };
       await expect(ask({ metadata })).rejects.toMatchObject({
@@ -86,7 +86,7 @@ describe("an authorization request", () => {
     },
   );
 
-  test("has no resource with the quirk", async () => {
+  test("omits resource with the quirk", async () => {
     expect((await query({ quirks: { noResource: true } })).has("resource")).toBe(false);
   });
 
@@ -97,12 +97,12 @@ describe("an authorization request", () => {
     [{ metadata: { scopes_supported: ["offline_access"] }, scopes: [] }, null, null],
     [{ metadata: { scopes_supported: ["read"] } }, "read", null],
     [{ wantsIdToken: true }, "openid read", null],
-  ] as const)("%j asks for the scopes %s", async (asking, scope, prompt) => {
+  ] as const)("%j requests the scopes %s", async (asking, scope, prompt) => {
     const parameters = await query(asking);
     expect([parameters.get("scope"), parameters.get("prompt")]).toEqual([scope, prompt]);
   });
 
-  test("has a nonce where an ID token is wanted", async () => {
+  test("has a nonce if an ID token is wanted", async () => {
     const { url, pending } = await ask({ wantsIdToken: true });
     expect(new URL(url).searchParams.get("nonce")).toBe(pending.nonce);
     expect(pending.nonce).toMatch(/^.{20,}$/);
@@ -129,7 +129,7 @@ describe("an authorization request", () => {
     expect((await ask({ metadata })).url).toMatch(/^http:\/\/127\.0\.0\.1:9\/authorize\?/);
   });
 
-  test("comes back to https or loopback only", async () => {
+  test("redirects to https or loopback only", async () => {
     await expect(ask({ redirectUri: "http://gateway.example.com/oauth/callback" })).rejects.toThrow(
       "Set listen.http.publicUrl to an https URL",
     );
@@ -166,7 +166,7 @@ describe("an authorization response", () => {
     [true, "&iss=", "rejected"],
     [false, "&iss=", "rejected"],
     [true, `&iss=${ISS}&iss=${ISS}`, "rejected"],
-  ])("where iss is advertised: %s, with '%s' is %s", (advertisesIss, iss, kind) => {
+  ])("if iss is advertised: %s, with '%s' is %s", (advertisesIss, iss, kind) => {
     expect(read(`code=the-code&state=the-state${iss}`, { advertisesIss }).kind).toBe(kind);
   });
 
@@ -177,7 +177,7 @@ describe("an authorization response", () => {
     },
   );
 
-  test("whose issuer or state is wrong is not repeated, its error included", () => {
+  test("with a wrong issuer or state is not quoted, including its error", () => {
     const said = "error=access_denied&error_description=GEHEIM&code=GEHEIM&state=";
     for (const response of [read(`${said}the-state&iss=https%3A%2F%2FGEHEIM`), read(`${said}GEHEIM`)]) {
       expect(response.kind).toBe("rejected");
@@ -185,7 +185,7 @@ describe("an authorization response", () => {
     }
   });
 
-  test("may be a refusal, which is quoted on one line", () => {
+  test("may be an error, which is quoted on one line", () => {
     expect(read("error=access_denied&error_description=no%0Athanks%1B&state=the-state")).toEqual({
       kind: "denied",
       error: "access_denied",
@@ -210,7 +210,7 @@ describe("a code", () => {
     expect(await redeem(context, callback, pending)).toEqual({ kind: "invalid_grant" });
   });
 
-  test("of an authorization server that says it sends iss, and does not, is never sent", async () => {
+  test("without the advertised iss is never redeemed", async () => {
     const server = await adversarialServer();
     server.iss = undefined;
     await expect(signIn(server.mcpUrl, server.authorize)).rejects.toThrow("rejected");

@@ -52,7 +52,7 @@ const written = (one: Made): string =>
     ? `${one.scheme} ${one.token68}`
     : `${one.scheme} ${one.parameters.map(([name, value]) => `${name}=${quoted(value)}`).join(", ")}`.trim();
 
-test("everything that can be written is read again", () => {
+test("every serialized challenge is parsed again", () => {
   fc.assert(
     fc.property(fc.array(challenge, { minLength: 1, maxLength: 4 }), (made) => {
       const read = parseChallenges(made.map(written).join(", "));
@@ -69,7 +69,7 @@ test("everything that can be written is read again", () => {
   );
 });
 
-test("anything at all is read without an error", () => {
+test("any text is parsed without an error", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'Bearer=",\\ \t;/+é\0'), maxLength: 200 }), (header) => {
       for (const { scheme } of parseChallenges(header)) expect(scheme).not.toBe("");
@@ -78,7 +78,7 @@ test("anything at all is read without an error", () => {
   );
 });
 
-test("a header of 64 KiB takes time in proportion to its length", () => {
+test("a header of 64 KiB is parsed in linear time", () => {
   for (const piece of ['"', "\\", "a=", "a,", "a ", '"\\', "=,", " \t", 'a="\\"']) {
     expect(parseChallenges(`Bearer ${piece.repeat(65_536 / piece.length)}`).length).toBeGreaterThan(0);
   }

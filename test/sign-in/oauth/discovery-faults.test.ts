@@ -37,15 +37,18 @@ describe.each(STEPS)("metadata at %s", (step) => {
     ["half an answer", halfAnswer, ""],
     ["a megabyte", huge, "the answer is larger than 262144 bytes"],
   ];
-  test.each(temporary)("answered with %s: later, and no browser", async (_, behaviour, sentence) => {
-    const { error, server } = await failing(step, behaviour);
-    expect(error.message).toContain(sentence);
-    expect(error.message).toContain(server.origin);
-    expect(error.isTemporary).toBe(true);
-    expect(server.steps()).not.toContain("authorize");
-  });
+  test.each(temporary)(
+    "answered with %s: a temporary error, without a browser",
+    async (_, behaviour, sentence) => {
+      const { error, server } = await failing(step, behaviour);
+      expect(error.message).toContain(sentence);
+      expect(error.message).toContain(server.origin);
+      expect(error.isTemporary).toBe(true);
+      expect(server.steps()).not.toContain("authorize");
+    },
+  );
 
-  test("not answered in time: later, and no browser", async () => {
+  test("not answered in time: a temporary error, without a browser", async () => {
     const { error } = await failing(step, silent, 100);
     expect([error.isTemporary, error.message]).toEqual([
       true,
@@ -70,7 +73,7 @@ describe.each(STEPS)("metadata at %s", (step) => {
     expect(JSON.stringify(error.steps)).not.toContain("user:pass");
   });
 
-  test("redirected in a circle ends after three redirects", async () => {
+  test("redirected in a loop stops after three redirects", async () => {
     const server = await adversarialServer();
     server.challenge = undefined;
     server.set(step, (response, { path }) =>
@@ -97,8 +100,8 @@ describe("an authorization server", () => {
     ["https://10.0.0.1", "private network"],
     ["https://127.0.0.1.evil.invalid", ""],
     ["https://[::ffff:10.0.0.1]", "private network"],
-    ["https://user:pass@as.example.com", "has credentials in it"],
-  ])("at %s is not asked", async (issuer, sentence) => {
+    ["https://user:pass@as.example.com", "contains credentials"],
+  ])("at %s is not requested", async (issuer, sentence) => {
     const server = await adversarialServer();
     server.resourceMetadata.authorization_servers = [issuer];
     const error: unknown = await discoverAt(server.mcpUrl).catch((thrown: unknown) => thrown);
@@ -106,14 +109,14 @@ describe("an authorization server", () => {
     expect((error as OAuthError).message).toContain(sentence);
   });
 
-  test("whose every URL is a page of an application has no metadata", async () => {
+  test("whose every URL is an HTML page has no metadata", async () => {
     const { error, server } = await failing("oauth", html);
     expect(error.isTemporary).toBe(false);
-    expect(error.message).toContain("It answered 200 with something that is no JSON object (text/html)");
+    expect(error.message).toContain("It answered 200 with something other than a JSON object (text/html)");
     expect(server.steps()).toEqual(["mcp", "prm-path", "oauth", "oidc"]);
   });
 
-  test("that is down does not hide the next one", async () => {
+  test("that is down does not prevent the next one", async () => {
     const down = await adversarialServer();
     const server = await adversarialServer();
     down.set("oauth", status(503));

@@ -23,7 +23,7 @@ async function errorOf(mcpUrl: string, way: Parameters<typeof discoverAt>[1] = {
 }
 
 describe("the metadata of the resource", () => {
-  test("is asked at the URL of the challenge alone", async () => {
+  test("is requested only at the URL of the challenge", async () => {
     const server = await adversarialServer();
     server.challenge = { resource_metadata: `${server.origin}/named-resource-metadata`, scope: "a b" };
     const { discovered, steps } = await discoverAt(server.mcpUrl);
@@ -35,7 +35,7 @@ describe("the metadata of the resource", () => {
   test.each([
     ["no header", undefined],
     ["a header without the URL", { realm: "mcp" }],
-  ])("with %s is asked at the path of the server, and not at the root", async (_, challenge) => {
+  ])("with %s is requested at the path of the server, and not at the root", async (_, challenge) => {
     const server = await adversarialServer();
     server.challenge = challenge;
     expect((await discoverAt(server.mcpUrl)).discovered.scopes).toEqual(["read"]);
@@ -47,7 +47,7 @@ describe("the metadata of the resource", () => {
     ["401", status(401)],
     ["an HTML page", html],
     ["JSON that is no object", json([])],
-  ])("is asked at the root where the path answers %s", async (_, behaviour) => {
+  ])("is requested at the root if the path answers %s", async (_, behaviour) => {
     const server = await adversarialServer();
     server.challenge = undefined;
     server.set("prm-path", behaviour);
@@ -58,7 +58,7 @@ describe("the metadata of the resource", () => {
     ]);
   });
 
-  test("that the challenge names where there is none is asked at the path, never at the root", async () => {
+  test("is requested at the path, never at the root, if the URL of the challenge is 404", async () => {
     const server = await adversarialServer();
     server.challenge = { resource_metadata: `${server.origin}/nothing-here` };
     expect((await discoverAt(server.mcpUrl)).discovered.resource).toBe(server.mcpUrl);
@@ -66,7 +66,7 @@ describe("the metadata of the resource", () => {
     server.set("prm-path", missing);
     const { message } = await errorOf(server.mcpUrl);
     expect(message).toContain(
-      `names ${server.origin}/nothing-here as its resource metadata (RFC 9728), where there is none`,
+      `names ${server.origin}/nothing-here as its resource metadata (RFC 9728), but there is none`,
     );
     expect(server.steps()).not.toContain("prm-root");
   });
@@ -82,7 +82,7 @@ describe("the metadata of the resource", () => {
     expect(server.steps()).toEqual(expected);
   });
 
-  test("of a path with a slash at its end may be published without it", async () => {
+  test("of a path with a trailing slash may be published without it", async () => {
     const server = await adversarialServer({ mcpPath: "/mcp/" });
     server.challenge = undefined;
     server.set("prm-path", missing);
@@ -106,7 +106,7 @@ describe("the metadata of the resource", () => {
     ["a host with credentials", "http://user@HOST/mcp"],
     ["no URL", "mcp"],
     ["nothing", undefined],
-  ])("about %s stops everything", async (_, resource) => {
+  ])("about %s stops discovery", async (_, resource) => {
     const server = await adversarialServer();
     const { host } = new URL(server.origin);
     server.resourceMetadata.resource = resource?.replace("ORIGIN", server.origin).replace("HOST", host);
@@ -118,7 +118,7 @@ describe("the metadata of the resource", () => {
   });
 
   test.each(["ORIGIN/mcp/", "ORIGIN", "ORIGIN/"])(
-    "may be about %s, which is sent as it is written",
+    "may be about %s, which is sent unchanged",
     async (resource) => {
       const server = await adversarialServer();
       server.resourceMetadata.resource = resource.replace("ORIGIN", server.origin);
@@ -155,7 +155,7 @@ describe("a server of 2025-03-26, without metadata of the resource,", () => {
     expect(server.steps()).toEqual(["mcp", "prm-path", "prm-root", "oauth"]);
   });
 
-  test("and without metadata of that too, the endpoints /authorize, /token and /register", async () => {
+  test("and without any metadata, the endpoints /authorize, /token and /register", async () => {
     const server = await old();
     server.set("oauth", missing);
     server.set("oidc", html);
@@ -170,7 +170,7 @@ describe("a server of 2025-03-26, without metadata of the resource,", () => {
   });
 
   test.each(["prm-path", "prm-root", "oauth", "oidc"] as const)(
-    "is not taken for one while %s answers 503",
+    "is not assumed while %s answers 503",
     async (step) => {
       const server = await old();
       server.set("oauth", missing);
@@ -181,7 +181,7 @@ describe("a server of 2025-03-26, without metadata of the resource,", () => {
     },
   );
 
-  test("is not taken for one where its metadata are of another issuer", async () => {
+  test("is not assumed if its metadata names another issuer", async () => {
     const server = await old();
     server.metadata.issuer = "https://other.example.com";
     expect((await errorOf(server.mcpUrl)).quirk).toBe("issuer: https://other.example.com");
@@ -193,17 +193,20 @@ describe("the metadata of an issuer", () => {
     ["", ["oauth", "oidc"]],
     ["/tenant", ["oauth", "oidc", "oidc-appended"]],
     ["/tenant/deep", ["oauth", "oidc", "oidc-appended"]],
-  ] as const)("with the path '%s' are asked in the order of the specification", async (issuerPath, all) => {
-    const server = await adversarialServer({ issuerPath });
-    for (const [at, step] of all.entries()) {
-      for (const earlier of all.slice(0, at)) server.set(earlier, at % 2 === 1 ? missing : html);
-      const from = server.seen.length;
-      expect((await discoverAt(server.mcpUrl)).discovered.authorizationServer.issuer).toBe(server.issuer);
-      expect(server.steps().slice(from)).toEqual(["mcp", "prm-path", ...all.slice(0, at), step]);
-    }
-  });
+  ] as const)(
+    "with the path '%s' are requested in the order of the specification",
+    async (issuerPath, all) => {
+      const server = await adversarialServer({ issuerPath });
+      for (const [at, step] of all.entries()) {
+        for (const earlier of all.slice(0, at)) server.set(earlier, at % 2 === 1 ? missing : html);
+        const from = server.seen.length;
+        expect((await discoverAt(server.mcpUrl)).discovered.authorizationServer.issuer).toBe(server.issuer);
+        expect(server.steps().slice(from)).toEqual(["mcp", "prm-path", ...all.slice(0, at), step]);
+      }
+    },
+  );
 
-  test("are those of the first authorization server that works", async () => {
+  test("are those of the first working authorization server", async () => {
     const server = await adversarialServer({ issuerPath: "/good" });
     server.resourceMetadata.authorization_servers = [
       "not a URL",
@@ -298,7 +301,7 @@ describe("the metadata of an issuer", () => {
     );
   });
 
-  test("may be those of the issuer of the config, in place of all that the server names", async () => {
+  test("may be those of the configured issuer, instead of all that the server names", async () => {
     const server = await adversarialServer({ issuerPath: "/mine" });
     server.resourceMetadata.authorization_servers = ["https://other.example.com"];
     const { discovered } = await discoverAt(server.mcpUrl, { issuer: server.issuer });
@@ -306,7 +309,7 @@ describe("the metadata of an issuer", () => {
   });
 });
 
-describe("what is wrong without stopping discovery is a step with its quirk:", () => {
+describe("a deviation that does not stop discovery is a step with its quirk:", () => {
   test.each([[undefined], [["plain"]], ["S256"]])("code_challenge_methods_supported %j", async (methods) => {
     const server = await adversarialServer();
     server.metadata.code_challenge_methods_supported = methods;
@@ -343,7 +346,7 @@ test.each([
   expect(canonicalUri(url)).toBe(expected);
 });
 
-test("steps name URLs without their query", async () => {
+test("steps contain URLs without their query", async () => {
   const server = await adversarialServer();
   const serverUrl = `${server.mcpUrl}?api_key=geheim`;
   const challenge = `Bearer resource_metadata="${server.origin}/named-resource-metadata?token=geheim"`;

@@ -73,7 +73,7 @@ describe("a person signs in", () => {
     expect(events.map(({ grant }) => grant)).toEqual(["authorization_code"]);
   });
 
-  test("as a registered client whose secret needs encoding", async () => {
+  test("with a client secret that needs encoding", async () => {
     const registered = { client_id: "gateway", client_secret: SECRET, redirect_uris: [REDIRECT_URI] };
     const { mcpUrl } = await real({ clients: [registered] });
     const configured = { clientId: "gateway", clientSecret: SECRET };
@@ -82,7 +82,7 @@ describe("a person signs in", () => {
     expect(await call(mcpUrl, tokensOf(outcome).accessToken)).toBe("alice with read");
   });
 
-  test("with more scopes after insufficient_scope", async () => {
+  test("again with more scopes after insufficient_scope", async () => {
     const { mcpUrl } = await real();
     const { outcome, pending } = await signIn(mcpUrl, asAlice);
     expect(await call(mcpUrl, tokensOf(outcome).accessToken, "admin_only")).toBe(403);
@@ -92,7 +92,7 @@ describe("a person signs in", () => {
     );
   });
 
-  test("and the ID token tells who it is", async () => {
+  test("and the ID token identifies the person", async () => {
     const { mcpUrl, issuer } = await real();
     const { outcome, client, pending } = await signIn(mcpUrl, asAlice, { wantsIdToken: true });
     const expected = { issuer, clientId: client.clientId, nonce: pending.nonce };
@@ -100,7 +100,7 @@ describe("a person signs in", () => {
     expect(idTokenClaims(idToken, expected, Date.now())).toMatchObject({ kind: "claims", subject: "alice" });
   });
 
-  test("by a code on another device", async () => {
+  test("with the device grant", async () => {
     const { mcpUrl } = await real();
     const found = await discoverAt(mcpUrl);
     const { authorizationServer } = found.discovered;
@@ -122,7 +122,7 @@ describe("a person signs in", () => {
     expect(await call(mcpUrl, tokensOf(outcome).accessToken)).toBe("bob with read");
   });
 
-  test("or says no", async () => {
+  test("or denies it", async () => {
     const { mcpUrl } = await real();
     await expect(signIn(mcpUrl, (url) => authorizeAs(url, "nobody"))).rejects.toThrow(
       '{"kind":"denied","error":"access_denied","description":"the person said no"}',
@@ -133,7 +133,7 @@ describe("a person signs in", () => {
 describe("a service signs in", () => {
   const service = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
 
-  test("by a secret", async () => {
+  test("with a client secret", async () => {
     const { mcpUrl } = await real({ clients: [{ client_id: "svc", client_secret: SECRET, ...service }] });
     const client: ClientRegistration = {
       clientId: "svc",
@@ -147,7 +147,7 @@ describe("a service signs in", () => {
 });
 
 describe("a service with a key signs in", () => {
-  test("by an assertion (private_key_jwt)", async () => {
+  test("with an assertion (private_key_jwt)", async () => {
     const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: "k", use: "sig" }] };
     const registered = {

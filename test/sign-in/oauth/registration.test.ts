@@ -48,8 +48,8 @@ const KEPT: ClientRegistration = {
   registeredAt: 1,
 };
 
-describe("the order", () => {
-  test("is: config, metadata document, what is kept, dynamic", async () => {
+describe("the order of client registration", () => {
+  test("is: config, metadata document, stored, dynamic", async () => {
     const { server, run } = await registering();
     server.metadata.client_id_metadata_document_supported = true;
     const all = { configured: { clientId: "mine" }, clientMetadataUrl: URL_OF_DOCUMENT, kept: KEPT };
@@ -64,12 +64,12 @@ describe("the order", () => {
     expect(await run()).toMatchObject({ source: "dynamic", registeredAt: NOW });
   });
 
-  test("leaves the document out where the server does not take any", async () => {
+  test("skips the document if the server does not support it", async () => {
     const { run } = await registering();
     expect((await run({ clientMetadataUrl: URL_OF_DOCUMENT })).source).toBe("dynamic");
   });
 
-  test("registers again where the secret of the kept one has expired", async () => {
+  test("registers again if the stored secret has expired", async () => {
     const { run } = await registering();
     expect(await run({ kept: { ...KEPT, secretExpiresAt: NOW + 1 } })).toMatchObject({ clientId: "kept" });
     expect((await run({ kept: { ...KEPT, secretExpiresAt: NOW } })).clientId).not.toBe("kept");
@@ -78,7 +78,7 @@ describe("the order", () => {
   test.each([
     [false, "Register the gateway there by hand and set auth.clientId"],
     [true, "set listen.http.publicUrl (https) or auth.clientMetadataUrl, or set auth.clientId"],
-  ])("ends in a sentence where nothing is possible (documents: %s)", async (documents, sentence) => {
+  ])("ends in an error with advice if nothing is possible (documents: %s)", async (documents, sentence) => {
     const { server, errorOf } = await registering();
     server.metadata.registration_endpoint = undefined;
     server.metadata.client_id_metadata_document_supported = documents;
@@ -95,7 +95,7 @@ describe("a client of the config", () => {
     [["client_secret_post", "client_secret_basic"], "client_secret_basic"],
     [["client_secret_post", "none"], "client_secret_post"],
     [["private_key_jwt"], "client_secret_basic"],
-  ])("with a secret, where the server takes %j, sends it by %s", async (methods, expected) => {
+  ])("with a secret, if the server supports %j, sends it by %s", async (methods, expected) => {
     const { server, run } = await registering();
     server.metadata.token_endpoint_auth_methods_supported = methods;
     const client = await run({ configured: { clientId: "a", clientSecret: "b" } });
@@ -114,7 +114,7 @@ describe("a dynamic registration", () => {
     [REDIRECT_URI, "native"],
     ["http://localhost:7/oauth/callback", "native"],
     ["https://gateway.example.com/oauth/callback", "web"],
-  ])("for %s is of the type %s, and asks for refresh tokens", async (redirectUri, type) => {
+  ])("for %s is of the type %s, and requests refresh tokens", async (redirectUri, type) => {
     const { run, sent } = await registering();
     await run({ redirectUri });
     expect(sent()).toEqual({
@@ -138,7 +138,7 @@ describe("a dynamic registration", () => {
     [["client_secret_basic", "none"], "https://g.example.com/oauth/callback", "client_secret_basic"],
     [["client_secret_post"], REDIRECT_URI, "client_secret_post"],
     [["private_key_jwt"], REDIRECT_URI, "none"],
-  ])("where the server takes %j, for %s, asks for %s", async (methods, redirectUri, expected) => {
+  ])("if the server supports %j, for %s, requests %s", async (methods, redirectUri, expected) => {
     const { server, run, sent } = await registering();
     server.metadata.token_endpoint_auth_methods_supported = methods;
     await run({ redirectUri });
@@ -173,16 +173,19 @@ describe("a dynamic registration", () => {
       201,
       { tokenEndpointAuthMethod: "none" },
     ],
-  ])("answered with %j (%i) is read", async (answer, code, expected) => {
+  ])("answered with %j (%i) is parsed", async (answer, code, expected) => {
     const { server, run } = await registering();
     server.set("register", json(answer, code));
     expect(await run()).toEqual({ clientId: "a", source: "dynamic", registeredAt: NOW, ...expected });
   });
 
   test.each([
-    [oauthError("invalid_redirect_uri", "loopback is not allowed"), "does not take the redirect URI"],
-    [oauthError("invalid_client_metadata", "redirect_uris: must be https"), "does not take the redirect URI"],
-  ])("refused because of the redirect URI says what to do", async (behaviour, sentence) => {
+    [oauthError("invalid_redirect_uri", "loopback is not allowed"), "does not accept the redirect URI"],
+    [
+      oauthError("invalid_client_metadata", "redirect_uris: must be https"),
+      "does not accept the redirect URI",
+    ],
+  ])("refused because of the redirect URI gives advice", async (behaviour, sentence) => {
     const { server, errorOf } = await registering();
     server.set("register", behaviour);
     const { message, quirk } = await errorOf();

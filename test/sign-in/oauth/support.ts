@@ -17,7 +17,7 @@ export const REDIRECT_URI = "http://127.0.0.1:7/oauth/callback";
 /** ms since 1970. */
 export const NOW = 1_790_000_000_000;
 
-/** A fetch for `serverUrl` that gives up after `timeoutMs`. */
+/** A fetch for `serverUrl` with the timeout `timeoutMs`. */
 export const fetchFor = (serverUrl: string, more: Partial<GuardedFetchOptions> = {}) =>
   guardedFetch({ serverUrl, ...more });
 

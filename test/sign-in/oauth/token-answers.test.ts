@@ -115,7 +115,7 @@ describe("tokens come from an answer", () => {
     expect(await outcomeOf(behaviour)).toEqual({ kind: "tokens", tokens });
   });
 
-  test("whose shape is anything at all without an error", async () => {
+  test("of any shape without an error", async () => {
     const server = await adversarialServer();
     const context = contextOf(server.mcpUrl, await discoverAt(server.mcpUrl), CLIENT);
     const value = fc.oneof(fc.jsonValue(), fc.constantFrom("a", "", null, 1, "invalid_grant", "Bearer"));

@@ -45,7 +45,7 @@ async function talking(registration = client(), more: Partial<TokenRequestContex
 
 const lastForm = (server: AdversarialServer) => Object.fromEntries(server.seen.at(-1)?.form ?? []);
 
-describe("a client proves who it is", () => {
+describe("client authentication", () => {
   const SECRET = "a-b_c.d~e!f'g(h)i*j k+l/m=n%o:p&é";
 
   test("with the secret in Basic, where only what is not unreserved is encoded", async () => {
@@ -145,7 +145,7 @@ describe("a client proves who it is", () => {
 });
 
 describe("a token request", () => {
-  test("has the resource, but for the quirk", async () => {
+  test("has the resource, except with the quirk", async () => {
     const { server, context } = await talking();
     await refreshTokens(context, "r", ["read"]);
     const form = { grant_type: "refresh_token", refresh_token: "r", scope: "read", client_id: "me" };
@@ -186,7 +186,7 @@ describe("a token request", () => {
     expect(tokensOf(await refreshTokens(context, tokensOf(outcome).refreshToken ?? "")).scope).toBe("read");
   });
 
-  test("whose answer is lost is ambiguous: the refresh token may be spent", async () => {
+  test("whose response is lost is ambiguous: the refresh token may be spent", async () => {
     const server = await adversarialServer();
     const { context, outcome } = await signIn(server.mcpUrl, server.authorize);
     const { refreshToken = "" } = tokensOf(outcome);
@@ -340,7 +340,7 @@ describe("revocation", () => {
     [oauthError("unsupported_token_type"), "failed"],
     [status(404), "failed"],
     [hangUp, "failed"],
-  ])("is told whether it went well", async (behaviour, kind) => {
+  ])("reports whether it succeeded", async (behaviour, kind) => {
     const { server, context } = await talking();
     server.set("revoke", behaviour);
     const outcome = await revokeToken(context, `${server.issuer}/revoke`, "GEHEIM", "access_token");
@@ -379,7 +379,7 @@ describe("an ID token", () => {
   test("that is none is said to be none", () => {
     expect(idTokenClaims("nonsense", EXPECTED, NOW)).toEqual({
       kind: "invalid",
-      reason: "the ID token is no JWT",
+      reason: "the ID token is not a JWT",
     });
   });
 

@@ -49,7 +49,7 @@ class Exchange {
   get text() {
     return this.body.toString();
   }
-  /** The response. Undefined where the body is no JSON. */
+  /** The response. Undefined where the body is not JSON. */
   get message() {
     try {
       return JSON.parse(this.body);

@@ -1,6 +1,6 @@
 /**
- * A server that gives back each number it gets, on every way that numbers go: it reads and writes messages as
- * `readTagged` does. What it was sent stands in texts too, which nobody changes on the way back.
+ * A server that returns each number it gets, by every route of numbers: it reads and writes messages as `readTagged`
+ * does. Its input is in texts too, which are not changed on the way back.
  */
 
 const SERVER_INFO = { name: "numbers", version: "1" };

@@ -24,10 +24,10 @@ export interface Answers {
 export interface AskableHost {
   /** The questions it was asked, in order. */
   readonly asked: readonly { readonly method: string; readonly params: Json }[];
-  /** The texts of the log messages and the URIs of the resource updates it heard. */
+  /** The texts of the log messages and the URIs of the resource updates it received. */
   readonly heard: { readonly logs: readonly string[]; readonly updates: readonly string[] };
   listTools(): Promise<readonly string[]>;
-  /** The text of the answer, blocks joined by line breaks; `progress` hears how far it has come. */
+  /** The text of the answer, blocks joined by line breaks; `progress` receives its progress. */
   call(name: string, args?: Json, progress?: (done: number) => void): Promise<string>;
   follow(uri: string): Promise<void>;
   setLevel(level: "debug" | "info"): Promise<void>;

@@ -60,7 +60,7 @@ export function modernServer(world) {
     return complete(result);
   }
 
-  /** A state is good once: whoever comes with it again is told so, and nothing happens. */
+  /** A state is valid once: a repeated one gets an error, without effect. */
   function spend(text, label) {
     const state = JSON.parse(Buffer.from(text, "base64url").toString());
     if (state.label !== label) throw new Refusal(-32602, "this state is of another call");
@@ -98,7 +98,7 @@ export function modernServer(world) {
     return { result: { content: [] } };
   }
 
-  /** Tells of changes until nobody listens any more; only what it says it will tell. */
+  /** Notifies of changes until the subscription ends; only of the advertised ones. */
   async function listen(id, { notifications: filter = {} }, say, signal) {
     world.note("listen", { filter });
     const _meta = { [`${META}subscriptionId`]: id };

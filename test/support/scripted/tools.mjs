@@ -1,12 +1,12 @@
 /**
- * What a scripted server can do, whichever era and transport it is served over.
+ * The tools of a scripted server, for any era and transport.
  *
- * A tool that asks is a generator: it yields its questions, by keys, gets what became of each (`{ result }`,
- * `{ error }`, or `{}` where nothing came), and returns what the tool answers. A legacy server keeps it where it
- * stopped; a modern one runs it anew through the answers it had, as servers without memory do.
+ * A tool that asks is a generator: it yields its questions, by keys, receives their outcomes (`{ result }`, `{ error
+ * }`, or `{}` without an answer), and returns the result of the tool. A legacy server keeps it suspended; a modern one
+ * runs it again with the answers so far, like stateless servers.
  */
 
-/** Yielded by a tool that works on until somebody gives up. */
+/** Yielded by a tool that works until it is cancelled. */
 export const UNTIL_CANCELLED = Symbol("until cancelled");
 
 const say = (value) => ({
@@ -47,7 +47,7 @@ export const SAMPLING_WITH_TOOLS = {
   },
 };
 
-/** Every type of field that 2025-11-25 knows, with defaults, and a keyword that nobody here has heard of. */
+/** Every type of field of 2025-11-25, with defaults, and an unknown keyword. */
 export const FORM = {
   method: "elicitation/create",
   params: {
@@ -149,14 +149,14 @@ export const PLAIN = {
     }
     return say("worked");
   },
-  /** Says a line of each level when nobody is being answered. */
+  /** Logs a line of each level outside of any call. */
   talk_later(_args, room) {
     setTimeout(() => {
       for (const level of ["debug", "error"]) room.talk(level, `later ${level}`);
     }, 30);
     return say("later");
   },
-  /** Somebody has written to a resource. */
+  /** A resource was written to. */
   touch({ uri }, room) {
     room.touch(uri);
     return say("touched");
@@ -187,7 +187,7 @@ export const PLAIN = {
 };
 
 export const RESOURCES = ["memo://one", "memo://two", "memo://secret"];
-/** A resource that is there and whose updates are told to nobody. */
+/** A resource that is listed and whose updates are never sent. */
 export const SECRET = "memo://secret";
 
 export const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];

@@ -1,8 +1,11 @@
-/** What all conversations with one scripted server share: its ledger, who hears of its resources, and its gates. */
+/**
+ * State shared by all conversations with one scripted server: its ledger, the subscribers of its resources, and its
+ * gates.
+ */
 
 /** @param {(entry: object) => void} write takes an entry of the ledger */
 export function createWorld(write) {
-  /** Told `(uri)` when a resource is written to. */
+  /** Called with `(uri)` when a resource is written to. */
   const followers = new Set();
   const gates = new Map();
   const visited = new Set();
@@ -30,5 +33,5 @@ export function createWorld(write) {
   };
 }
 
-/** Whether who follows `followed` wants to hear of `uri`: the resource itself, or a part of it. */
+/** Whether a subscriber of `followed` is notified of `uri`: the resource itself, or a part of it. */
 export const covers = (followed, uri) => uri === followed || uri.startsWith(`${followed}/`);

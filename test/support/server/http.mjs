@@ -57,7 +57,7 @@ export async function serveHttp(answer, options = {}) {
     const session = opens ? newSession() : sessions.get(id);
     if (hasSessions && id !== undefined && session === undefined) return void response.writeHead(404).end();
     const say = (said) => {
-      // What is announced to a modern subscription goes on its own stream, all else on those of legacy hosts.
+      // Notifications of a modern subscription are sent on its own stream, all others on those of legacy hosts.
       const isGeneral = said.method.endsWith("list_changed") && said.params?._meta === undefined;
       if (!isGeneral) event(response, said);
       else for (const each of sessions.values()) each.say(said);

@@ -33,7 +33,7 @@ function build(era) {
   const tool = (name, run) =>
     mcp.registerTool(name, { inputSchema: fromJsonSchema({ type: "object" }) }, (_args, ctx) => run(ctx));
   tool("era", () => say(`${era} in process ${process.pid}`));
-  // In the newer era nobody can be asked like this.
+  // The newer era has no such request.
   tool("ask_while_running", async (ctx) =>
     greet(await ctx.mcpReq.elicitInput({ message: "Who are you?", requestedSchema: NAME })),
   );

@@ -27,7 +27,7 @@ export interface ScriptedServer {
   close(): Promise<void>;
 }
 
-/** Listens at a free port of 127.0.0.1 where nothing else is asked for. */
+/** Listens at a free port of 127.0.0.1 where nothing else is requested. */
 export async function scriptedServer(
   respond: Respond,
   { host = "127.0.0.1", port = 0 }: { readonly host?: string; readonly port?: number } = {},
@@ -88,7 +88,7 @@ export const answer = (asked: Asked, response: ServerResponse, result: unknown =
   json(response, { jsonrpc: "2.0", id: asked.id, result });
 };
 
-/** Begins an event stream, and writes `events` on it as they are. */
+/** Starts an event stream, and writes `events` to it unchanged. */
 export const stream = (response: ServerResponse, ...events: readonly string[]): ServerResponse => {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();

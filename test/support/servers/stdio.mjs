@@ -1,4 +1,4 @@
-// A stdio server that does what it is told: the method of a request says how it misbehaves.
+// A stdio server that misbehaves on demand: the method of a request selects how.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
@@ -66,7 +66,7 @@ const methods = {
     setInterval(() => {}, 1_000);
     answer(id);
   },
-  /** Starts a process that pays no attention to the end of its input, nor to SIGTERM when told so. */
+  /** Starts a process that ignores the end of its input, and SIGTERM if configured so. */
   grandchild(id, { stubborn = false }) {
     const script = `${stubborn ? 'process.on("SIGTERM", () => {});' : ""} console.error("up"); setInterval(() => {}, 1000)`;
     const child = spawn(process.execPath, ["-e", script], { stdio: ["inherit", "inherit", "pipe"] });

@@ -1,4 +1,7 @@
-/** A person's browser at the pages of the gateway: it keeps cookies, submits forms, and goes to the issuer as somebody. */
+/**
+ * A person's browser at the pages of the gateway: it keeps cookies, submits forms, and signs in at the issuer as a
+ * given person.
+ */
 import { authorizeAs } from "./person.mjs";
 
 /** What the browser shows. */

@@ -39,7 +39,7 @@ export class Disk {
 
 const keyOf = (server: string, principal: string): string => `${server}\0${principal}`;
 
-/** One process on the disk: its vault. Nothing that a killed one has begun goes on. */
+/** One process on the disk: its vault. Work of a killed one stops. */
 export class Process implements Vault {
   isAlive = true;
   #turn: Promise<unknown> = Promise.resolve();

@@ -14,7 +14,7 @@ import { addAssertionGrants } from "./real-assertions.mjs";
 import { realMcp } from "./real-mcp.mjs";
 
 const SCOPES = "read admin";
-/** The members of requests and answers that nobody but client and issuer may see. */
+/** The members of requests and responses that only client and issuer may see. */
 const SECRETS = [
   ...["access_token", "refresh_token", "id_token", "code", "code_verifier", "device_code"],
   ...["client_secret", "registration_access_token"],

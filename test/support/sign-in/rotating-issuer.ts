@@ -8,7 +8,7 @@ export type Fate =
   | "answered"
   /** Processed; the answer is lost. The issuer gives the same answer when the token comes again. */
   | "answer lost"
-  /** Not processed, and nobody knows. */
+  /** Not processed, without a response. */
   | "request lost"
   | "unavailable"
   | "invalid_grant"

@@ -21,7 +21,7 @@ interface DeskOptions {
   readonly auth?: AuthConfig;
   readonly server?: Partial<ServerAuthConfig>;
   readonly state?: string;
-  /** The scopes that requests were refused for want of. */
+  /** The scopes that requests were refused for lack of. */
   readonly lackedScopes?: () => readonly string[];
   readonly host?: string;
   /** Where browsers find the gateway; default: where it listens. */

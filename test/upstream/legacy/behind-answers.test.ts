@@ -6,7 +6,7 @@ import { createUpstream, type StartableUpstream } from "../../../src/upstream/up
 import { serverConfig } from "../../support/fake-channel.js";
 import { calling, client, resultOf } from "../../support/met-upstream.js";
 
-/** `ask` is answered in the same write as the question behind it; `told` answers with what came of that question. */
+/** `ask` is answered in the same write as the question after it; `told` returns the outcome of that question. */
 const SERVER = `
 let tell;
 const told = new Promise((resolve) => { tell = resolve; });
@@ -54,7 +54,7 @@ function started(owner: Client, roots: object): StartableUpstream {
   return upstream;
 }
 
-test("a question right behind the answer of the only call is the session's, and does not end with that call", async () => {
+test("a question right after the response of the only call belongs to the session, and does not end with that call", async () => {
   const owner = client({ session: true, capabilities: { roots: {} } });
   const roots = { roots: [{ uri: "file:///home/ada" }] };
   const server = started(owner, roots);

@@ -11,7 +11,7 @@ const over = { transport: HTTP };
 const text = (words: string) => ({ content: [{ type: "text", text: words }] });
 
 describe("a call", () => {
-  test("reaches the server as it was made, and its result comes back as it was given", async () => {
+  test("reaches the server unchanged, and its result comes back unchanged", async () => {
     const answer = { content: [{ type: "hologram", depth: 3 }], vendor: { x: null }, _meta: { "a/b": 1 } };
     const { server, upstream } = await meet(legacyServer().on("tools/call", answer));
     const params = {
@@ -25,7 +25,7 @@ describe("a call", () => {
     expect(resultOf(reply)).toEqual(answer);
   });
 
-  test("of an unknown method passes as well", async () => {
+  test("of an unknown method is forwarded", async () => {
     const { upstream } = await meet(legacyServer().on("vendor/thing", { done: true }));
     expect(resultOf(await upstream.call(calling({ method: "vendor/thing", params: {} }).call))).toEqual({
       done: true,
@@ -59,7 +59,7 @@ describe("a call", () => {
     },
   );
 
-  test("has an id that no other request of this process had", async () => {
+  test("has an id that is unique in this process", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", text("hi")));
     await Promise.all(Array.from({ length: 50 }, () => upstream.call(calling().call)));
     const ids = server.received.flatMap(({ message }) => (message.id === undefined ? [] : [message.id]));
@@ -96,7 +96,7 @@ describe("completions", () => {
     expect(Object.hasOwn(upstream.facts?.capabilities ?? {}, "completions")).toBe(may);
   });
 
-  test("are none where such a server turns out not to know the method", async () => {
+  test("are empty if such a server does not know the method", async () => {
     const { upstream } = await meet(serverOf("2024-11-05", { prompts: {} }));
     expect(resultOf(await upstream.call(calling(completion).call))).toEqual({ completion: { values: [] } });
   });
@@ -123,7 +123,7 @@ describe("a cancel", () => {
     });
   });
 
-  test("has the client's own reason where it sent one", async () => {
+  test("has the client's own reason if it sent one", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", () => SILENCE));
     const { call, giveUp } = calling();
     const reply = failure(upstream.call(call));
@@ -133,7 +133,7 @@ describe("a cancel", () => {
     expect(server.params("notifications/cancelled").reason).toBe("enough");
   });
 
-  test("before anything was sent sends nothing", async () => {
+  test("before the request was sent sends nothing", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", text("hi")));
     const { call, giveUp } = calling();
     giveUp();

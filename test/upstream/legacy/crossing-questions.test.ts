@@ -27,7 +27,7 @@ interface CallPlan {
   readonly rounds: readonly number[];
   readonly serverMs: number;
   readonly hostMs: number;
-  /** The host gives up in this round; never when it is beyond the last. */
+  /** The host cancels in this round; never if it is beyond the last. */
   readonly givesUpIn: number;
 }
 
@@ -66,7 +66,7 @@ async function play(
     plan.calls.map(async (each, index) => {
       await pause(each.startMs);
       const secret = `host ${host}, call ${index}`;
-      // Names and arguments of all calls are equal; only the tool is told which is which.
+      // Names and arguments of all calls are equal; only the tool knows which is which.
       const params = { name: "quiz", arguments: {}, _meta: { "test/secret": secret, "test/plan": each } };
       let current = calling({ client: of, params });
       try {
@@ -137,7 +137,7 @@ test.each([
       const verdicts = (await outcomes).flat();
       expect(verdicts.filter((verdict) => verdict !== "right" && verdict !== "given up")).toEqual([]);
       expect([...ran.values()].every((times) => times === 1)).toBe(true);
-      // Only calls of hosts without a session may still wait for somebody who gave up without a word.
+      // Only calls of hosts without a session may still wait for a host that disappeared.
       await vi.advanceTimersByTimeAsync(16 * 60_000);
       expect(parked.size).toBe(0);
       await upstream.close();

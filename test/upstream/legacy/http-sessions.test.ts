@@ -40,7 +40,7 @@ describe("a session over HTTP", () => {
     return { server, forget: () => (last += 1) };
   };
 
-  test("is named by every later message", async () => {
+  test("is named in every later message", async () => {
     const { server } = sessions();
     const { upstream } = await meet(server, over);
     await upstream.call(calling().call);
@@ -82,7 +82,7 @@ describe("a session over HTTP", () => {
     expect(upstream.facts?.capabilities).toEqual({ prompts: {} });
   });
 
-  test("is not reopened for ever", async () => {
+  test("is not reopened endlessly", async () => {
     const { server } = sessions();
     const { upstream } = await meet(server, over);
     server.on("tools/call", () => {
@@ -94,7 +94,7 @@ describe("a session over HTTP", () => {
     expect(server.sent("tools/call")).toHaveLength(2);
   });
 
-  test("is reopened with backoff where the server refuses the request in the new one too", async () => {
+  test("is reopened with backoff if the server refuses the request in the new one too", async () => {
     const { server, forget } = sessions();
     const { upstream } = await meet(server, over);
     const served = server.methods.get("tools/call");
@@ -110,7 +110,7 @@ describe("a session over HTTP", () => {
     }
     expect(opened).toEqual([0, 1, 3, 7, 15, 31, 63, 123]);
     expect(upstream.state).toBe("ready");
-    // Once it is served in a new one again, the next loss is mended at once.
+    // Once it is served in a new one again, the next loss is fixed at once.
     await vi.advanceTimersByTimeAsync(60_000);
     server.on("tools/call", served ?? {});
     for (let loss = 0; loss < 2; loss += 1) {
@@ -132,7 +132,7 @@ describe("a session over HTTP", () => {
     expect(resultOf(await upstream.call(calling().call))).toEqual(text("again"));
   });
 
-  test("that cannot be opened again ends the connection, and the next one is begun", async () => {
+  test("that cannot be reopened ends the connection, and the next one is opened", async () => {
     const { server, forget } = sessions();
     const { upstream, heard } = await meet(server, over);
     forget();
@@ -156,7 +156,7 @@ describe("a server that was replaced by one of 2026-07-28", () => {
       throw new RpcFailure(code, "this is no way to ask", undefined, status);
     });
 
-  test("is reconnected, also where there was no session to lose", async () => {
+  test("is reconnected, also without a session to lose", async () => {
     const { server, upstream } = await meet(replaced(-32022, 400), over);
     expect(await failure(upstream.call(calling().call))).toMatchObject({
       code: "upstream_unavailable",
@@ -174,7 +174,7 @@ describe("a server that was replaced by one of 2026-07-28", () => {
   test.each([
     [-32022, 200],
     [-32000, 400],
-  ])("is not suspected for an error of its own (%d with status %d)", async (code, status) => {
+  ])("is not probed for an error of its own (%d with status %d)", async (code, status) => {
     const { upstream } = await meet(replaced(code, status), over);
     expect(await upstream.call(calling().call)).toMatchObject({ kind: "error" });
     expect(upstream.state).toBe("ready");

@@ -11,7 +11,7 @@ describe("the level of a server's log", () => {
   const levels = (server: FakeServer): readonly unknown[] =>
     server.sent("logging/setLevel").map(({ message }) => message.params?.level);
 
-  test("is the loudest that any call on the connection wanted, set before that call", async () => {
+  test("is the most verbose of all calls on the connection, set before the call", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", {}).on("logging/setLevel", {}));
     for (const logLevel of ["warning", "error", "debug", "info"] as const)
       await upstream.call(calling({ logLevel }).call);
@@ -37,7 +37,7 @@ describe("the level of a server's log", () => {
     expect(levels(other)).toEqual(["error", "debug"]);
   });
 
-  test("is not set where the server does not log, and a server that fails to set it is called all the same", async () => {
+  test("is not set if the server does not log, and a server that fails to set it is still called", async () => {
     const silent = legacyServer({ capabilities: { tools: {} } }).on("tools/call", {});
     const first = await meet(silent);
     await first.upstream.call(calling({ logLevel: "debug" }).call);
@@ -47,7 +47,7 @@ describe("the level of a server's log", () => {
     expect(await second.upstream.call(calling({ logLevel: "debug" }).call)).toMatchObject({ kind: "result" });
   });
 
-  test("is not waited for after a cancel or a timeout, where the server does not answer", async () => {
+  test("is not awaited after a cancel or a timeout, if the server does not respond", async () => {
     const server = legacyServer()
       .on("tools/call", {})
       .on("logging/setLevel", () => SILENCE);

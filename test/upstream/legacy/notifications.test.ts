@@ -10,7 +10,7 @@ const over = { transport: HTTP };
 const text = (words: string) => ({ content: [{ type: "text", text: words }] });
 
 describe("progress", () => {
-  test("goes to the client whose call it is, under that client's own token of its own type", async () => {
+  test("is sent to the client of its call, with that client's own token of its own type", async () => {
     const server = legacyServer().on("tools/call", async (params, asked) => {
       const token = (params._meta as { progressToken: number }).progressToken;
       const progress = (params.arguments as { progress: number }).progress;
@@ -33,13 +33,13 @@ describe("progress", () => {
     expect(new Set(tokens.map((meta) => JSON.stringify(meta))).size).toBe(3);
   });
 
-  test("is not asked for when the client did not", async () => {
+  test("is not requested when the client did not", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", text("hi")));
     await upstream.call(calling().call);
     expect(server.params("tools/call")).not.toHaveProperty("_meta");
   });
 
-  test("that comes on the event stream finds its call by the token", async () => {
+  test("on the event stream is attributed by its token", async () => {
     const { server, upstream } = await meet(
       legacyServer().on("tools/call", () => SILENCE),
       over,
@@ -77,7 +77,7 @@ describe("a log line", () => {
     ]);
   });
 
-  test("on a pipe belongs to the only call there is", async () => {
+  test("on a pipe belongs to the only running call", async () => {
     const { upstream } = await meet(logging());
     const only = calling({ params: { name: "a" } });
     void upstream.call(only.call).catch(() => {});
@@ -94,7 +94,7 @@ describe("a log line", () => {
     expect(calls.flatMap(({ notices }) => notices)).toEqual([]);
   });
 
-  test("on a pipe may be the echo of another client's call, and then belongs to none", async () => {
+  test("on a pipe may be a late one of another client's call, and is then dropped", async () => {
     const server = legacyServer().on("tools/call", (params) =>
       params.name === "quick" ? text("hi") : SILENCE,
     );
@@ -111,7 +111,7 @@ describe("a log line", () => {
     expect(slow.notices).toHaveLength(1);
   });
 
-  test("on a pipe may be of a parked call, and then belongs to none", async () => {
+  test("on a pipe may belong to a parked call, and is then dropped", async () => {
     const server = legacyServer()
       .on("tools/call", async (_params, ask) => {
         await ask.ask("elicitation/create", { message: "who?" });
@@ -130,7 +130,7 @@ describe("a log line", () => {
     expect(other.notices).toEqual([]);
   });
 
-  test("below the level that the client named is dropped", async () => {
+  test("below the client's level is dropped", async () => {
     const { upstream } = await meet(logging("info"), over);
     const loud = calling({ logLevel: "debug" });
     const quiet = calling({ logLevel: "warning" });

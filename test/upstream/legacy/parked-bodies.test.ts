@@ -1,4 +1,4 @@
-/** Calls that wait for an answer keep what they need to go on, and not what they were made of. */
+/** Calls that wait for an answer keep what they need to continue, and not what they were made of. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";

@@ -44,7 +44,7 @@ describe("a parked call", () => {
     ["another tool", { params: { name: "rm", arguments: {} } }],
     ["other arguments", { params: { name: "echo", arguments: { path: "/" } } }],
     ["another method", { method: "prompts/get" }],
-  ])("does not go on for %s, and still does for its own", async (_what, changes) => {
+  ])("does not resume for %s, and still does for its own client", async (_what, changes) => {
     const { upstream, first, accept } = await parking();
     const stolen = answering(first, accept, changes);
     expect(await failure(upstream.call(stolen.call))).toMatchObject({ code: "state_rejected" });
@@ -71,7 +71,7 @@ describe("a parked call", () => {
   test.each<RoundState>([
     { parked: "token of another process" },
     { server: "state of a modern server that had this name before" },
-  ])("is not made again where it is unknown here: its outcome is not known: %j", async (state) => {
+  ])("is not repeated if it is unknown here: its outcome is unknown: %j", async (state) => {
     const { upstream, first, server } = await parking();
     const lost = answering(first, { responses: {}, state });
     expect(await failure(upstream.call(lost.call))).toMatchObject({
@@ -119,7 +119,7 @@ describe("a parked call", () => {
     expect(resultOf(reply)).toEqual({ told: "I waited long enough" });
   });
 
-  test("that the server ends by itself leaves no question open: each is answered, once", async () => {
+  test("that the server ends leaves no pending question: each is answered, once", async () => {
     const answers: Envelope[] = [];
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       for (const [method, params] of [
@@ -189,13 +189,13 @@ describe("a parked call", () => {
     ["in all", { total: 1 }],
     ["of one principal", { perPrincipal: 1 }],
     ["at one server", { perServer: 1 }],
-  ])("is one too many %s: the server is told that nobody answers, and goes on", async (_what, limits) => {
+  ])("is one too many %s: the server gets an error, and continues", async (_what, limits) => {
     const { upstream } = await parking({}, limits);
     const reply = await soon(upstream.call(calling({ client: host() }).call));
     expect(resultOf(reply)).toEqual({ told: { action: "cancel" } });
   });
 
-  test("of a session counts towards no limit: its request is open all the while", async () => {
+  test("of a session does not count: its request stays open", async () => {
     const { upstream } = await parking({}, { total: 1 });
     for (const affinity of ["s1", "s2"]) {
       const mine = calling({ client: session({ affinity }) });
@@ -203,7 +203,7 @@ describe("a parked call", () => {
     }
   });
 
-  test("there is none where the config allows none: the client gets an error, the server a cancel", async () => {
+  test("is refused if the config allows none: the client gets an error, the server a cancel", async () => {
     const parked = new ParkedCalls({ total: 0, perPrincipal: 1, perServer: 1, answerMs: 60_000 });
     const { server, upstream } = await meet(curious(), {}, { parked });
     const error = await failure(soon(upstream.call(calling({ client: host() }).call)));

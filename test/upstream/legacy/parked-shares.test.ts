@@ -1,4 +1,4 @@
-/** Places for calls that wait: shared between principals, each of whom gives up its own oldest. */
+/** The limit of parked calls: shared between principals, each of which loses its own oldest. */
 import { describe, expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { type ParkableCall, ParkedCalls } from "../../../src/upstream/legacy/parked-calls.js";
@@ -26,7 +26,7 @@ const parking = (limits: Partial<ConstructorParameters<typeof ParkedCalls>[0]> =
   return { calls, expired, park };
 };
 
-describe("calls that wait for answers", () => {
+describe("parked calls", () => {
   test("of one principal at one server leave slots there for others", () => {
     const { park, expired } = parking();
     for (let at = 0; at < 100; at += 1) expect(park("ann")).toBeDefined();
@@ -44,7 +44,7 @@ describe("calls that wait for answers", () => {
     expect(expired.every((name) => name.startsWith("ann"))).toBe(true);
   });
 
-  test("are refused to a principal that has none to evict, and no other principal's is ended", () => {
+  test("are refused to a principal with none of its own to evict", () => {
     const { park, expired } = parking({ perServer: 2 });
     expect([park("ann"), park("bob")]).not.toContain(undefined);
     expect(park("cid")).toBeUndefined();
@@ -52,7 +52,7 @@ describe("calls that wait for answers", () => {
     expect(expired).toEqual([]);
   });
 
-  test("of the anonymous principal are refused when there are too many: each may be another host's", () => {
+  test("of the anonymous principal are refused above the limit: each may belong to another host", () => {
     const { park, expired } = parking();
     const parked = Array.from({ length: 20 }, () => park(ANONYMOUS.id));
     expect(parked.filter((token) => token === undefined)).toHaveLength(4);

@@ -12,7 +12,7 @@ import { answering, asked, curious, host, over, session, soon, who } from "./que
 
 fakeTime();
 
-describe("whose a question is", () => {
+describe("the owner of a question", () => {
   interface World {
     readonly port?: Omit<ClientChannel, "client">;
     readonly owner?: Client;
@@ -36,7 +36,7 @@ describe("whose a question is", () => {
     await settled();
   };
 
-  test("the stream of its call says so, however many calls there are", async () => {
+  test("the stream of its call decides, however many calls there are", async () => {
     const server = curious("elicitation/create", who);
     const world = await worldOf(server, over);
     const owner = session();
@@ -59,7 +59,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("the event stream does not; the only call that may cause questions does", async () => {
+  test("on the event stream is the only call that may cause questions", async () => {
     const server = hanging();
     const world = await worldOf(server, over);
     const owner = session();
@@ -95,7 +95,7 @@ describe("whose a question is", () => {
     const world = await worldOf(server, { lease: "principal" });
     const owner = host();
     await start(world, calling({ client: owner }));
-    // The connection of the first call, on which a second one can only come when there are no more to be had.
+    // The connection of the first call, which a second one shares only when no further one is allowed.
     const { channel } = server;
     const others = Array.from({ length: 8 }, () => calling({ client: owner }));
     await start(world, ...others);
@@ -106,7 +106,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("of a task that nobody waits for it is not the affair of another client that happens to be calling", async () => {
+  test("of an unpolled task is not sent to another client that happens to be calling", async () => {
     const server = hanging();
     const world = await worldOf(server, { lease: "principal" });
     const other = calling({ client: session() });
@@ -120,7 +120,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("outside all calls it is refused when the session has not answered so many others", async () => {
+  test("outside all calls it is refused when the session has reached the limit of pending questions", async () => {
     const server = hanging();
     const owner = session();
     const request = vi.fn(() => SILENCE);
@@ -164,7 +164,7 @@ describe("whose a question is", () => {
     });
   });
 
-  test("asked right after the handshake it finds the session as well", async () => {
+  test("right after the handshake is the session as well", async () => {
     const server = hanging().on("notifications/initialized", (_params, { channel }) => {
       if (channel.number > 0) void channel.ask("roots/list");
       return {};
@@ -224,7 +224,7 @@ describe("whose a question is", () => {
     await world.upstream.close();
   });
 
-  test("roots can be given in the config, where no client has any", async () => {
+  test("roots can be configured for servers without a client", async () => {
     const { server } = await meet(hanging(), {}, { roots: [{ uri: "file:///srv" }] });
     expect(server.params("initialize").capabilities).toEqual({ roots: {} });
     expect((await server.channel.ask("roots/list")).result).toEqual({ roots: [{ uri: "file:///srv" }] });

@@ -49,7 +49,7 @@ export const answering = (
 ): Calling =>
   calling({ method: call.method, params: call.params, client: call.client, inputResponses, ...changes });
 
-/** A server whose tool asks one question, and answers with what it was told. */
+/** A server whose tool asks one question, and returns the answer. */
 export const curious = (method = "elicitation/create", params: JsonObject = who): FakeServer =>
   legacyServer().on("tools/call", async (_params, ask) => {
     const { result, error } = await ask.ask(method, params);

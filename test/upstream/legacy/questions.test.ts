@@ -104,7 +104,7 @@ describe.each([
     });
   });
 
-  test("that the client refuses is refused to the server with the client's error", async () => {
+  test("that the client refuses is answered with the client's error", async () => {
     const { upstream } = await meet(curious("sampling/createMessage", {}), config);
     const first = calling({ client: session() });
     const { state } = asked(await soon(upstream.call(first.call)));
@@ -113,7 +113,7 @@ describe.each([
     expect(resultOf(reply)).toEqual({ told: refusals.sampling_1 });
   });
 
-  test("that the server cancels is not waited for", async () => {
+  test("that the server cancels is not awaited", async () => {
     let go: () => void = () => {};
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       void ask.ask("elicitation/create", who);
@@ -154,7 +154,7 @@ describe.each([
     expect(late).toEqual(gone);
   });
 
-  test("goes unheard by others: progress and log of a call without a session are dropped while it waits", async () => {
+  test("is not mixed with notifications: progress and log of a call without a session are dropped while it is parked", async () => {
     let say: (method: string, params: JsonObject) => void = () => {};
     const server = legacyServer().on("tools/call", async (_params, ask) => {
       say = (method, params) => ask.say(method, params);
@@ -172,7 +172,7 @@ describe.each([
   });
 });
 
-describe("how a question is put", () => {
+describe("the form of a question", () => {
   const put = async (method: string, params: JsonObject, of: Client, options = {}) => {
     const { upstream } = await meet(curious(method, params), {}, options);
     const { requests } = asked(await soon(upstream.call(calling({ client: of }).call)));
@@ -193,7 +193,7 @@ describe("how a question is put", () => {
     });
   });
 
-  test("the context of all servers is not for one of them", async () => {
+  test("includeContext of all servers is removed", async () => {
     const params = { messages: [], includeContext: "allServers" };
     expect(await put("sampling/createMessage", params, host())).toMatchObject({
       params: { includeContext: "none" },
@@ -203,14 +203,14 @@ describe("how a question is put", () => {
     });
   });
 
-  test("a server that is alone need not be named", async () => {
+  test("a single server is not named", async () => {
     expect(await put("elicitation/create", who, host(), { isAggregated: () => false })).toEqual({
       method: "elicitation/create",
       params: who,
     });
   });
 
-  test("the id of a link is for sessions only, which can hear of its end", async () => {
+  test("the id of a link is for sessions only, which can receive its completion", async () => {
     const link = { mode: "url", url: "https://example.com", elicitationId: "e1", message: "log in" };
     expect(await put("elicitation/create", link, session())).toMatchObject({
       params: { elicitationId: "e1" },
@@ -222,7 +222,7 @@ describe("how a question is put", () => {
   });
 });
 
-test("too many questions in one call are refused beyond a bound", async () => {
+test("too many questions in one call are refused above a limit", async () => {
   const answers: Envelope[] = [];
   const server = legacyServer().on("tools/call", (_params, ask) => {
     for (let index = 0; index < 40; index += 1)

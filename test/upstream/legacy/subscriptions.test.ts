@@ -45,7 +45,7 @@ describe("resource subscriptions", () => {
     expect(subscribed()).toEqual(["x:a", "x:b", "x:a"]);
   });
 
-  test("are subscribed again when the server was started again, and may have changed meanwhile", async () => {
+  test("are subscribed again after a restart of the server, with an update for what may have changed", async () => {
     const { server, upstream, heard } = await meet(legacyServer().on("resources/subscribe", {}));
     upstream.subscribe("x:a", undefined);
     await settled();
@@ -71,7 +71,7 @@ describe("resource subscriptions", () => {
     expect(await upstream.subscriptionError?.("x:never-followed", mine)).toBeUndefined();
   });
 
-  test("are not sent where the server lacks the capability", async () => {
+  test("are not sent if the server lacks the capability", async () => {
     const { server, upstream } = await meet(legacyServer({ capabilities: { resources: {} } }));
     upstream.subscribe("x:a", undefined)();
     await settled();

@@ -84,8 +84,8 @@ const asked = (reply: Reply): { readonly requests: JsonObject; readonly state: R
 describe.each([
   ["a pipe", {}],
   ["HTTP", { transport: HTTP }],
-])("over %s a tool that takes no calls but as tasks", (_way, config) => {
-  test("is run as one, looked at as often as the server wishes, and answers as it would have", async () => {
+])("over %s a tool that requires tasks", (_way, config) => {
+  test("is run as one, polled at the server's interval, and returns the result of the tool", async () => {
     const { server } = lab();
     const { upstream } = await meet(server, config);
     let alive = 0;
@@ -145,7 +145,7 @@ describe.each([
     expect(methods(server)).toHaveLength(2);
   });
 
-  test("is cancelled as a request as long as it is none", async () => {
+  test("is cancelled as a request before it is a task", async () => {
     const { server } = lab();
     server.on("tools/call", () => SILENCE);
     const { upstream } = await meet(server, config);
@@ -157,7 +157,7 @@ describe.each([
     expect(methods(server)).toEqual(["tools/call", "notifications/cancelled"]);
   });
 
-  test("fails with its server's error, whether at the start or the end", async () => {
+  test("fails with its server's error, at the start or the end", async () => {
     const made = lab();
     const { upstream } = await meet(made.server, config);
     made.status = "failed";
@@ -174,7 +174,7 @@ describe.each([
   });
 });
 
-describe("no task is made of a call", () => {
+describe("a call is not run as a task", () => {
   test.each([
     ["of a tool that takes others as well", { route: routeOf("optional") }, TASKS],
     ["of a tool that takes none", { route: routeOf("forbidden") }, TASKS],
@@ -199,7 +199,7 @@ describe("no task is made of a call", () => {
   });
 });
 
-test("of two tasks on one pipe each asks through the request that waits for its result", async () => {
+test("of two tasks on one pipe each asks through its own tasks/result", async () => {
   const made = lab();
   made.result = () => SILENCE;
   const { upstream } = await meet(made.server);
@@ -217,7 +217,7 @@ test("of two tasks on one pipe each asks through the request that waits for its 
   expect(messages[1]).toContain("second?");
 });
 
-describe("a task that a session asked for", () => {
+describe("a task requested by a session", () => {
   interface Told {
     readonly directory: ClientDirectory;
     readonly notices: Notice[];
@@ -282,7 +282,7 @@ describe("a task that a session asked for", () => {
   });
 });
 
-test("hosts of one principal keep what belongs to a task on the connection on which it was begun", async () => {
+test("hosts of one principal use the connection of a task for all of its messages", async () => {
   const { server } = lab();
   const { upstream } = await meet(server, { lease: "principal" });
   const host = (): Client => client({ session: true, capabilities: CAPABLE });

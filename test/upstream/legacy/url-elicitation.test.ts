@@ -8,7 +8,7 @@ import { answering, asked, host, session, soon } from "./questions-support.js";
 
 fakeTime();
 
-describe("a server that wants a link visited first", () => {
+describe("a server that requires a URL elicitation first", () => {
   const link = { mode: "url", elicitationId: "e1", url: "https://example.com/login", message: "log in" };
   const gated = () => {
     let open = false;
@@ -24,7 +24,7 @@ describe("a server that wants a link visited first", () => {
     };
   };
 
-  test("asks for that, and is called again after elicitation/complete", async () => {
+  test("asks for it, and is called again after elicitation/complete", async () => {
     const { server, visit } = gated();
     const { upstream } = await meet(server);
     const first = calling({ client: host() });
@@ -68,7 +68,7 @@ describe("a server that wants a link visited first", () => {
     expect(server.sent("tools/call")).toHaveLength(1);
   });
 
-  test("is passed to sessions that know the error, and to no others", async () => {
+  test("is passed to sessions that support the error, and to no others", async () => {
     const { server } = gated();
     const { upstream } = await meet(server);
     const old = session({ capabilities: {} });

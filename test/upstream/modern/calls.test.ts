@@ -135,7 +135,7 @@ describe("an answer", () => {
     return upstream.call(calling({ method }).call);
   };
 
-  test("is complete when resultType says so, or is missing", async () => {
+  test("is complete if resultType is complete or missing", async () => {
     expect(resultOf(await answered({ resultType: "complete", content: [], odd: 1 }))).toEqual({
       resultType: "complete",
       content: [],
@@ -150,7 +150,7 @@ describe("an answer", () => {
       await answered({ resultType: "input_required", inputRequests: ask("who?"), requestState: "opaque" }),
     ).toEqual({
       kind: "input_required",
-      // Behind a gateway a person must be told who asks.
+      // Behind a gateway a question must name its server.
       requests: ask("files: who?"),
       state: { server: "opaque" },
     });
@@ -185,7 +185,7 @@ describe("an answer", () => {
     });
   });
 
-  test("that wants a capability which the client lacks reaches the client as it is", async () => {
+  test("that requires a capability which the client lacks reaches the client unchanged", async () => {
     const server = modernServer().on("tools/call", () => {
       throw new RpcFailure(-32021, "needs sampling", { requiredCapabilities: { sampling: {} } }, 400);
     });
@@ -217,7 +217,7 @@ describe("an answer", () => {
 });
 
 describe("a tool whose headers have changed", () => {
-  test("is looked up again, and called once more", async () => {
+  test("is listed again, and the call retried", async () => {
     const item = tool({ v: { type: "string", "x-mcp-header": "V" } });
     const server = modernServer()
       .on("tools/list", { resultType: "complete", tools: [item] })
@@ -234,7 +234,7 @@ describe("a tool whose headers have changed", () => {
     expect(heard).toContain("tools @shared");
   });
 
-  test("is called no third time, and the client gets an error", async () => {
+  test("is not called a third time, and the client gets an error", async () => {
     const server = modernServer()
       .on("tools/list", { resultType: "complete", tools: [] })
       .on("tools/call", () => {
@@ -246,7 +246,7 @@ describe("a tool whose headers have changed", () => {
   });
 });
 
-describe("giving up", () => {
+describe("cancellation", () => {
   test("closes the response stream over HTTP, and sends nothing else", async () => {
     let signal: StopSignal | undefined;
     const server = modernServer().on("tools/call", (_params, asked) => {
@@ -330,7 +330,7 @@ test("a call that asked a question is not retried at a legacy server that replac
   expect(server.sent("tools/call")).toHaveLength(1);
 });
 
-test("a server that was rolled back to an older one is found out by the first call that it does not understand", async () => {
+test("a server that was downgraded is detected by the first call that it rejects", async () => {
   const { server, upstream } = await meet(modernServer().on("tools/call", { content: [] }), over);
   const older = legacyServer()
     .on("tools/call", { content: ["old"] })
@@ -348,19 +348,22 @@ test("a server that was rolled back to an older one is found out by the first ca
   expect(resultOf(await upstream.call(calling().call))).toEqual({ content: ["old"] });
 });
 
-test.each(["call", "list"])("a server that refuses the revision to a %s is met anew", async (way) => {
-  const refuse = (): never => {
-    throw new RpcFailure(-32022, "unsupported", { supported: ["2025-11-25"] }, 400);
-  };
-  const { upstream } = await meet(modernServer().on("tools/call", refuse).on("tools/list", refuse), over);
-  const asked: Promise<unknown> =
-    way === "call"
-      ? upstream.call(calling().call)
-      : upstream.list("tools", undefined, new AbortController().signal);
-  expect(await failure(asked)).toMatchObject({
-    code: "upstream_unavailable",
-    retryable: true,
-  });
-  await settled();
-  expect(upstream.state).toBe("backoff");
-});
+test.each(["call", "list"])(
+  "a server that rejects the revision for a %s is negotiated with again",
+  async (way) => {
+    const refuse = (): never => {
+      throw new RpcFailure(-32022, "unsupported", { supported: ["2025-11-25"] }, 400);
+    };
+    const { upstream } = await meet(modernServer().on("tools/call", refuse).on("tools/list", refuse), over);
+    const asked: Promise<unknown> =
+      way === "call"
+        ? upstream.call(calling().call)
+        : upstream.list("tools", undefined, new AbortController().signal);
+    expect(await failure(asked)).toMatchObject({
+      code: "upstream_unavailable",
+      retryable: true,
+    });
+    await settled();
+    expect(upstream.state).toBe("backoff");
+  },
+);

@@ -24,7 +24,7 @@ const choosy = () =>
       capabilities: objectAt(capabilitiesOf(params) ?? {}, "elicitation") === undefined ? {} : { tools: {} },
     }));
 
-test("clients that can be asked are introduced once for each kind, and list what is offered to them", async () => {
+test("clients that can be asked are discovered once per capability class, and list what is offered to them", async () => {
   const { server, upstream } = await meet(choosy());
   const host = client({ capabilities: askable });
   expect((await upstream.list("tools", host, never())).items).toMatchObject([{ name: "interview" }]);
@@ -51,7 +51,7 @@ test("a server whose discovery fails for a class has its general capabilities th
   ]);
 });
 
-test("a server that was replaced by one that offers other things is found out when it gives a sign of life", async () => {
+test("a server that was replaced by one with other capabilities is detected by a health check", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const offering = (capabilities: JsonObject) =>

@@ -24,7 +24,7 @@ interface Stream {
   say(method: string, params?: JsonObject): void;
 }
 
-/** A server that acknowledges each stream when the test says so, or at once. */
+/** A server that acknowledges each stream on demand, or immediately. */
 function listening(acknowledge = true): { readonly server: FakeServer; readonly streams: Stream[] } {
   const streams: Stream[] = [];
   const server = modernServer().on(
@@ -95,7 +95,7 @@ describe.each([
   });
 });
 
-test("where DNS leads elsewhere the stream is reopened there, and lists are refreshed", async () => {
+test("if DNS resolves to another address the stream is reopened there, and lists are refreshed", async () => {
   const { server, streams } = listening(false);
   const { upstream, heard } = await meet(server, over);
   await vi.advanceTimersByTimeAsync(10);
@@ -117,7 +117,7 @@ test("where DNS leads elsewhere the stream is reopened there, and lists are refr
   expect(server.channel.whenMoved.size).toBe(0);
 });
 
-test("what the server leaves out of its acknowledgement it has refused, and who follows can wait to learn that", async () => {
+test("resources missing from the acknowledgement are refused, and subscribers can wait for that", async () => {
   const { server, streams } = listening(false);
   const { upstream } = await meet(server, over);
   const mine = client();
@@ -153,7 +153,7 @@ test("a server that cancels the stream is subscribed again", async () => {
   expect(streams).toHaveLength(2);
 });
 
-test("a server that offers changes and does not know the method is left in peace, and is no worse for it", async () => {
+test("a server that advertises changes without the method is not subscribed to, without further effect", async () => {
   const server = modernServer().on("subscriptions/listen", () => {
     throw new RpcFailure(-32601, "no such method", undefined, 404);
   });
@@ -170,7 +170,7 @@ describe("after a server has refused to listen", () => {
     });
   const asks = (server: FakeServer) => server.sent("subscriptions/listen").length;
 
-  test("following and leaving resources asks one that does not know the method no more", async () => {
+  test("following and leaving resources sends no further requests to a server without the method", async () => {
     const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
     for (let round = 0; round < 5; round += 1) {
@@ -183,7 +183,7 @@ describe("after a server has refused to listen", () => {
     expect(asks(server)).toBe(1);
   });
 
-  test("a restarted server is subscribed again, for what it refused before too", async () => {
+  test("a restarted server is subscribed again, including refused resources", async () => {
     const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
     upstream.subscribe("x:a", mine);
@@ -200,7 +200,7 @@ describe("after a server has refused to listen", () => {
     expect(await upstream.subscriptionError?.("x:b", mine)).toBeUndefined();
   });
 
-  test("following and leaving resources does not hurry one that fails", async () => {
+  test("following and leaving resources does not shorten the backoff of a failing server", async () => {
     const { server, upstream } = await meet(refusing(-32_603), over);
     for (let round = 0; round < 600; round += 1) {
       const stop = upstream.subscribe(`x:${round}`, client());
@@ -212,7 +212,7 @@ describe("after a server has refused to listen", () => {
     expect(asks(server)).toBeLessThanOrEqual(6);
   });
 
-  test("resources that come and go all the time do not keep others from being asked for", async () => {
+  test("constantly changing resources do not prevent others from being subscribed", async () => {
     const { server, streams } = listening();
     const { upstream } = await meet(server, over);
     upstream.subscribe("x:kept", client());
@@ -225,7 +225,7 @@ describe("after a server has refused to listen", () => {
     });
   });
 
-  test("a resource for which it refuses the whole stream takes neither lists nor other resources with it", async () => {
+  test("a resource for which it refuses the whole stream does not affect lists or other resources", async () => {
     const asked: JsonObject[] = [];
     const { server, streams } = listening();
     const listen = server.methods.get("subscriptions/listen");
@@ -263,7 +263,7 @@ test("a stream that ends before its acknowledgement is retried with backoff, wit
   expect(heard).toEqual(["ready @shared"]);
 });
 
-test("a server that offers no changes is not asked for any", async () => {
+test("a server without change notifications receives no subscription", async () => {
   const server = modernServer({ capabilities: { tools: {} } }).on("subscriptions/listen", () => SILENCE);
   const { upstream } = await meet(server);
   upstream.subscribe("x:a", undefined);

@@ -1,4 +1,4 @@
-/** A request to a 2026-07-28 server as text: what is kept of a client must say what would be written anew. */
+/** A request to a 2026-07-28 server as text: what is kept of a client must say what would be written again. */
 import { expect, test } from "vitest";
 import { type RequestIdentity, RequestWriter } from "../../../src/upstream/modern/messages.js";
 import { advertisedToModern } from "../../../src/upstream/protocol/advertised-capabilities.js";

@@ -65,7 +65,7 @@ describe("a request", () => {
     [{ traceparent: TRACEPARENT, tracestate: "a\r\nb: c" }, [TRACEPARENT, undefined]],
     [{ traceparent: "none\r\nb: c", tracestate: "a=1" }, [undefined, undefined]],
     [undefined, [undefined, undefined]],
-  ])("has the trace context %j of the call in its headers, where it is valid", async (_meta, expected) => {
+  ])("has the trace context %j of the call in its headers, if valid", async (_meta, expected) => {
     const { request, api } = await apiWith({});
     await request("tools/call", { name: "op", arguments: {}, ...(_meta !== undefined && { _meta }) });
     const { traceparent, tracestate, b } = api.asked[0]?.headers ?? {};
@@ -85,7 +85,7 @@ describe("a request", () => {
     expect(api.asked[0]?.body.toString()).toBe('{"n":1.0}');
   });
 
-  test("has headers and cookies; those of the config win, and its query goes along", async () => {
+  test("has headers and cookies; configured ones take precedence, and the configured query is added", async () => {
     const { call, api } = await apiWith(
       {
         parameters: [
@@ -150,7 +150,7 @@ describe("a request", () => {
   });
 });
 
-describe("arguments that cannot be sent are an error for the model, and nothing is asked:", () => {
+describe("arguments that cannot be sent are an error for the model, and no request is sent:", () => {
   const parameters = [
     { name: "id", in: "path", required: true, schema: STRING },
     { name: "X-H", in: "header", schema: STRING },
@@ -259,7 +259,7 @@ describe("an answer", () => {
     expect(result.content[0]?.text?.length).toBeLessThan(4_200);
   });
 
-  test("of 401 says where the credentials stand", async () => {
+  test("of 401 names the configured credentials", async () => {
     const [block] = (await called({ status: 401, body: "no" })).content;
     expect(block?.text).toContain('"headers" of this server');
   });
@@ -279,7 +279,7 @@ describe("an answer", () => {
     expect(result.content).toEqual([{ type: "text", text: "302 Found, Location: https://files.example/1" }]);
   });
 
-  test("that breaks the promise of an object is an error with what came", async () => {
+  test("that violates the documented object is an error with the received body", async () => {
     const promising = {
       responses: { 200: { content: { "application/json": { schema: { type: "object" } } } } },
     };

@@ -25,7 +25,7 @@ describe("a document", () => {
     ["something else", { hello: 1 }, "is no OpenAPI document"],
     ["a list", [], "is no object"],
     ["neither JSON nor YAML", "{ no", "neither JSON nor YAML (api.json)"],
-  ])("of %s is refused with what to do", async (_, document, sentence) => {
+  ])("of %s is refused with advice", async (_, document, sentence) => {
     await expect(openApi(document)).rejects.toMatchObject({
       code: "upstream_unavailable",
       message: expect.stringContaining(`api has a document`),
@@ -33,7 +33,7 @@ describe("a document", () => {
     await expect(openApi(document)).rejects.toThrow(sentence);
   });
 
-  test("that is gone is named", async () => {
+  test("that is missing is named", async () => {
     await expect(namesOf(file("/nowhere"))).rejects.toThrow("cannot be read: /nowhere/api.json (ENOENT)");
   });
 });
@@ -94,7 +94,7 @@ describe("a document at a URL", () => {
     expect(api.asked.map(({ headers }) => headers.authorization)).toEqual(["Bearer t", undefined]);
   });
 
-  test("is not looked for where it was moved to", async () => {
+  test("follows no redirect", async () => {
     const api = await startApi(() => ({ status: 302, headers: { location: "http://169.254.169.254/" } }));
     await expect(namesOf({ document: { url: `${api.url}/openapi.json` } })).rejects.toThrow(
       "HTTP status 302, to http://169.254.169.254/; write that address in the config",
@@ -121,7 +121,7 @@ describe("the API", () => {
     expect(await called(servers)).toBe(expected);
   });
 
-  test("needs a base URL in the config where the file names no host", async () => {
+  test("needs a base URL in the config if the file names no host", async () => {
     const document = documentOf(PATHS, { servers: [{ url: "/v1" }] });
     await expect(openApi(document)).rejects.toThrow('write "baseUrl" in the config');
   });
@@ -130,7 +130,7 @@ describe("the API", () => {
     ["the own network", "http://10.0.0.1/", {}],
     ["a name of the own network", "http://vault.internal/", {}],
     ["another host, with credentials", "https://api.example.com/", { authorization: "Bearer t" }],
-  ])("may not be put by a fetched document at %s", async (_, url, headers) => {
+  ])("may not be at %s if the document was fetched", async (_, url, headers) => {
     const api = await startApi(() => ({ body: JSON.stringify(documentOf(PATHS, { servers: [{ url }] })) }));
     const opening = namesOf({ document: { url: `${api.url}/openapi.json` }, headers });
     await expect(opening).rejects.toThrow(`"baseUrl": "${url}"`);

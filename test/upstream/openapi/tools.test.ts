@@ -31,14 +31,14 @@ describe("names", () => {
     ]);
   });
 
-  test("an operationId that stands twice names the first operation only", async () => {
+  test("a duplicate operationId names the first operation only", async () => {
     const twice = { operationId: "same", ...ok };
     const { tools } = await openApi(documentOf({ "/a": { get: twice }, "/b": { get: twice } }));
     expect((await tools()).map(({ name }) => name)).toEqual(["same", "get_b"]);
   });
 });
 
-test("include wants every list to match, exclude one of them", async () => {
+test("include requires every list to match, exclude one of them", async () => {
   const document = documentOf({
     "/pets": { get: { tags: ["pets"], ...ok }, post: { tags: ["pets"], ...ok } },
     "/pets/{id}": { get: { tags: ["pets", "single"], ...ok }, delete: { tags: ["pets"], ...ok } },
@@ -58,7 +58,7 @@ test("include wants every list to match, exclude one of them", async () => {
   expect(await names({ exclude: { paths: ["/admin/*"] } })).not.toContain("get_admin_users");
 });
 
-test("annotations say what HTTP says of the method", async () => {
+test("annotations follow from the HTTP method", async () => {
   const { tools } = await openApi(
     documentOf({ "/a": { get: ok, put: ok, post: ok, delete: ok, patch: ok } }),
   );
@@ -80,7 +80,7 @@ test("title and description come from the document", async () => {
 });
 
 describe("arguments", () => {
-  test("are flat, by the parameter's name; a second one of that name says its place; the body is body", async () => {
+  test("are flat, by parameter name; a duplicate name gets its location as prefix; the body is body", async () => {
     const { tools } = await openApi(
       documentOf({
         "/pets/{id}": {
@@ -111,7 +111,7 @@ describe("arguments", () => {
     });
   });
 
-  test("a path parameter that the document forgot is there", async () => {
+  test("an undocumented path parameter is added", async () => {
     const { tools } = await openApi(documentOf({ "/a/{b}": { get: ok } }));
     expect((await tools())[0]?.inputSchema).toMatchObject({
       properties: { b: { type: "string" } },
@@ -119,7 +119,7 @@ describe("arguments", () => {
     });
   });
 
-  test("what the config sets is not asked for", async () => {
+  test("configured arguments are not required", async () => {
     const parameters = [
       { name: "X-Api-Key", in: "header", required: true, schema: { type: "string" } },
       { name: "key", in: "query", required: true, schema: { type: "string" } },
@@ -199,7 +199,7 @@ describe("schemas", () => {
     });
   });
 
-  test("definitions beyond 64 KiB accept anything, and say so", async () => {
+  test("definitions beyond 64 KiB accept anything, with a note", async () => {
     const refs = ["A", "B", "C"].map((name) => ({ $ref: `#/components/schemas/${name}` }));
     const long = { type: "object", description: "*long" };
     const document = documentOf(
@@ -219,7 +219,7 @@ describe("schemas", () => {
     });
   });
 
-  test("a reference that leads nowhere is taken for anything, with a warning", async () => {
+  test("an unresolved reference accepts anything, with a warning", async () => {
     const warnings: string[] = [];
     const log = { ...SILENT, warn: (_facts: object, sentence: string) => void warnings.push(sentence) };
     const document = documentOf({
@@ -239,7 +239,7 @@ describe("output schemas", () => {
     return (await tools())[0]?.outputSchema;
   };
 
-  test("are there where the only success is a JSON object", async () => {
+  test("exist if the only success is a JSON object", async () => {
     expect(
       await output(
         { 200: json({ $ref: "#/components/schemas/Pet" }), 404: json({ type: "string" }) },
@@ -259,12 +259,12 @@ describe("output schemas", () => {
       { 200: { content: { "application/json": { schema: { type: "object" } }, "text/csv": {} } } },
     ],
     ["something without a schema", { 200: { description: "ok" } }],
-  ])("are left out where the success may be %s", async (_, responses) => {
+  ])("are omitted if the success may be %s", async (_, responses) => {
     expect(await output(responses)).toBeUndefined();
   });
 
   // Without a memory of what was looked at this takes 20 to the tenth steps.
-  test("of schemas that refer to each other many times over are decided at once", async () => {
+  test("of schemas with very many references are decided at once", async () => {
     const layer = (at: number): object => ({
       oneOf: Array.from({ length: 20 }, () => ({ $ref: `#/components/schemas/L${at + 1}` })),
     });
@@ -275,7 +275,7 @@ describe("output schemas", () => {
   });
 });
 
-test("operations at another server are left out, with a warning, unless the config gives the base URL", async () => {
+test("operations at another server are omitted, with a warning, unless the config sets the base URL", async () => {
   const document = documentOf({
     "/a": { get: ok },
     "/upload": { post: { servers: [{ url: "https://uploads.example.com" }], ...ok } },

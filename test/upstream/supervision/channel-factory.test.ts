@@ -1,4 +1,4 @@
-/** What the channels of a configured server tell of messages that belong to nobody. */
+/** Logging of unattributable messages on the channels of a configured server. */
 import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { channelFactory } from "../../../src/upstream/supervision/options.js";
@@ -6,7 +6,7 @@ import { inRepository } from "../../support/cardea.js";
 import { serverConfig } from "../../support/fake-channel.js";
 import { until } from "../../support/until.js";
 
-test("an answer that comes a second time is counted, and changes nothing", async () => {
+test("a duplicate response is counted, and ignored", async () => {
   const server = serverConfig({
     transport: {
       kind: "stdio",

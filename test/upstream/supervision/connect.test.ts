@@ -47,7 +47,7 @@ describe("a server on a pipe", () => {
     expect(server.sent("initialize")).toHaveLength(1);
   });
 
-  test("that is silent is spoken to in the old way after a while, in the same process", async () => {
+  test("that is silent gets initialize after a while, in the same process", async () => {
     const server = legacyServer().on("server/discover", () => SILENCE);
     const meeting = meet(server);
     await vi.advanceTimersByTimeAsync(2_900);
@@ -57,7 +57,7 @@ describe("a server on a pipe", () => {
     expect(ways(server)).toEqual(["stdio"]);
   });
 
-  test("that is modern and slow to start is still found modern, although initialize was sent by then", async () => {
+  test("that is modern and slow to start is still detected as modern, although initialize was sent by then", async () => {
     const server = modernServer();
     const discovery = server.methods.get("server/discover");
     server.on("server/discover", async (params, asked) => {
@@ -75,7 +75,7 @@ describe("a server on a pipe", () => {
     expect(ways(server)).toEqual(["stdio"]);
   });
 
-  test("that ends when it is probed is started again and spoken to in the old way", async () => {
+  test("that exits when it is probed is restarted and gets initialize", async () => {
     const server = legacyServer().on("server/discover", () => {
       throw new ProcessEnd();
     });
@@ -86,7 +86,7 @@ describe("a server on a pipe", () => {
     ).toEqual(["initialize", "notifications/initialized"]);
   });
 
-  test("that always ends is started once per attempt as soon as the old way has been assumed", async () => {
+  test("that always exits is started once per attempt after it was assumed to be legacy", async () => {
     const server = new FakeServer();
     server.on("server/discover", () => {
       throw new ProcessEnd();
@@ -111,7 +111,7 @@ describe("a server on a pipe", () => {
     expect(server.params("initialize").protocolVersion).toBe("2025-06-18");
   });
 
-  test("that refuses our revision and names it in the same breath is asked once more, at once", async () => {
+  test("that rejects our revision and names it in the same error is retried once, immediately", async () => {
     const discovery = { supportedVersions: ["2026-07-28"], capabilities: {} };
     let refusals = 0;
     const server = new FakeServer().on("server/discover", () => {
@@ -123,7 +123,7 @@ describe("a server on a pipe", () => {
     expect(methods(server)).toEqual(["server/discover", "server/discover"]);
   });
 
-  test("that keeps refusing the revision it names is not asked a third time", async () => {
+  test("that keeps rejecting the revision it names is not retried a third time", async () => {
     const server = legacyServer().on("server/discover", () => {
       throw new RpcFailure(-32022, "unsupported", { supported: ["2026-07-28"] });
     });
@@ -134,7 +134,7 @@ describe("a server on a pipe", () => {
     expect(methods(server)).toEqual(["server/discover", "server/discover"]);
   });
 
-  test("that is modern and speaks only unknown revisions is not spoken to in the old way", async () => {
+  test("that is modern with unknown revisions only gets no initialize", async () => {
     const server = legacyServer().on("server/discover", () => {
       throw new RpcFailure(-32022, "unsupported", { supported: ["2027-01-01"] });
     });
@@ -159,7 +159,7 @@ describe("a server on a pipe", () => {
     expect(server.channel.isClosed).toBe(true);
   });
 
-  test("that was legacy is not probed again at a reconnect, until the cached era is old", async () => {
+  test("that was legacy is not probed again at a reconnect, until the cached era expires", async () => {
     const server = legacyServer();
     await meet(server);
     server.channel.end();
@@ -171,7 +171,7 @@ describe("a server on a pipe", () => {
     expect(server.sent("server/discover")).toHaveLength(2);
   });
 
-  test("that was legacy and refuses initialize is found modern in the same process", async () => {
+  test("that was legacy and refuses initialize is detected as modern in the same process", async () => {
     const { server, upstream } = await meet(legacyServer());
     const successor = modernServer();
     server.methods.clear();
@@ -225,7 +225,7 @@ describe("a server over HTTP", () => {
       () =>
         fail(new HttpFailure(400, '{"jsonrpc":"2.0","error":{"code":-32020,"message":"header mismatch"}}')),
     ],
-  ])("that answers %s has said nothing about its era", async (_what, answer) => {
+  ])("that answers %s leaves its era unknown", async (_what, answer) => {
     const server = legacyServer().on("server/discover", answer);
     const { upstream } = upstreamFor(server, over);
     upstream.start();
@@ -234,7 +234,7 @@ describe("a server over HTTP", () => {
     expect(server.sent("initialize")).toHaveLength(0);
   });
 
-  test("that knows neither is tried over HTTP+SSE, and remembered so", async () => {
+  test("that supports neither is tried over HTTP+SSE, which is remembered", async () => {
     const old = legacyServer();
     const server = new FakeServer();
     const refuse = (): never => fail(new HttpFailure(404));
@@ -252,7 +252,7 @@ describe("a server over HTTP", () => {
     expect(ways(server)).toEqual(["http", "sse", "sse"]);
   });
 
-  test("that the config calls sse is tried so first, and over Streamable HTTP when there is no such stream", async () => {
+  test("that is configured as sse is tried so first, and over Streamable HTTP if there is no such stream", async () => {
     const server = legacyServer().on("server/discover", () => fail(new HttpFailure(404)));
     const initialize = server.methods.get("initialize");
     server.on("initialize", (params, asked) => {
@@ -289,7 +289,7 @@ describe("a server over HTTP", () => {
   });
 });
 
-describe("the config decides", () => {
+describe("a pinned protocol", () => {
   test("a server that must be legacy is never probed", async () => {
     const server = legacyServer();
     await meet(server, { protocol: "legacy" });
@@ -297,7 +297,7 @@ describe("the config decides", () => {
     expect(server.params("initialize").protocolVersion).toBe("2025-11-25");
   });
 
-  test("one revision is what is offered", async () => {
+  test("the pinned revision is offered", async () => {
     const server = legacyServer();
     await meet(server, { protocol: "2025-03-26" });
     expect(server.params("initialize").protocolVersion).toBe("2025-03-26");

@@ -34,7 +34,7 @@ test("a limited number of servers starts at a time, in the order of the config",
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("one that hangs holds the others up for a second, and not for its whole time", async () => {
+test("a hanging one delays the others by a second, not by its whole timeout", async () => {
   const starts = new SpawnLimiter(1);
   const never = new AbortController();
   void starts.run(() => new Promise(() => {}), never.signal);

@@ -1,4 +1,4 @@
-/** A connection that is kept: opened at start, opened again when it is gone, and never in the way of anybody else. */
+/** A supervised connection: opened at the start, reopened after a loss, without delaying other servers. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
@@ -28,7 +28,7 @@ const down = new GatewayError(
 );
 
 describe("a server that cannot be connected", () => {
-  test("is tried again after 1, 2, 4 … 60 s", async () => {
+  test("is retried after 1, 2, 4 … 60 s", async () => {
     const server = legacyServer();
     server.refusal = down;
     const open = vi.fn(server.openChannel);
@@ -55,7 +55,7 @@ describe("a server that cannot be connected", () => {
   test.each([
     [0, 800],
     [0.999_999, 1_199],
-  ])("is tried with jitter: at random %d after about %i ms", async (random, expected) => {
+  ])("is retried with jitter: at random %d after about %i ms", async (random, expected) => {
     const server = legacyServer();
     server.refusal = down;
     const { upstream } = upstreamFor(server, {}, { random: () => random });
@@ -79,7 +79,7 @@ describe("a server that cannot be connected", () => {
     expect(heard).toEqual(["unavailable: files cannot be started: no such command"]);
   });
 
-  test("is warned of once for each reason, and once more when it was there meanwhile", async () => {
+  test("is warned of once for each reason, and again after a successful connection", async () => {
     const server = legacyServer();
     server.refusal = down;
     const told: string[] = [];
@@ -101,7 +101,7 @@ describe("a server that cannot be connected", () => {
     ]);
   });
 
-  test("is waited for as long as its own Retry-After says", async () => {
+  test("is retried only after its own Retry-After", async () => {
     const server = legacyServer();
     server.refusal = new GatewayError("upstream_unavailable", "upstream", "busy", { retryAfterMs: 7_000 });
     const { upstream } = upstreamFor(server);
@@ -112,7 +112,7 @@ describe("a server that cannot be connected", () => {
     expect(performance.now() - before).toBe(7_000);
   });
 
-  test("over HTTP is tried by a call before its time, but not before half of the wait is over", async () => {
+  test("over HTTP is retried early by a call, but not before half of the backoff", async () => {
     const server = modernServer();
     server.refusal = down;
     const open = vi.fn(server.openChannel);
@@ -139,7 +139,7 @@ describe("a server that cannot be connected", () => {
     expect(upstream.state).toBe("ready");
   });
 
-  test("over HTTP is tried a few times in minutes, however often it is called", async () => {
+  test("over HTTP is retried a few times in minutes, however often it is called", async () => {
     const server = modernServer();
     server.refusal = down;
     const open = vi.fn(server.openChannel);
@@ -168,7 +168,7 @@ describe("a server that cannot be connected", () => {
 });
 
 describe("a server that is lost", () => {
-  test("is there again after a second, and then a call goes through", async () => {
+  test("is reconnected after a second, and then a call succeeds", async () => {
     const server = legacyServer().on("tools/call", { content: [] });
     const restarts: RestartReason[] = [];
     const { upstream, heard } = await meet(server, {}, { onRestart: (reason) => restarts.push(reason) });
@@ -183,7 +183,7 @@ describe("a server that is lost", () => {
     expect(restarts).toEqual(["lost"]);
   });
 
-  test("again and again, soon after it connected, is retried with backoff", async () => {
+  test("repeatedly, soon after it connected, is retried with backoff", async () => {
     const server = legacyServer();
     await meet(server);
     const gaps: number[] = [];
@@ -198,7 +198,7 @@ describe("a server that is lost", () => {
     expect(gaps).toEqual([1, 2, 4, 8]);
   });
 
-  test("lets a call wait for the attempt that is under way", async () => {
+  test("lets a call wait for the running attempt", async () => {
     const server = legacyServer().on("tools/call", { content: [] });
     const initialize = server.methods.get("initialize");
     const { upstream } = await meet(server);
@@ -214,8 +214,8 @@ describe("a server that is lost", () => {
   });
 });
 
-describe("a sign of life", () => {
-  test("is asked for only after a long silence", async () => {
+describe("a ping", () => {
+  test("is pinged only after a long silence", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", { content: [] }));
     await vi.advanceTimersByTimeAsync(50_000);
     await upstream.call(calling().call);
@@ -225,7 +225,7 @@ describe("a sign of life", () => {
     expect(server.sent("ping")).toHaveLength(1);
   });
 
-  test("is not asked for while a call is under way: the server may be busy with it", async () => {
+  test("is not pinged during a call: the server may be busy with it", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", () => SILENCE));
     const { call, giveUp } = calling();
     const reply = failure(upstream.call(call));
@@ -235,7 +235,7 @@ describe("a sign of life", () => {
     await reply;
   });
 
-  test("that does not come ends the connection, and a new one is opened", async () => {
+  test("without a response ends the connection, and a new one is opened", async () => {
     const server = legacyServer().on("ping", () => SILENCE);
     const restarts: RestartReason[] = [];
     const { upstream } = await meet(server, {}, { onRestart: (reason) => restarts.push(reason) });
@@ -254,7 +254,7 @@ describe("a sign of life", () => {
     expect(server.sent("server/discover")).toHaveLength(2);
   });
 
-  test("is asked for at once when a call could not reach the server", async () => {
+  test("is pinged immediately when a call could not reach the server", async () => {
     const server = modernServer().on("tools/call", () => {
       throw new GatewayError("upstream_unavailable", "upstream", "connection refused");
     });
@@ -269,7 +269,7 @@ describe("a sign of life", () => {
 });
 
 describe("the end", () => {
-  test("closes the connection, and nothing is opened any more", async () => {
+  test("closes the connection, and opens none", async () => {
     const { server, upstream } = await meet(legacyServer());
     await upstream.close();
     expect(server.channel.isClosed).toBe(true);
@@ -281,7 +281,7 @@ describe("the end", () => {
     );
   });
 
-  test("in the middle of an attempt leaves no process behind", async () => {
+  test("in the middle of an attempt leaves no process running", async () => {
     const server = legacyServer().on("initialize", () => SILENCE);
     const { upstream } = upstreamFor(server);
     upstream.start();
@@ -311,7 +311,7 @@ test("a server that hangs does not delay another one", async () => {
   await slow.upstream.close();
 });
 
-describe("a fault of the gateway's own", () => {
+describe("a bug of the gateway", () => {
   const faults: string[] = [];
   const log = { ...SILENT, error: (_: object, sentence: string) => void faults.push(sentence) };
   const broken = (): never => {
@@ -321,7 +321,7 @@ describe("a fault of the gateway's own", () => {
     faults.length = 0;
   });
 
-  test("while a server is asked for a sign of life ends neither the gateway nor the watch over that server", async () => {
+  test("during a ping ends neither the gateway nor the supervision of that server", async () => {
     const server = modernServer({ capabilities: { tools: { listChanged: true } } });
     const { upstream } = await meet(server, { transport: HTTP }, { log });
     let capabilities = 0;
@@ -354,7 +354,7 @@ describe("a fault of the gateway's own", () => {
     expect(upstream.state).toBe("ready");
   });
 
-  test("when it is notified of what was missed ends nothing", async () => {
+  test("when observers are notified of missed changes ends nothing", async () => {
     const { server, upstream } = await meet(legacyServer(), {}, { log });
     upstream.subscribe("x:a", client());
     upstream.watch({ resourceUpdated: broken });

@@ -4,7 +4,7 @@ import { batchCompletion } from "../../../src/upstream/transport/http-request.js
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("responses that end in one turn are handed on together, in their order, when it is over", async () => {
+test("responses that end in one turn are delivered together, in order, at its end", async () => {
   const ended: string[] = [];
   for (const name of ["one", "two", "three"]) {
     batchCompletion({
@@ -27,7 +27,7 @@ test("completions beyond the batch limit run at once, and none is lost", async (
   expect(ended.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => n));
 });
 
-test("what ends while others are handed on has its turn, too", async () => {
+test("a response that ends during a delivery is delivered too", async () => {
   const ended: string[] = [];
   batchCompletion({
     end: () => {

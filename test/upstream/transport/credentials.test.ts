@@ -36,7 +36,7 @@ const headersOf = (server: { readonly asked: readonly { readonly headers: object
   server.asked.map(({ headers }) => (headers as { authorization?: string }).authorization);
 
 describe("every request of a channel with credentials", () => {
-  test("carries the header that is there at once, and the newest one", async () => {
+  test("carries the current header", async () => {
     const server = await serve((asked, response) => answer(asked, response));
     const store = signedIn();
     const channel = open(server.url, { credentials: of(store) });
@@ -51,7 +51,7 @@ describe("every request of a channel with credentials", () => {
     expect(store.obtained).toBe(0);
   });
 
-  test("waits for a header that is not there yet, and fails with the reason where there is none", async () => {
+  test("waits for a missing header, and fails with the reason if there is none", async () => {
     const server = await serve((asked, response) => answer(asked, response));
     const store = new FakeStore();
     const credentials = { ...of(store), header: undefined, obtain: async () => "Bearer late" };
@@ -101,7 +101,7 @@ describe("every request of a channel with credentials", () => {
     expect(other.asked).toHaveLength(0);
   });
 
-  test("carries none while the server asks for none", async () => {
+  test("carries none while the server requires none", async () => {
     const server = await serve((asked, response) => answer(asked, response));
     await open(server.url, { credentials: of(signedIn(), { areUsed: false }) }).exchange(request);
     expect(headersOf(server)).toEqual([undefined]);
@@ -109,7 +109,7 @@ describe("every request of a channel with credentials", () => {
 });
 
 describe("a request that the server refuses for its credentials", () => {
-  test("is sent once more with new ones, its body whole", async () => {
+  test("is sent again with new ones, with its complete body", async () => {
     const server = await serve(guarded(() => "two"));
     const store = signedIn();
     store.renew = () => "two";
@@ -129,14 +129,14 @@ describe("a request that the server refuses for its credentials", () => {
     ]);
   });
 
-  test("fails with what the credentials say of it", async () => {
+  test("fails with the error of the credentials", async () => {
     const server = await serve(guarded(() => "other"));
     const error = await failure(open(server.url, { credentials: of(signedIn()) }).exchange(request));
     expect(error).toMatchObject({ code: "sign_in_required", options: { server: "quiz" } });
     expect(server.asked).toHaveLength(1);
   });
 
-  test("is not sent again and again", async () => {
+  test("is not sent repeatedly", async () => {
     const server = await serve(guarded(() => "other"));
     const store = signedIn();
     store.renew = (_, { attempts }) => `token-${attempts}`;
@@ -161,7 +161,7 @@ describe("a request that the server refuses for its credentials", () => {
     expect(await failure(channel.exchange(request))).toMatchObject({ code: "upstream_rejected" });
   });
 
-  test("without credentials tells them, where the server had asked for none so far", async () => {
+  test("without credentials reports them as required, if the server had not required any before", async () => {
     const server = await serve(guarded(() => "one"));
     const store = signedIn();
     await open(server.url, { credentials: of(store, { areUsed: false }) }).exchange(request);
@@ -169,7 +169,7 @@ describe("a request that the server refuses for its credentials", () => {
     expect(store.rejected).toMatchObject([{ sentHeader: undefined, attempts: 1 }]);
   });
 
-  test("without credentials of the channel's own is answered as it always was", async () => {
+  test("without a credential source is answered unchanged", async () => {
     const server = await serve(guarded(() => "one"));
     expect(await failure(open(server.url).exchange(request))).toMatchObject({
       code: "upstream_unavailable",
@@ -179,7 +179,7 @@ describe("a request that the server refuses for its credentials", () => {
 });
 
 describe("streams", () => {
-  test("a response stream is resumed with a token of then", async () => {
+  test("a response stream is resumed with the current token", async () => {
     const server = await serve(
       guarded(
         () => (server.asked.length < 2 ? "one" : "two"),
@@ -196,7 +196,7 @@ describe("streams", () => {
     expect(headersOf(server)).toEqual(["Bearer one", "Bearer one", "Bearer two"]);
   });
 
-  test("an event stream is opened with them, and lost when they are refused for good", async () => {
+  test("an event stream is opened with them, and lost when they are finally refused", async () => {
     let token = "one";
     let events: ReturnType<typeof stream> | undefined;
     const server = await serve(

@@ -33,7 +33,7 @@ describe.each([
   ["a document", asDocument, 0],
   ["an event stream", asStream, 1],
 ] as const)("%s", (_, respond, notices) => {
-  test("that comes byte by byte is the same answer", async () => {
+  test("that comes byte by byte is the same response", async () => {
     const { channel } = await behind(respond, { sliceBytes: 1 });
     const heard: unknown[] = [];
     const got = await channel.exchange(request, { onMessage: (message) => heard.push(message.params?.text) });

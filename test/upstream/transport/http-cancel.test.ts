@@ -4,7 +4,7 @@ import { answer, event, type Respond, stream } from "../../support/servers/scrip
 import { until } from "../../support/until.js";
 import { failure, open, request, serve } from "./http-support.js";
 
-describe("giving up", () => {
+describe("cancellation", () => {
   test.each([
     ["before the headers", () => {}],
     [
@@ -50,7 +50,7 @@ describe("giving up", () => {
 });
 
 describe("closing", () => {
-  test("fails what is in flight, ends the streams and leaves no connection", async () => {
+  test("fails pending requests, ends the streams and closes all connections", async () => {
     const server = await serve((asked, response) => {
       if (asked.method === "GET") stream(response);
     });

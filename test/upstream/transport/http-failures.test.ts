@@ -8,7 +8,7 @@ import { HttpStatusError } from "../../../src/upstream/transport/channel.js";
 import { answer, json, type Respond } from "../../support/servers/scripted-http.js";
 import { failure, open, request, serve } from "./http-support.js";
 
-describe("a response that is no JSON-RPC says whether the server is up, with the status as the cause:", () => {
+describe("a response that is not JSON-RPC tells whether the server is up, with the status as the cause:", () => {
   const html = "<html>no</html>";
   test.each([
     [
@@ -91,7 +91,7 @@ describe("a response that is no JSON-RPC says whether the server is up, with the
     expect(await failure(open(server.url).exchange(request, { headers }))).toMatchObject({ code });
   });
 
-  test("the status, the headers and the beginning of the body can be looked at", async () => {
+  test("the status, the headers and the beginning of the body are available", async () => {
     const server = await serve(
       (_asked, response) => void response.writeHead(404, { "x-why": "gone" }).end("y".repeat(10_000)),
     );
@@ -116,7 +116,7 @@ describe("a response that is no JSON-RPC says whether the server is up, with the
 });
 
 describe("a connection that fails", () => {
-  test("before anything was sent: unavailable, and asking again can help", async () => {
+  test("before the request was sent: unavailable, and a retry can help", async () => {
     const closed = createServer();
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
     const { port } = closed.address() as { port: number };
@@ -131,7 +131,7 @@ describe("a connection that fails", () => {
   test.each([
     ["ENOTFOUND", "host not found"],
     ["EAI_AGAIN", "the host name could not be looked up just now"],
-  ])("because DNS does not resolve its name (%s) says so", async (code, words) => {
+  ])("because DNS does not resolve its name (%s) names the cause", async (code, words) => {
     const found = Object.assign(new Error(`getaddrinfo ${code}`), { code });
     const lookup = vi
       .spyOn(dns, "lookup")
@@ -176,7 +176,7 @@ describe("a connection that fails", () => {
     );
   });
 
-  test("a document cut short fails, also where its end was not announced", async () => {
+  test("a truncated document fails, also without a Content-Length", async () => {
     const server = await serve((_asked, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
       response.write('{"jsonrpc":"2.0","id":7,"result":{');
@@ -187,7 +187,7 @@ describe("a connection that fails", () => {
 });
 
 describe("a redirect", () => {
-  test("within the origin is followed with the same method and body, and remembered where it is permanent", async () => {
+  test("within the origin is followed with the same method and body, and remembered if permanent", async () => {
     const server = await serve((asked, response) => {
       if (asked.path === "/mcp") response.writeHead(308, { location: "/v2/mcp?x=1" }).end("moved");
       else answer(asked, response, { path: asked.path });
@@ -238,7 +238,7 @@ describe("a redirect", () => {
     expect(thief.asked).toHaveLength(0);
   });
 
-  test("that would turn a POST into a GET is not followed, nor one that leads in a circle", async () => {
+  test("that would turn a POST into a GET is not followed, nor a redirect loop", async () => {
     const server = await serve((asked, response) => {
       if (asked.path === "/found") response.writeHead(302, { location: "/mcp" }).end();
       else response.writeHead(307, { location: asked.path === "/a" ? "/b" : "/a" }).end();

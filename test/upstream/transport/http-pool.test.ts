@@ -47,7 +47,7 @@ test("are kept between requests", async () => {
   expect(server.connections.made).toBe(1);
 });
 
-test("are replaced when they were used for long, and what is under way on them is not disturbed", async () => {
+test("are replaced after a while, without disturbing pending requests", async () => {
   const { server, release } = await serve();
   const { channel } = connections(server, "localhost", 0);
   const held = ask(channel, "hold");
@@ -57,7 +57,7 @@ test("are replaced when they were used for long, and what is under way on them i
   expect(server.connections.made).toBe(10);
 });
 
-test("are kept at any age where the URL has an address and no name", async () => {
+test("are kept at any age if the URL has an address and no name", async () => {
   const { server } = await serve();
   const { channel } = connections(server, "127.0.0.1", 0);
   for (let i = 0; i < 10; i += 1) await ask(channel);
@@ -108,7 +108,7 @@ test("are closed with their owner, and queued requests fail", async () => {
   await Promise.all(both);
 });
 
-describe("where the name comes to lead elsewhere", () => {
+describe("if the name resolves to another address", () => {
   /** Two servers of one name on one port; it leads to the first, until `lead` says otherwise. */
   async function two() {
     const respond: Parameters<typeof scriptedServer>[0] = (asked, response) => {
@@ -156,7 +156,7 @@ describe("where the name comes to lead elsewhere", () => {
     await vi.waitFor(() => expect(onMissed).toHaveBeenCalledTimes(1), { timeout: 60_000 });
   });
 
-  test("an event stream stays where the name still leads among others", async () => {
+  test("an event stream stays if the name still resolves to its address among others", async () => {
     const { first, second, lead } = await two();
     const { channel, pool } = connections(first, "upstream.test", 0);
     expect(await channel.listen(() => {}).opened).toBe(true);
@@ -168,7 +168,7 @@ describe("where the name comes to lead elsewhere", () => {
     expect(streams(second)).toHaveLength(0);
   });
 
-  test("an event stream stays where the name leads to other addresses each time", async () => {
+  test("an event stream is not moved if the name resolves to other addresses each time", async () => {
     const { first, lead } = await two();
     const { channel, pool } = connections(first, "upstream.test", 0, 60_000);
     expect(await channel.listen(() => {}).opened).toBe(true);

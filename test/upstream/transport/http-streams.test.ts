@@ -61,7 +61,7 @@ describe("an answer as an event stream", () => {
     expect(await server.asked[2]?.hungUp).toBe(true);
   });
 
-  test("fails at once when its response is no valid one", async () => {
+  test("fails at once when its response is invalid", async () => {
     const server = await serve((_asked, response) => {
       stream(response, event({ jsonrpc: "2.0", id: 7, result: "done" }));
     });
@@ -75,7 +75,7 @@ describe("an answer as an event stream", () => {
 describe("a stream that drops before its response", () => {
   const response = { jsonrpc: "2.0", id: 7, result: { ok: true } };
 
-  test("is resumed after the last event that had an id, after the time that the server names", async () => {
+  test("is resumed after the last event with an id, after the server's retry time", async () => {
     const timers = vi.spyOn(globalThis, "setTimeout");
     onTestFinished(() => timers.mockRestore());
     const server = await serve((asked, reply) => {
@@ -120,7 +120,7 @@ describe("a stream that drops before its response", () => {
       (reply: { destroy(): void }) => reply.destroy(),
       "quiz gave no answer: the connection was closed",
     ],
-  ])("%s and had no ids is over", async (_, drop, message) => {
+  ])("%s and had no ids has ended", async (_, drop, message) => {
     const server = await serve((_asked, reply) => {
       stream(reply, event({ jsonrpc: "2.0", method: "a" }), 'data: {"half', "");
       setImmediate(() => drop(reply));
@@ -131,7 +131,7 @@ describe("a stream that drops before its response", () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  test("and cannot be resumed is over", async () => {
+  test("and cannot be resumed has ended", async () => {
     const server = await serve((asked, reply) => {
       if (asked.method === "POST") stream(reply, "id: 1\nretry: 1\ndata:\n\n").end();
       else reply.writeHead(405).end();
@@ -142,7 +142,7 @@ describe("a stream that drops before its response", () => {
     });
   });
 
-  test("and cannot be resumed just now is tried a few times", async () => {
+  test("and cannot be resumed now is retried a few times", async () => {
     const server = await serve((asked, reply) => {
       if (asked.method === "POST") stream(reply, "id: 1\nretry: 1\ndata:\n\n").end();
       else reply.writeHead(503).end("busy");
@@ -222,7 +222,7 @@ describe("listening", () => {
   });
 
   test.each([405, 404, 400, 501])(
-    "does not open where the server answers %i, without an error",
+    "does not open if the server answers %i, without an error",
     async (status) => {
       const onLost = vi.fn<(reason: GatewayError) => void>();
       const server = await serve((_asked, response) => void response.writeHead(status).end());
@@ -269,7 +269,7 @@ describe("listening", () => {
     expect(missed).toEqual([2, 3]);
   });
 
-  test("is opened anew where the server refuses the Last-Event-ID", async () => {
+  test("is reopened without Last-Event-ID if the server rejects it", async () => {
     const onMissed = vi.fn<() => void>();
     const server = await serve(({ headers }, response) => {
       const n = server.asked.length;
@@ -295,7 +295,7 @@ describe("listening", () => {
     expect(reason.cause).toMatchObject({ status: 404 });
   });
 
-  test("before the server is there waits for it; stopping ends the wait", async () => {
+  test("before the server is up waits for it; stopping ends the wait", async () => {
     const listening = open("http://127.0.0.1:9/mcp").listen(() => {});
     listening.stop();
     expect(await listening.opened).toBe(false);

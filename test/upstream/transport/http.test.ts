@@ -90,7 +90,7 @@ describe("an answer in JSON", () => {
   });
 
   test.each(["application/json", "text/event-stream"])(
-    "may be a batch (%s) in which others are no messages; a bad request in it is heard as one",
+    "may be a batch (%s) with invalid members; a bad request in it is treated as one",
     async (type) => {
       const server = await serve((asked, response) => {
         const batch = JSON.stringify([
@@ -108,7 +108,7 @@ describe("an answer in JSON", () => {
     },
   );
 
-  test("of some megabytes in many pieces is put together", async () => {
+  test("of some megabytes in many pieces is assembled", async () => {
     const text = "世".repeat(1_500_000);
     const server = await serve((asked, response) => answer(asked, response, { text }));
     expect((await open(server.url).exchange(request)).message.result?.text).toBe(text);
@@ -140,7 +140,7 @@ test("a compressed answer is refused and not inflated", async () => {
   });
 });
 
-test("an answer that grows without end is cut off", async () => {
+test("an endless answer is cut off", async () => {
   const server = await serve((_asked, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     const piece = Buffer.alloc(1024 * 1024, 0x20);

@@ -19,7 +19,7 @@ function pipe(highWaterMark = 100) {
   return { writable, writes, read: () => read?.() };
 }
 
-test("what is written in one turn of the event loop leaves at once", async () => {
+test("lines written in one turn of the event loop leave at once", async () => {
   const { writable, writes } = pipe();
   const writer = new LineWriter(writable);
   for (const line of ["a", "b", "c"]) expect(writer.write(line)).toBe(true);
@@ -56,7 +56,7 @@ test("long lines leave one by one, each when the one before it was read", async 
   expect(writes).toEqual([`${lines[0]}\n`, `${lines[1]}\n`, `${lines[2]}\nshort\n`]);
 });
 
-test("what waits is bounded", async () => {
+test("the buffer is bounded", async () => {
   const { writable } = pipe(1);
   const writer = new LineWriter(writable, 10);
   expect(writer.write("gone")).toBe(true);
@@ -65,7 +65,7 @@ test("what waits is bounded", async () => {
   expect(writer.write("x")).toBe(false);
 });
 
-test("flushing hands over what waits, so that the end of the pipe comes after it", async () => {
+test("flushing writes the buffer before the end of the pipe", async () => {
   const through = new PassThrough();
   const writer = new LineWriter(through);
   writer.write("last");

@@ -28,7 +28,7 @@ async function server(script = ""): Promise<ChildProcess & { readonly pid: numbe
   return Object.assign(child, { pid: child.pid });
 }
 
-/** A gateway that does not run any more. */
+/** A gateway that no longer runs. */
 const DEAD = { pid: 4_194_303, began: "long ago" };
 const ledger = (gateway?: typeof DEAD) =>
   new PidFileRegistry({ folder, log: SILENT, ...(gateway !== undefined && { gateway }) });
@@ -50,7 +50,7 @@ test("a process of a dead gateway is an orphan, with the name of its server", as
   expect(await ledger().orphans()).toEqual([{ pid, server: "files", command: "npx" }]);
 });
 
-test("a process of a gateway that still runs is none", async () => {
+test("a process of a running gateway is not an orphan", async () => {
   const { pid } = await server();
   const own = ledger();
   own.register(pid, "files", "npx");
@@ -82,7 +82,7 @@ test("a process that reuses the pid is neither listed nor ended", async () => {
   expect(isAlive(pid)).toBe(true);
 });
 
-test("what is no entry is thrown away", async () => {
+test("an invalid entry is deleted", async () => {
   await noted(process.pid, "self", "node");
   const [file = ""] = files();
   for (const text of ["", "{", "[]", "null", '{"pid":1,"began":"x"}', '{"pid":"12"}']) {
@@ -92,7 +92,7 @@ test("what is no entry is thrown away", async () => {
   expect(files()).toEqual([]);
 });
 
-test("an orphan is ended with what it has started, even where it does not listen", async () => {
+test("an orphan is killed with its children, even if it ignores SIGTERM", async () => {
   const { pid } = await server('process.on("SIGTERM", () => {})');
   await noted(pid, "files", "npx");
   const next = ledger();
@@ -103,7 +103,7 @@ test("an orphan is ended with what it has started, even where it does not listen
   expect(await next.orphans()).toEqual([]);
 });
 
-test("where no pid file can be written, there is one log line", async () => {
+test("if no pid file can be written, there is one log line", async () => {
   const said: string[] = [];
   const blocked = join(folder, "file");
   writeFileSync(blocked, "");
@@ -115,7 +115,7 @@ test("where no pid file can be written, there is one log line", async () => {
   expect(await deaf.orphans()).toEqual([]);
 });
 
-test("an entry that cannot be deleted fails nothing, and the next scan tries again", async () => {
+test("an entry that cannot be deleted causes no error, and the next scan retries", async () => {
   const { pid } = await server();
   const forget = await noted(pid, "files", "npx");
   const [file = ""] = files();

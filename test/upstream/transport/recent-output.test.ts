@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { printable, RecentOutput } from "../../../src/upstream/transport/recent-output.js";
 import fc from "../../support/fast-check.js";
 
-test("what is kept is the end of what was written, however it came in pieces", () => {
+test("the tail of the output is kept, however it is chunked", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 40 })), fc.integer({ min: 1, max: 50 }), (pieces, size) => {
       const ascii = pieces.map((piece) => piece.replace(/[^ -~]/g, "?"));
@@ -24,7 +24,7 @@ test("the excerpt is one short line", () => {
   expect(recent.errorExcerpt.length).toBeLessThanOrEqual(401);
 });
 
-test("the excerpt is the last error, where a stack trace or usage text follows it", () => {
+test("the excerpt is the last error, if a stack trace or usage text follows it", () => {
   const quoted = (text: string): string => {
     const recent = new RecentOutput();
     recent.push(Buffer.from(text));
@@ -42,7 +42,7 @@ test("the excerpt is the last error, where a stack trace or usage text follows i
   expect(quoted(`Error: long ago\n${"all is well\n".repeat(1000)}`)).toMatch(/^…[ a-z]+ all is well$/);
 });
 
-test("the excerpt begins where the complaint does, whatever is dumped behind it", () => {
+test("the excerpt begins at the error message, whatever output follows", () => {
   const quoted = (text: string): string => {
     const recent = new RecentOutput();
     recent.push(Buffer.from(text));
@@ -61,7 +61,7 @@ test("the excerpt begins where the complaint does, whatever is dumped behind it"
   ).toMatch(/^npm error code E404 npm error 404 Not Found - GET/);
 });
 
-test("nothing that could move a cursor, hide or turn text around is printable", () => {
+test("no control or bidi character is printable", () => {
   const text = "a\x1b]0;title\x07b\x1b[2Jc\x9bd\u202ee\u2066f\ufeffg\0h\u2028i";
   expect(printable(text)).toBe("abc defg h i");
   fc.assert(

@@ -131,7 +131,7 @@ test("the end of the stream is the end of the channel", async () => {
   );
 });
 
-test("closing closes the stream and fails what waits", async () => {
+test("closing closes the stream and fails pending requests", async () => {
   const server = await oldServer(() => 202);
   const channel = await open(server);
   const waiting = reason(channel.exchange({ jsonrpc: "2.0", id: 1, method: "x" }));
@@ -142,7 +142,7 @@ test("closing closes the stream and fails what waits", async () => {
 });
 
 describe("it does not open", () => {
-  test("where the server does not offer the stream", async () => {
+  test("if the server has no such stream", async () => {
     const refusing = await serve((_asked, response) => void response.writeHead(405).end());
     expect((await reason(open(refusing))).cause).toMatchObject({ status: 405 });
     const page = await serve(
@@ -151,7 +151,7 @@ describe("it does not open", () => {
     expect((await reason(open(page))).message).toBe("quiz offers no event stream at this address");
   });
 
-  test("where the server names no endpoint in time", async () => {
+  test("if the server names no endpoint in time", async () => {
     const server = await serve((_asked, response) => void stream(response));
     expect(await reason(open(server, { connectTimeoutMs: 1_000 }))).toMatchObject({
       message: "quiz sent no endpoint event within the connect timeout",
@@ -160,7 +160,7 @@ describe("it does not open", () => {
   });
 
   test.each(["http://127.0.0.1:9/steal", "//evil.example/m", "http://", "file:///etc/passwd"])(
-    "where the endpoint is elsewhere: %s",
+    "if the endpoint is elsewhere: %s",
     async (endpoint) => {
       const server = await oldServer(() => 202, endpoint);
       expect((await reason(open(server))).message).toMatch(/^quiz named an endpoint that is not at http:/);

@@ -46,7 +46,7 @@ async function failure(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 describe("an exchange", () => {
-  test("resolves to the response as it came", async () => {
+  test("resolves to the received response", async () => {
     const channel = await server();
     const answer = await channel.exchange(request("echo", { text: "世界\u2028\n", "x-unknown": [null] }));
     expect(answer.message).toMatchObject({
@@ -84,7 +84,7 @@ describe("an exchange", () => {
     expect(stray).toHaveBeenCalledTimes(1);
   });
 
-  test("takes the first of two answers; repeated, unknown and late ones are strays", async () => {
+  test("takes the first of two responses; repeated, unknown and late ones are unmatched", async () => {
     const stray = vi.fn<(message: Envelope) => void>();
     const channel = await server({ onUnmatchedMessage: stray });
     const once = await channel.exchange(request("twice"));
@@ -120,7 +120,7 @@ describe("an exchange", () => {
     await expect(hang).rejects.toThrow("closed by the gateway");
   });
 
-  test("takes its response out of a batch", async () => {
+  test("takes its response from a batch", async () => {
     const channel = await server();
     const heard = vi.fn<(message: Envelope) => void>();
     channel.listen(heard);
@@ -128,7 +128,7 @@ describe("an exchange", () => {
     expect(heard).toHaveBeenCalledTimes(1);
   });
 
-  test("takes its response out of a batch with others that are no messages, each of which fails alone", async () => {
+  test("takes its response from a batch with invalid members, each of which fails alone", async () => {
     const junk = vi.fn<(excerpt: string) => void>();
     const channel = await server({ onNonProtocolOutput: junk });
     const bad = lastId + 1;
@@ -142,7 +142,7 @@ describe("an exchange", () => {
     expect(junk).toHaveBeenCalledTimes(1);
   });
 
-  test("fails at once when its response is no valid one", async () => {
+  test("fails at once when its response is invalid", async () => {
     const channel = await server();
     const one = request("raw", { text: `{"jsonrpc":"2.0","id":${lastId + 1},"result":"done"}\n` });
     expect(await failure(channel.exchange(one))).toMatchObject({
@@ -159,7 +159,7 @@ describe("an exchange", () => {
   });
 });
 
-describe("what is no response", () => {
+describe("a message that is not a response", () => {
   test("is delivered to all listeners, in order, until they stop", async () => {
     const channel = await server();
     const first: unknown[] = [];
@@ -208,7 +208,7 @@ test("a message that cannot be serialized is refused, and the channel stays open
 test.each([
   ["input", "exec 0<&-"],
   ["output", "exec 1>&-"],
-])("a process that closes its %s and goes on is ended", async (pipe, close) => {
+])("a process that closes its %s without exiting is killed", async (pipe, close) => {
   const answer = '{"jsonrpc":"2.0","id":"first","result":{}}';
   const channel = await server({
     command: "sh",
@@ -216,7 +216,7 @@ test.each([
   });
   await channel.exchange({ jsonrpc: "2.0", id: "first", method: "x" });
   const waiting = failure(channel.exchange(request("x")));
-  // Only who writes to a pipe learns that nobody reads it.
+  // Only a write to a pipe reveals that it has no reader.
   const writing = setInterval(() => void channel.post({ jsonrpc: "2.0", method: "x" }).catch(() => {}), 10);
   const message = `quiz closed its ${pipe}`;
   expect((await channel.closed).message).toBe(message);
@@ -256,7 +256,7 @@ describe("non-protocol output on stdout", () => {
   });
 });
 
-test("a line without end breaks the channel off, without taking memory for it", async () => {
+test("an endless line closes the channel, with bounded memory", async () => {
   const channel = await server();
   const before = process.memoryUsage().rss;
   const waiting = failure(channel.exchange(request("hang")));
@@ -325,14 +325,14 @@ describe("a process that exits", () => {
     });
   });
 
-  test("after answering has answered", async () => {
+  test("after its response does not affect it", async () => {
     const channel = await server();
     const answers = Array.from({ length: 20 }, () => channel.exchange(request("hold", { count: 20 })));
     await channel.post({ jsonrpc: "2.0", method: "exit" });
     expect(await Promise.all(answers)).toHaveLength(20);
   });
 
-  test("takes what it started with it", async () => {
+  test("kills its children", async () => {
     const channel = await server();
     const { message } = await channel.exchange(request("grandchild"));
     const grandchild = Number(message.result?.pid);
@@ -344,7 +344,7 @@ describe("a process that exits", () => {
 });
 
 describe("closing", () => {
-  test("lets a process end of itself", async () => {
+  test("lets a process exit on its own", async () => {
     const channel = await server();
     const waiting = failure(channel.exchange(request("hang")));
     await channel.close();
@@ -365,14 +365,14 @@ describe("closing", () => {
     expect(lines).toEqual(["got it"]);
   });
 
-  test("ends a process that pays no attention to it", async () => {
+  test("kills a process that ignores it", async () => {
     const channel = await server();
     await channel.exchange(request("stubborn"));
     await channel.close();
     expect(isAlive(channel.pid)).toBe(false);
   });
 
-  test.each([false, true])("ends what the process has started (stubborn: %s)", async (stubborn) => {
+  test.each([false, true])("kills the children of the process (stubborn: %s)", async (stubborn) => {
     const channel = await server();
     const { message } = await channel.exchange(request("grandchild", { stubborn }));
     await channel.close();
@@ -395,7 +395,7 @@ describe("closing", () => {
   });
 });
 
-test("when the gateway's own process ends, what pays no attention to the end of its input is killed", async () => {
+test("when the gateway's own process exits, a child that ignores the end of its input is killed", async () => {
   const before = process.listeners("exit");
   const processes = new ProcessGroups();
   const channel = await server({ processes });
@@ -410,7 +410,7 @@ test("when the gateway's own process ends, what pays no attention to the end of 
   expect(process.listeners("exit")).toEqual(before);
 });
 
-test("a server that reads nothing does not fill the memory: what waits is bounded and the rest is refused", async () => {
+test("a server that reads nothing does not fill the memory: the buffer is bounded and further messages are refused", async () => {
   const channel = await server();
   await channel.exchange(request("deaf"));
   const text = "x".repeat(8 * 1024 * 1024);
@@ -423,7 +423,7 @@ test("a server that reads nothing does not fill the memory: what waits is bounde
   expect(codes.filter((code) => code === "upstream_closed").length).toBeGreaterThan(5);
 });
 
-describe("what a process is given", () => {
+describe("the environment of a process", () => {
   test("is its own environment and a few variables, nothing else of the gateway's", async () => {
     vi.stubEnv("CARDEA_CANARY", "secret");
     vi.stubEnv("NODE_OPTIONS", "--no-warnings");

@@ -25,12 +25,12 @@ function call(url: string, ca?: string): Promise<unknown> {
   return channel.exchange({ jsonrpc: "2.0", id: 1, method: "ping" });
 }
 
-test("a server with a certificate that is trusted is called", async () => {
+test("a server with a trusted certificate is called", async () => {
   const port = await serve(CERTIFICATE);
   expect(await call(`https://localhost:${port}/`, CERTIFICATE)).toMatchObject({ status: 200 });
 });
 
-test("a server whose certificate is not trusted is not called, and the reason is plain", async () => {
+test("a server with an untrusted certificate is not called, and the reason is reported", async () => {
   const good = await serve(CERTIFICATE);
   const expired = await serve(EXPIRED);
   const refused = (why: string, host: string) => ({

@@ -42,7 +42,7 @@ export function startCalls(): void {
   begin();
 }
 
-/** @throws Error when the stream is lost */
+/** @throws Error if the stream is lost */
 async function follow(): Promise<void> {
   const response = hasPage(gateway.state, "calls/stream") ? await send("/api/v1/calls/stream") : undefined;
   const page = await getPage<readonly CallRow[] | { readonly calls: readonly CallRow[] }>(

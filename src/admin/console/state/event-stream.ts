@@ -7,7 +7,7 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Reads events until the stream ends. @throws TypeError when the connection is lost */
+/** Reads events until the stream ends. @throws TypeError if the connection is lost */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -68,7 +68,7 @@ function problemsOfServer(server: ServerRow): readonly Problem[] {
     });
   }
   if (waiting > 0) {
-    const detail = `${waiting} ${waiting === 1 ? "call waits" : "calls wait"} for a free place`;
+    const detail = `${waiting} ${waiting === 1 ? "call waits" : "calls wait"} for a free slot`;
     found.push({ level: "warn", title: `${name} is busy`, detail, ...at });
   }
   if (malformed.length > 0) {

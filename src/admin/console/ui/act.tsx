@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { dropToken, postAction, TokenNeeded } from "../state/api.js";
 import { openDialog } from "../state/dialogs.js";
 import { refresh } from "../state/gateway.js";
-import { askToken } from "./ask-token.js";
+import { promptToken } from "./prompt-token.js";
 
 /** Runs `work`, and prompts for the token until it is accepted. @returns undefined if cancelled */
 export async function withToken<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
@@ -13,7 +13,7 @@ export async function withToken<Answer>(work: () => Promise<Answer>): Promise<An
     } catch (error) {
       if (!(error instanceof TokenNeeded)) throw error;
       dropToken();
-      if (!(await askToken(wasAsked))) return undefined;
+      if (!(await promptToken(wasAsked))) return undefined;
     }
   }
 }

@@ -5,10 +5,10 @@ import { gateway } from "../state/gateway.js";
 import { problemsOf } from "../state/problems.js";
 import { useStore } from "../state/store.js";
 import { nextTheme, theme } from "../state/theme.js";
-import { askToken } from "./ask-token.js";
 import { Badge, type Tone } from "./badge.js";
 import { Icon } from "./icon.js";
 import { Logo } from "./logo.js";
+import { promptToken } from "./prompt-token.js";
 
 /** Shown above each view. */
 export function Header() {
@@ -37,7 +37,7 @@ export function Header() {
           type="button"
           class="plain"
           title={hasToken ? "Forget the admin token of this tab" : "Enter the admin token, for actions"}
-          onClick={() => (hasToken ? dropToken() : void askToken())}
+          onClick={() => (hasToken ? dropToken() : void promptToken())}
         >
           <Icon name="key" />
           <span class="wide">{hasToken ? "Lock actions" : "Unlock actions"}</span>

@@ -9,7 +9,7 @@ import { useStore } from "../state/store.js";
 import { StateBadge } from "../ui/badge.js";
 import { Icon } from "../ui/icon.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
-import { Picture } from "./picture.js";
+import { Topology } from "./topology.js";
 
 const SHOWN_CALLS = 6;
 
@@ -23,7 +23,7 @@ export function Overview() {
       <ViewTitle title="Overview" />
       <Problems problems={problems} servers={state.servers.length} />
       <Numbers state={state} />
-      <Picture state={state} calls={rows} />
+      <Topology state={state} calls={rows} />
       {rows.length > 0 ? <LastCalls rows={rows.slice(0, SHOWN_CALLS)} /> : <LastDecisions state={state} />}
     </>
   );

@@ -67,7 +67,7 @@ function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
       title: "Calls that waited",
       at,
       write: (value: number) => String(Math.round(value)),
-      series: [{ label: "for a place or an answer", colour: "--info", values: waits }],
+      series: [{ label: "for a slot or an answer", colour: "--info", values: waits }],
     },
   ];
 }

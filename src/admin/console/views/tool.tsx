@@ -7,8 +7,8 @@ import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
 import { Badge, type Tone } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
+import { ToolPermissions } from "./tool-permissions.js";
 import { TryIt } from "./try-it.js";
-import { WhoMay } from "./who-may.js";
 
 /** An entry of the tool list. */
 export interface ToolEntry {
@@ -83,7 +83,7 @@ export function ToolView({ entry: { server, item } }: { readonly entry: ToolEntr
             )}
           </>
         )}
-        {shown === "Who may use it" && <WhoMay name={item.name} />}
+        {shown === "Who may use it" && <ToolPermissions name={item.name} />}
       </div>
       {hasAction(state, "tools/*/disable") && server !== "" && (
         <div class="buttons">

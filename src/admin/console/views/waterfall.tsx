@@ -4,7 +4,7 @@ import type { CallRow } from "../state/rows.js";
 
 /** In chronological order. */
 const PARTS = [
-  ["queue", "Queue", "Waits for a free place and for rate limits"],
+  ["queue", "Queue", "Waits for a free slot and for rate limits"],
   ["policy", "Policy", "Rules are evaluated"],
   ["input", "Human wait", "A person or a host answers a question"],
   ["upstream", "Upstream", "The server works, the network included"],

@@ -25,7 +25,7 @@ export const credentialOf = (
  *
  * @throws VaultError; the previous record stays
  */
-export function keepTokens(
+export function storeTokens(
   vault: Pick<Vault, "read" | "write" | "locked">,
   credential: Omit<Credential, "generation">,
 ): Promise<Credential | undefined> {

@@ -9,7 +9,7 @@ import { Table } from "../ui/panel.js";
 import type { Explained } from "./explain.js";
 
 /** A row per principal with a session, and one for a typed principal. */
-export function WhoMay({ name }: { readonly name: string }) {
+export function ToolPermissions({ name }: { readonly name: string }) {
   const { sessions, logins } = useStore(gateway);
   const [asked, setAsked] = useState("");
   const known = [...sessions, ...logins].map(({ principal }) => principal);

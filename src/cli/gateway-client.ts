@@ -6,14 +6,14 @@ import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CliList } from "../operator/cli-calls.js";
 import type { PrincipalQuery } from "../operator/explain.js";
-import type { LoginDesk } from "../operator/own-sign-ins.js";
+import type { SignInOperations } from "../operator/local-sign-ins.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
 
 /** Operations of a gateway, the command's own or a running one. */
-export type AskableGateway = Pick<Gateway, "lists" | "call" | "explain" | "tokens" | "missing">;
+export type GatewayClient = Pick<Gateway, "lists" | "call" | "explain" | "tokens" | "missing">;
 
 /** The identity of a running gateway. */
 export interface RemoteStatus {
@@ -22,7 +22,7 @@ export interface RemoteStatus {
 }
 
 /** A running gateway, by the URL of its admin listener. */
-export interface RemoteGateway extends AskableGateway {
+export interface RemoteGateway extends GatewayClient {
   /**
    * Its process, and the digest of its live config text. `signal` cancels the request.
    *
@@ -97,29 +97,31 @@ export async function pageOf(address: Address, path: string): Promise<unknown> {
 }
 
 /** The sign-ins of the gateway at an admin listener. Its methods throw like those of `remoteGateway`. */
-export function remoteSignIns(address: Address): LoginDesk {
+export function remoteSignIns(address: Address): SignInOperations {
   const post = async (path: string, body: JsonObject): Promise<unknown> =>
     answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
   return {
     begin: async (server, as, { device }) =>
       (await post(`logins/${encodeURIComponent(server)}`, { as, device })) as Awaited<
-        ReturnType<LoginDesk["begin"]>
+        ReturnType<SignInOperations["begin"]>
       >,
     async state(login) {
       const state = (await post("sign-ins/state", { login })) as { readonly state: string };
-      return state.state === "unknown" ? undefined : (state as Awaited<ReturnType<LoginDesk["state"]>>);
+      return state.state === "unknown"
+        ? undefined
+        : (state as Awaited<ReturnType<SignInOperations["state"]>>);
     },
     async finish(login, url) {
       await post("sign-ins/finish", { login, url });
     },
     signOut: async (server, as) =>
       (await post(`logins/${encodeURIComponent(server)}/${encodeURIComponent(as)}/sign-out`, {})) as Awaited<
-        ReturnType<LoginDesk["signOut"]>
+        ReturnType<SignInOperations["signOut"]>
       >,
     async logins() {
       const { status, text } = await send(address, "/api/v1/logins", {});
       const rows: unknown = status === 200 ? parseJson(text) : answerOf({ status, text }, address);
-      return rows as Awaited<ReturnType<LoginDesk["logins"]>>;
+      return rows as Awaited<ReturnType<SignInOperations["logins"]>>;
     },
   };
 }

@@ -1,36 +1,38 @@
-/** What of the lists of one server outlives the process: what is restored at the start, and what is kept from then on? */
+/** Persistence of the lists of one server: restores them at the start, and caches changes. */
 import type { ListKind } from "../core/lists.js";
 import { SHARED_SCOPE } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import type { KnownList, KnownLists, KnownListsStore } from "./known-lists.js";
+import type { ListStore, PersistedList, PersistedLists } from "./persisted-lists.js";
 import type { CachedList, InternedList, ScopedLists } from "./scoped-lists.js";
 
-/** Nothing is kept. */
-const NO_STORE: KnownListsStore = { known: undefined, followLists: () => {}, changed: () => {} };
+/** No cache. */
+const NO_STORE: ListStore = { known: undefined, followLists: () => {}, changed: () => {} };
 
-/** The lists of one server, and the store that outlives them. */
-export class KeptLists {
+/** The lists of one server, and their persistent store. */
+export class ListPersistence {
   readonly #lists: ScopedLists;
-  readonly #store: KnownListsStore;
-  /** The lists are not known, and the last start failed or hung. */
+  readonly #store: ListStore;
+  /** The lists are unknown, and the last start failed or hung. */
   #startFailed: boolean;
-  /** Every list of the shared scope was restored, was loaded, or has failed: half of them would be taken for all. */
+  /** Every list of the shared scope was restored, was loaded, or has failed: partial lists would pass for complete. */
   #isWhole = false;
 
-  constructor(lists: ScopedLists, store: KnownListsStore | undefined) {
+  constructor(lists: ScopedLists, store: ListStore | undefined) {
     this.#lists = lists;
     this.#store = store ?? NO_STORE;
     this.#startFailed = this.#store.known?.startFailed ?? false;
   }
 
-  /** Whether the server failed or hung at its last start, of this run or the one before, and nothing of it is known. */
+  /**
+   * Whether the last start of the server, in this run or the one before, failed or hung, and it has no cached lists.
+   */
   get startFailed(): boolean {
     return this.#startFailed;
   }
 
-  /** Restores what is kept, as far as `shown` leaves it. Returns whether lists of the shared scope are known now. */
+  /** Restores the cached lists that `shown` lets through. Returns whether lists of the shared scope are now known. */
   restore(shown: (kind: ListKind, items: readonly JsonObject[]) => readonly JsonObject[]): boolean {
-    // From the class that was used least lately, so that the order of use stays.
+    // From the least recently used class on, to keep the order of use.
     for (const [name, lists] of [...(this.#store.known?.scopes ?? [])].reverse()) {
       for (const [kind, { items, fetchedAt, ...rest }] of lists) {
         const fetched = name === SHARED_SCOPE.capabilityClass ? monotonic(fetchedAt) : LONG_AGO;
@@ -42,7 +44,7 @@ export class KeptLists {
     return this.#isWhole;
   }
 
-  /** From now on the store keeps what these lists are; `isWhole`: they are those of an earlier config. */
+  /** From now on the store caches these lists; `isWhole`: they are those of an earlier config. */
   follow(isWhole: boolean): void {
     this.#isWhole ||= isWhole;
     this.#store.followLists(() => ({
@@ -51,7 +53,7 @@ export class KeptLists {
     }));
   }
 
-  /** The server has listed; `isNew` is false where all of it was known. */
+  /** The server has listed; `isNew` is false if nothing changed. */
   loaded(isNew: boolean): void {
     if (!isNew && !this.#startFailed) return;
     this.#startFailed = false;
@@ -65,12 +67,12 @@ export class KeptLists {
     this.#isWhole = true;
   }
 
-  /** The server lists for those only who have signed in; what these see is all that there is. */
+  /** The server lists only for principals with a sign-in: their lists are all there is. */
   closed(): void {
     this.#isWhole = true;
   }
 
-  /** The server could not be started, has taken too long, or could not list. */
+  /** The server could not be started, timed out, or could not list. */
   failed(): void {
     if (this.#startFailed || this.#lists.shared.lists.size > 0) return;
     this.#startFailed = true;
@@ -78,17 +80,17 @@ export class KeptLists {
   }
 }
 
-/** The age of a restored list that is loaded again as soon as its server runs and a client asks for it. */
+/** The age of a restored list that is reloaded once its server runs and a client requests it. */
 const LONG_AGO = Number.NEGATIVE_INFINITY;
 
-/** The time of `performance.now()` at a time in ms since 1970; one in the future counts as now. */
+/** The `performance.now()` time of a time in ms since 1970; one in the future counts as now. */
 const monotonic = (at: number): number => performance.now() - Math.max(0, Date.now() - at);
 
-/** Lists that are equal are one object, so that they are kept once. */
-function scopesOf(lists: ScopedLists): KnownLists["scopes"] {
-  const known = new Map<InternedList, KnownList>();
-  const keptOf = (held: CachedList): KnownList => {
-    // Where filters leave something out, equal lists may come from different answers.
+/** Equal lists share one object, so that they are stored once. */
+function scopesOf(lists: ScopedLists): PersistedLists["scopes"] {
+  const known = new Map<InternedList, PersistedList>();
+  const keptOf = (held: CachedList): PersistedList => {
+    // With filters, equal lists may come from different responses.
     if (held.unfiltered.length !== held.list.items.length) return knownList(held);
     const kept = known.get(held.list) ?? knownList(held);
     known.set(held.list, kept);
@@ -102,7 +104,7 @@ function scopesOf(lists: ScopedLists): KnownLists["scopes"] {
   );
 }
 
-function knownList({ unfiltered, malformed, freshness, hasTtl, fetchedAt }: CachedList): KnownList {
+function knownList({ unfiltered, malformed, freshness, hasTtl, fetchedAt }: CachedList): PersistedList {
   const since = Math.max(0, Math.round(Date.now() - (performance.now() - fetchedAt)));
   return { items: unfiltered, malformed, freshness, hasTtl, fetchedAt: since };
 }

@@ -5,7 +5,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 
 /** The content, or why it was not read, as the end of a sentence; undefined if there is no file. */
-export type OwnFile =
+export type PrivateFile =
   | { readonly ok: true; readonly bytes: Buffer; readonly modifiedAt: number }
   | { readonly ok: false; readonly reason: string }
   | undefined;
@@ -17,11 +17,11 @@ export const OTHERS_MAY_NOT = { write: 0o022, readOrWrite: 0o066 } as const;
  * Reads a file of up to `maxBytes` without the permissions `forbidden`. Does not follow links, does not block on pipes,
  * never throws.
  */
-export function readOwnFile(
+export function readPrivateFile(
   file: string,
   maxBytes: number,
   forbidden: number = OTHERS_MAY_NOT.write,
-): OwnFile {
+): PrivateFile {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

@@ -1,30 +1,30 @@
 /** Chooses the sign-ins for a command: those of a running gateway, otherwise those of the vault on this machine. */
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
-import { type LoginDesk, openOwnSignIns } from "../operator/own-sign-ins.js";
+import { openLocalSignIns, type SignInOperations } from "../operator/local-sign-ins.js";
 import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
-import { type AskableGateway, remoteGateway, remoteSignIns } from "./ask-gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
-import { type AskFlags, askOptions, type ConfigFlags } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
+import { type GatewayClient, remoteGateway, remoteSignIns } from "./gateway-client.js";
 import { openConfig } from "./open-config.js";
 
 /** The sign-ins, with their gateway and config. */
 export interface OpenedDesk {
-  readonly desk: LoginDesk;
+  readonly desk: SignInOperations;
   /** Absent if only the gateway's URL is known. */
   readonly config?: Config;
   /** A running gateway that can list. */
-  readonly gateway?: AskableGateway;
+  readonly gateway?: GatewayClient;
   close(): Promise<void>;
 }
 
 /** Undefined if there is no valid config; the log has the reasons. @throws UsageError */
 export async function openDesk(
-  flags: ConfigFlags & AskFlags,
+  flags: ConfigFlags & GatewayFlags,
   shell: CommandContext,
   log: Log,
 ): Promise<OpenedDesk | undefined> {
-  const { url, token, fresh } = askOptions(flags, shell.env);
+  const { url, token, fresh } = gatewayOptions(flags, shell.env);
   log.addSecrets(token === undefined ? [] : [token]);
   if (url !== undefined) {
     const adminUrl = url.replace(/\/+$/, "");
@@ -48,7 +48,7 @@ export async function openDesk(
     return { desk: remoteSignIns(address), gateway: remoteGateway(address), config, close: async () => {} };
   }
   const store = await shell.openSignInStore(config, log);
-  const desk = openOwnSignIns({ config, env: shell.env, gatewayUrl: running?.url, logger: log, store });
+  const desk = openLocalSignIns({ config, env: shell.env, gatewayUrl: running?.url, logger: log, store });
   const gateway = address === undefined ? {} : { gateway: remoteGateway(address) };
   const close = async (): Promise<void> => {
     await desk.close();

@@ -11,7 +11,7 @@ import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 
 /** Dependencies of the middleware. */
-export interface LeadToSignInSettings {
+export interface PromptSignInOptions {
   /** The server's key in the config. */
   readonly server: string;
   /** The id of the principal whose credentials the calls of `client` carry. */
@@ -40,11 +40,11 @@ const MAX_ROUNDS = 3;
 const METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
 
 /** The outermost middleware of a server's calls, so that no call timeout runs while the person signs in. */
-export function leadToSignIn(settings: LeadToSignInSettings): Middleware {
+export function promptSignIn(settings: PromptSignInOptions): Middleware {
   return (next: Handler): Handler => {
     const attempt = (call: Call, round: number): Promise<Reply> =>
       next(call).catch((error: unknown) => lead(error, call, round, settings));
-    return function leadToSignIn(call) {
+    return function promptSignIn(call) {
       const led = call.inputResponses?.state?.signIn;
       return led === undefined ? attempt(call, 1) : resume(call, led);
     };
@@ -75,7 +75,7 @@ async function lead(
   error: unknown,
   call: Call,
   round: number,
-  settings: LeadToSignInSettings,
+  settings: PromptSignInOptions,
 ): Promise<Reply> {
   const required = asRequired(error, settings);
   const { server } = settings;
@@ -101,7 +101,7 @@ async function lead(
 
 /** The error for a call whose host cannot show the page, or that has no route yet. */
 export async function signInError(
-  settings: Pick<LeadToSignInSettings, "server" | "connectUrl">,
+  settings: Pick<PromptSignInOptions, "server" | "connectUrl">,
   call: Call,
 ): Promise<GatewayError> {
   const { server } = settings;
@@ -131,7 +131,7 @@ function withPage(
 /** @throws GatewayError `sign_in_required` with the reason why a page would not help */
 async function pageFor(
   { client }: Call,
-  { server, connectUrl }: Pick<LeadToSignInSettings, "server" | "connectUrl">,
+  { server, connectUrl }: Pick<PromptSignInOptions, "server" | "connectUrl">,
 ): Promise<string | undefined> {
   try {
     return await connectUrl(server, client);
@@ -142,7 +142,7 @@ async function pageFor(
   }
 }
 
-async function declined(call: Call, settings: LeadToSignInSettings): Promise<GatewayError> {
+async function declined(call: Call, settings: PromptSignInOptions): Promise<GatewayError> {
   const { server } = settings;
   const url = await pageFor(call, settings);
   return url === undefined
@@ -157,7 +157,7 @@ async function declined(call: Call, settings: LeadToSignInSettings): Promise<Gat
 async function unaskable(
   call: Call,
   elicitationId: string,
-  settings: LeadToSignInSettings,
+  settings: PromptSignInOptions,
 ): Promise<GatewayError> {
   const { server } = settings;
   const url = await pageFor(call, settings);
@@ -171,7 +171,7 @@ async function unaskable(
 }
 
 /** `error` if it asks for a sign-in. @throws `error` otherwise */
-function asRequired(error: unknown, { server }: LeadToSignInSettings): GatewayError {
+function asRequired(error: unknown, { server }: PromptSignInOptions): GatewayError {
   if (error instanceof GatewayError && error.code === "sign_in_required" && error.options.server === server)
     return error;
   throw error;
@@ -201,7 +201,7 @@ function withoutAnswer(call: Call): Call {
 }
 
 /** Resolves at the next sign-in with the credentials of `client`. */
-function watchSignIn(client: Client, { server, store, credentialsOf }: LeadToSignInSettings) {
+function watchSignIn(client: Client, { server, store, credentialsOf }: PromptSignInOptions) {
   let stop = (): void => {};
   const promise = new Promise<void>((resolve) => {
     const id = credentialsOf(client);

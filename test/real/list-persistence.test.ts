@@ -149,7 +149,7 @@ describe("the tools of a server that is still starting", () => {
   });
 });
 
-test("without a folder that can be used the gateway serves, and says once that the next one learns anew", async () => {
+test("without a usable state folder the gateway serves, and logs once that lists are not cached", async () => {
   writeFileSync(state, "a file");
   const gateway = await serve({ good: fixtureCommand("legacy"), more: fixtureCommand("modern") });
   try {

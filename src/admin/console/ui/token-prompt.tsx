@@ -4,7 +4,7 @@ import { access, enterToken } from "../state/api.js";
 import { useStore } from "../state/store.js";
 
 /** Prompts for the token; nothing else is shown until it is accepted. */
-export function Door() {
+export function TokenPrompt() {
   const { isWrong } = useStore(access);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);

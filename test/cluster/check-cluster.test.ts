@@ -1,9 +1,9 @@
 /** What `cardea doctor` says of a cluster: each replica that others cannot use, and why. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { ReplicaAnswer } from "../../src/cluster/ask-replica.js";
-import { examineCluster, replicaFinding } from "../../src/cluster/examine-cluster.js";
-import { readInfo } from "../../src/cluster/examine-store.js";
+import { checkCluster, replicaFinding } from "../../src/cluster/check-cluster.js";
+import { readInfo } from "../../src/cluster/check-store.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
+import type { ReplicaAnswer } from "../../src/cluster/probe-replica.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
 import { SILENT } from "../../src/core/logger.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
@@ -42,7 +42,7 @@ test.each([
   else expect(finding.advice).toMatch(advice);
 });
 
-test("a page of an earlier version, which says less, is no fault", () => {
+test("a status page of an earlier version with fewer members is no fault", () => {
   expect(found({ kind: "page", page: { id: "abcde", version: "1.2.3", isLeaving: false } }).ok).toBe(true);
 });
 
@@ -54,7 +54,7 @@ test.each([
   ["# nothing", false, /unknown version/, 0],
   ["redis_version:7.2.0\r\naof_enabled:0\r\n", false, /Redis 7/, 1],
   ["redis_version:7.2.0\r\naof_enabled:1\r\n", false, /Redis 7/, 0],
-] as const)("a store that keeps sign-ins, and whose INFO is %j", (text, isOld, sentence, remarks) => {
+] as const)("a store that holds sign-ins, and whose INFO is %j", (text, isOld, sentence, remarks) => {
   const info = readInfo(text, "in 1 ms", true);
   expect([info.isOld, info.remarks.length]).toEqual([isOld, remarks]);
   expect(info.sentence).toMatch(sentence);
@@ -72,7 +72,7 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     secret = SECRET,
     more: { readonly username?: string; readonly password?: string; readonly now?: () => number } = {},
   ) =>
-    examineCluster({
+    checkCluster({
       config: {
         store: {
           ...{ url, prefix: "doctor" },
@@ -88,7 +88,7 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
       ...(more.now !== undefined && { now: more.now }),
     });
 
-  test("is asked whole, and joined by nothing", async () => {
+  test("is checked completely, without joining it", async () => {
     const store = await openStore({
       config: { url: redis.url, prefix: "doctor" },
       logger: SILENT,
@@ -133,7 +133,7 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
   };
   const RIGHTS = "~doctor:* &doctor:* +@read +@write +@scripting +@pubsub -@dangerous".split(" ");
 
-  test("whose user may not ask for the time is told what to grant, and nothing more is missing then", async () => {
+  test("whose user lacks the permission for TIME gets advice, and no further findings", async () => {
     const store = await openedAs();
     await store.command(["ACL", "SETUSER", "gateway", "on", ">word", ...RIGHTS]);
     const user = { username: "gateway", password: "word" };
@@ -146,7 +146,7 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     expect(await store.command(["KEYS", "doctor:doctor:*"])).toEqual([]);
   });
 
-  test("whose user may not reach its channels, or not ask for INFO, is told so", async () => {
+  test("whose user lacks permissions for channels or INFO gets advice", async () => {
     const store = await openedAs();
     const all = [...RIGHTS, "+ping", "+time"];
     const user = { username: "half", password: "word" };
@@ -158,7 +158,7 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     expect([deaf?.ok, deaf?.sentence]).toEqual([false, expect.stringContaining("PUBLISH and SUBSCRIBE")]);
   });
 
-  test("whose store evicts what it keeps, or has another time, is warned", async () => {
+  test("with eviction, or with clock skew, gets a warning", async () => {
     const store = await openedAs();
     await store.command(["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     const [finding] = await examined(redis.url, SECRET, { now: () => 0 });
@@ -167,7 +167,7 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     expect(finding?.advice).toMatch(/allkeys-lru.*volatile-ttl.*differs by \d{10,} s/);
   });
 
-  test("whose store is away says so, with its reason", async () => {
+  test("with an unavailable store reports the reason", async () => {
     const [finding, ...more] = await examined("redis://127.0.0.1:1");
     expect([finding?.about, finding?.ok, finding?.sentence, more]).toEqual([
       "store",

@@ -6,7 +6,7 @@ import { type SharedPlaces, type SharedStore, type StoreScript, StoreUnavailable
 import type { StopSignal } from "../core/stop.js";
 
 /** Dependencies of the semaphore. */
-export interface PlacesContext {
+export interface LeasedSlotsOptions {
   readonly store: SharedStore;
   readonly onOutage: "share" | "closed" | "open";
   readonly share: () => number;
@@ -18,7 +18,7 @@ export interface PlacesContext {
 }
 
 /** TTL (ms) of a slot without renewal. */
-export const PLACE_TTL_MS = 10_000;
+export const SLOT_TTL_MS = 10_000;
 /** Retry interval of a waiter without a notification, in ms. */
 const RETRY_MS = 250;
 
@@ -51,7 +51,7 @@ const FREE: StoreScript = {
 };
 
 /** The slots of one key, as seen by this replica. */
-export class LeasedPlaces implements SharedPlaces {
+export class LeasedSlots implements SharedPlaces {
   /** Slots of running calls. */
   readonly #taken = new Set<string>();
   /** Slots of ended calls, to be reused by the next call. */
@@ -60,7 +60,7 @@ export class LeasedPlaces implements SharedPlaces {
 
   constructor(
     readonly key: string,
-    private readonly context: PlacesContext,
+    private readonly context: LeasedSlotsOptions,
   ) {}
 
   get isIdle(): boolean {
@@ -82,7 +82,7 @@ export class LeasedPlaces implements SharedPlaces {
     if (held.length === 0) return;
     this.context.onUse();
     // The store reports its outage itself.
-    await this.context.store.run(RENEW, [this.key], [String(PLACE_TTL_MS), ...held]).catch(() => {});
+    await this.context.store.run(RENEW, [this.key], [String(SLOT_TTL_MS), ...held]).catch(() => {});
   }
 
   /** Releases unused slots; returns whether there were any. */
@@ -109,7 +109,7 @@ export class LeasedPlaces implements SharedPlaces {
     if (!store.isUp) return this.#takeAlone(limit, id);
     onUse();
     try {
-      const taken = await store.run(TAKE, [this.key], [id, String(limit), String(PLACE_TTL_MS)]);
+      const taken = await store.run(TAKE, [this.key], [id, String(limit), String(SLOT_TTL_MS)]);
       return taken === 1 ? this.#hold(id) : undefined;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) this.context.onRefused(error);
@@ -120,7 +120,8 @@ export class LeasedPlaces implements SharedPlaces {
   /** Without the store each replica has its share, at least one. */
   #takeAlone(limit: number, id: string): string | undefined {
     const { onOutage, share } = this.context;
-    if (onOutage === "closed") throw new StoreUnavailable("no place is given while the store is away");
+    if (onOutage === "closed")
+      throw new StoreUnavailable("no concurrency slot is available: the cluster's store cannot be reached");
     const most = onOutage === "open" ? limit : Math.max(1, Math.floor(limit * share()));
     return this.#taken.size < most ? this.#hold(id) : undefined;
   }

@@ -22,7 +22,7 @@ interface Node {
 }
 
 /** The topology. */
-export function Picture({
+export function Topology({
   state,
   calls,
 }: {

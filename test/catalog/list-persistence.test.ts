@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../src/catalog/catalog.js";
-import type { KnownLists, KnownListsStore } from "../../src/catalog/known-lists.js";
 import { decodeListFile } from "../../src/catalog/list-file.js";
+import type { ListStore, PersistedLists } from "../../src/catalog/persisted-lists.js";
 import type { Client } from "../../src/core/client.js";
 import { Stop } from "../../src/core/stop.js";
 import { type ListScope, SHARED_SCOPE } from "../../src/core/upstream.js";
@@ -24,20 +24,20 @@ import { type CatalogUnderTest, catalogOf, itemsOf, names, server, tool } from "
 fakeTime();
 
 /** What is kept of one server, as a file would keep it. */
-class Store implements KnownListsStore {
-  #lists: (() => KnownLists) | undefined;
-  readonly #before: KnownLists | undefined;
+class Store implements ListStore {
+  #lists: (() => PersistedLists) | undefined;
+  readonly #before: PersistedLists | undefined;
   changes = 0;
 
-  constructor(before?: KnownLists) {
+  constructor(before?: PersistedLists) {
     this.#before = before;
   }
 
-  get known(): KnownLists | undefined {
+  get known(): PersistedLists | undefined {
     return this.#lists?.() ?? this.#before;
   }
 
-  followLists(lists: () => KnownLists): void {
+  followLists(lists: () => PersistedLists): void {
     this.#lists = lists;
   }
 
@@ -103,8 +103,8 @@ function changesOf(catalog: Catalog, client = fakeClient()): readonly string[] {
 const ADD = { lists: { tools: [tool("add")], prompts: [{ name: "greet" }] } };
 const ALL = ["tools", "prompts", "resources", "resourceTemplates"];
 
-describe("the lists of the last run", () => {
-  test("start a server on demand that could not list one of them, when a host lists", async () => {
+describe("the cached lists of the last run", () => {
+  test("start a server on demand whose list failed to load, when a host lists", async () => {
     const options = { ...ADD, startsOnDemand: true };
     const first = run(options);
     first.upstream.failing(undefined, "tools").becomeReady();
@@ -122,7 +122,7 @@ describe("the lists of the last run", () => {
     expect(upstream.sought).toBe(1);
   });
 
-  test("are there before the server is, and no list waits for it", async () => {
+  test("are available before the server is connected, and no list waits for it", async () => {
     const { store } = await ranWith(ADD);
     const { catalog, upstream } = run(ADD, store.next());
     const list = listing(catalog);
@@ -132,13 +132,13 @@ describe("the lists of the last run", () => {
     expect([catalog.starting(), upstream.listed]).toEqual([[], []]);
   });
 
-  test("are loaded again, all of them, when the server is there", async () => {
+  test("are all loaded again when the server is connected", async () => {
     const { store } = await ranWith(ADD);
     const { upstream } = await ranWith(ADD, store.next());
     expect(upstream.listed.toSorted()).toEqual(ALL.map((kind) => `${kind}@shared`).toSorted());
   });
 
-  test("notify hosts of nothing where they are the same", async () => {
+  test("cause no notification if they are unchanged", async () => {
     const { store } = await ranWith(ADD);
     const { catalog, upstream, store: second } = run(ADD, store.next());
     const changed = changesOf(catalog);
@@ -148,7 +148,7 @@ describe("the lists of the last run", () => {
     expect(catalog.status()[0]?.stale).toBe(false);
   });
 
-  test("notify hosts of each list that differs, once", async () => {
+  test("notify hosts of each changed list, once", async () => {
     const { store } = await ranWith(ADD);
     const onListChanged = vi.fn();
     const next = { lists: { ...ADD.lists, tools: [tool("add"), tool("sub")] } };
@@ -202,7 +202,7 @@ describe("the lists of the last run", () => {
     expect(names(run({ lists }, store.next()).catalog)).toEqual(["files__read", "files__write"]);
   });
 
-  test("say how old they are", async () => {
+  test("state their age", async () => {
     const { store } = await ranWith(ADD);
     const next = store.next();
     await pass(3_600_000);
@@ -210,7 +210,7 @@ describe("the lists of the last run", () => {
     expect(status).toMatchObject({ ageMs: 3_600_000, stale: true, shown: true });
   });
 
-  test("stay for a minute where the server cannot be started", async () => {
+  test("stay for a minute if the server cannot be started", async () => {
     const { store } = await ranWith(ADD);
     const { catalog, upstream } = run(ADD, store.next());
     upstream.goDown();
@@ -220,7 +220,7 @@ describe("the lists of the last run", () => {
     expect(names(catalog)).toEqual([]);
   });
 
-  test("are kept only when every list was loaded or has failed", async () => {
+  test("are written only when every list was loaded or has failed", async () => {
     const one = run(ADD);
     one.upstream.hanging("prompts");
     one.upstream.becomeReady();
@@ -289,7 +289,7 @@ describe("the lists of each kind of host", () => {
   test.each([
     ["a connection of its own", perSession],
     ["a request of its own", perClass],
-  ] as const)("with %s are there before the server is", async (_, audience) => {
+  ] as const)("with %s are available before the server is connected", async (_, audience) => {
     const { catalog, upstream } = run(everything(audience), await firstRun(audience));
     const asking = host("s2", "sampling");
     const list = listing(catalog, asking);
@@ -299,7 +299,7 @@ describe("the lists of each kind of host", () => {
     expect(names(catalog, "tools", host("s3"))).toEqual(["files__add"]);
   });
 
-  test("need no request where its kind is known, also when the server is there", async () => {
+  test("need no request if their kind is cached, also when the server is connected", async () => {
     const { catalog, upstream } = await ranWith(everything(perSession), await firstRun(perSession));
     upstream.listed.length = 0;
     const list = listing(catalog, host("s2", "sampling"));
@@ -307,7 +307,7 @@ describe("the lists of each kind of host", () => {
     expect([list.waited, upstream.listed]).toEqual([0, []]);
   });
 
-  test("over one connection are loaded again behind the first list of its kind", async () => {
+  test("over one connection are reloaded after the first list of its kind", async () => {
     const { catalog, upstream } = await ranWith(everything(perClass), await firstRun(perClass));
     upstream.setList("tools", [tool("ask")], "sampling");
     const asking = host("s2", "sampling");
@@ -319,7 +319,7 @@ describe("the lists of each kind of host", () => {
     expect([changed, names(catalog, "tools", asking)]).toEqual([["tools"], ["files__ask"]]);
   });
 
-  test("are learned anew where another host of its kind has seen a change", async () => {
+  test("are reloaded if another host of their kind has seen a change", async () => {
     const { catalog, store, upstream } = await ranWith(everything(perSession), await firstRun(perSession));
     const [old, later] = [host("s2", "sampling"), host("s3", "sampling")];
     await catalog.prepare(old);
@@ -337,7 +337,7 @@ describe("the lists of each kind of host", () => {
   });
 });
 
-describe("a server that was not there in the last run", () => {
+describe("a server that was unavailable in the last run", () => {
   const WAIT_MS = 10_000;
 
   async function afterRun(end: (upstream: FakeUpstream) => unknown): Promise<Run> {
@@ -376,7 +376,7 @@ describe("a server that was not there in the last run", () => {
     expect(list.waited).toBe(WAIT_MS);
   });
 
-  test("and was in this one is known in the next", async () => {
+  test("and is available in this run is cached for the next", async () => {
     const { upstream, store } = await afterRun((one) => one.goDown());
     upstream.becomeReady();
     await settle();

@@ -9,7 +9,7 @@ import type { PeerKey } from "./peer-key.js";
 import { REPLICA_PATH } from "./peer-listener.js";
 
 /** The requester. */
-export interface Asker {
+export interface ReplicaProber {
   readonly id: string;
   readonly key: PeerKey;
   readonly tls?: Certificates;
@@ -26,7 +26,7 @@ const ANSWER_MS = 1_000;
 const MAX_PAGE_LENGTH = 4_096;
 
 /** One request; never rejects. `url`: the replica's peer listener. */
-export function askReplica(url: string, { id, key, tls }: Asker): Promise<ReplicaAnswer> {
+export function probeReplica(url: string, { id, key, tls }: ReplicaProber): Promise<ReplicaAnswer> {
   return new Promise((resolve) => {
     const [name, value] = key.header(id, 1, "GET", REPLICA_PATH);
     const options = { headers: { [name]: value }, agent: false } as const;

@@ -4,7 +4,7 @@ import { enterToken } from "../state/api.js";
 import { openDialog } from "../state/dialogs.js";
 
 /** Prompts for the token. @returns whether one was entered */
-export async function askToken(wasWrong = false): Promise<boolean> {
+export async function promptToken(wasWrong = false): Promise<boolean> {
   const token = await openDialog<string>((close) => (
     <form
       onSubmit={(event) => {

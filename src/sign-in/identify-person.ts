@@ -17,7 +17,7 @@ export interface Identification {
 }
 
 /** The sign-in of a page. */
-export interface AskedSignIn extends Pick<SignInSubject, "principal"> {
+export interface RequestedSignIn extends Pick<SignInSubject, "principal"> {
   readonly prepared: PreparedSignIn;
   /** Whether it is at an OpenID issuer from the config (`auth.idp`). */
   readonly isIssuer: boolean;
@@ -25,14 +25,14 @@ export interface AskedSignIn extends Pick<SignInSubject, "principal"> {
 
 /** What the page requests. @throws SignInRefusal if principals cannot be distinguished */
 export function identityQuestion(
-  { principal, prepared, isIssuer }: AskedSignIn,
+  { principal, prepared, isIssuer }: RequestedSignIn,
   { auth, host }: Identification,
   now: number,
 ): IdentityQuestion {
   if (auth === undefined) {
     if (isLoopback(host)) return "none";
     throw new SignInRefusal(
-      "This gateway serves other machines without asking who calls, so it cannot tell whose sign-in this would be. Sign in on its own machine with cardea login.",
+      "This gateway serves other machines without authentication, so it cannot tell whose sign-in this would be. Sign in on its own machine with cardea login.",
       403,
     );
   }
@@ -50,7 +50,7 @@ export function identityQuestion(
 
 const noQuestion = (principal: string): SignInRefusal =>
   new SignInRefusal(
-    `${principal} has no key in the config (auth.keys), and the config names no client (auth.signIn) at the issuer of its tokens, by which this page could tell who is at the browser. Ask who runs the gateway to sign in for you: cardea login SERVER --as ${principal}.`,
+    `${principal} has no key in the config (auth.keys), and the config names no client (auth.signIn) at the issuer of its tokens, so this page cannot verify who is at the browser. Ask the operator of the gateway to sign in for you: cardea login SERVER --as ${principal}.`,
     403,
   );
 

@@ -6,7 +6,7 @@ import { UsageError } from "./exit.js";
 type Terminal = Pick<CommandContext, "stdin" | "stderr">;
 
 /** Whether a prompt is possible: both streams are a terminal. */
-export const canAsk = ({ stdin, stderr }: Terminal): boolean => isTty(stdin) && isTty(stderr);
+export const canPrompt = ({ stdin, stderr }: Terminal): boolean => isTty(stdin) && isTty(stderr);
 
 const isTty = (stream: object): boolean => "isTTY" in stream && stream.isTTY === true;
 
@@ -15,7 +15,7 @@ const isTty = (stream: object): boolean => "isTTY" in stream && stream.isTTY ===
  *
  * @throws UsageError at the end of the input, or at Ctrl+C
  */
-export async function ask(question: string, { stdin, stderr }: Terminal): Promise<string> {
+export async function prompt(question: string, { stdin, stderr }: Terminal): Promise<string> {
   const lines = createInterface({ input: stdin, output: stderr, terminal: isTty(stdin) });
   const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
@@ -29,5 +29,5 @@ export async function ask(question: string, { stdin, stderr }: Terminal): Promis
 
 /** Yes unless the answer begins with an n. */
 export async function confirm(question: string, terminal: Terminal): Promise<boolean> {
-  return !/^n/i.test(await ask(`${question} [Y/n] `, terminal));
+  return !/^n/i.test(await prompt(`${question} [Y/n] `, terminal));
 }

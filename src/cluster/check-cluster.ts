@@ -3,16 +3,16 @@ import type { ClusterConfig } from "../config/cluster-config.js";
 import { type ClusterFinding, type Replica, untilUp } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
-import { type Asker, askReplica, type ReplicaAnswer } from "./ask-replica.js";
+import { checkStore, inSeconds, messageOf } from "./check-store.js";
 import { addressesOf, urlsOf } from "./dns-directory.js";
-import { examineStore, inSeconds, messageOf } from "./examine-store.js";
 import { certificatesOf } from "./open-cluster.js";
 import { PeerKey } from "./peer-key.js";
+import { probeReplica, type ReplicaAnswer, type ReplicaProber } from "./probe-replica.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
 /** Input of the checks. */
-export interface ExamineOptions {
+export interface CheckClusterOptions {
   readonly config: ClusterConfig;
   /** Whether the store holds the sign-ins. Default: no. */
   readonly keepsSignIns?: boolean;
@@ -37,27 +37,27 @@ const CONNECT_MS = 2_000;
 const SKEW_MS = 30_000;
 
 /** Checks the store and each replica once; every problem is a finding, including a missing package or certificate. */
-export async function examineCluster(options: ExamineOptions): Promise<readonly ClusterFinding[]> {
+export async function checkCluster(options: CheckClusterOptions): Promise<readonly ClusterFinding[]> {
   try {
-    return await examine(options);
+    return await checkAll(options);
   } catch (error) {
     return [{ about: "config", ok: false, sentence: messageOf(error) }];
   }
 }
 
-async function examine(options: ExamineOptions): Promise<readonly ClusterFinding[]> {
+async function checkAll(options: CheckClusterOptions): Promise<readonly ClusterFinding[]> {
   const { config, secret } = options;
   const { peers } = config;
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
   const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
   const { findings, places } = await placesOf(options);
-  const asker: Asker = { id: ASKER, key, ...(tls !== undefined && { tls }) };
-  const examined = await Promise.all(
-    places.map(async (place) => replicaFinding(place, await askReplica(place.url, asker), options)),
+  const asker: ReplicaProber = { id: ASKER, key, ...(tls !== undefined && { tls }) };
+  const checked = await Promise.all(
+    places.map(async (place) => replicaFinding(place, await probeReplica(place.url, asker), options)),
   );
-  if (examined.length === 0 && findings.every(({ ok }) => ok))
+  if (checked.length === 0 && findings.every(({ ok }) => ok))
     return [...findings, { about: "replicas", ok: true, sentence: "none runs at present" }];
-  return [...findings, ...examined];
+  return [...findings, ...checked];
 }
 
 /** The registered replicas, or the addresses of their name; and the findings on the way. */
@@ -66,7 +66,7 @@ async function placesOf({
   version,
   now = () => Date.now(),
   keepsSignIns = false,
-}: ExamineOptions): Promise<{
+}: CheckClusterOptions): Promise<{
   readonly findings: readonly ClusterFinding[];
   readonly places: readonly Place[];
 }> {
@@ -85,7 +85,7 @@ async function placesOf({
       const { prefix, username } = store;
       const named = username === undefined ? {} : { username };
       findings.push(
-        isUp ? await examineStore(opened, { prefix, now, keepsSignIns, ...named }) : unreachable(reason),
+        isUp ? await checkStore(opened, { prefix, now, keepsSignIns, ...named }) : unreachable(reason),
       );
       const directory = new StoreDirectory({ id: ASKER, version, store: opened, logger });
       if (isUp) await directory.beat();
@@ -117,7 +117,7 @@ function unreachable(reason: unknown): ClusterFinding {
 export function replicaFinding(
   { url, id }: Place,
   answer: ReplicaAnswer,
-  options: Pick<ExamineOptions, "secret" | "version" | "now">,
+  options: Pick<CheckClusterOptions, "secret" | "version" | "now">,
 ): ClusterFinding {
   const about = `replica ${id ?? url}`;
   const at = id === undefined ? "" : ` at ${url}`;

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { ask, canAsk, confirm } from "../../src/cli/ask.js";
+import { canPrompt, confirm, prompt } from "../../src/cli/prompt.js";
 
 /** A terminal at which `typed` is typed. */
 function terminal(typed: string) {
@@ -12,7 +12,7 @@ function terminal(typed: string) {
 
 describe("a question at the terminal", () => {
   test("is answered by a line", async () => {
-    expect(await ask("name? ", terminal(" cardea \n"))).toBe("cardea");
+    expect(await prompt("name? ", terminal(" cardea \n"))).toBe("cardea");
   });
 
   test.each([
@@ -33,7 +33,7 @@ describe("a question at the terminal", () => {
 
   test("is asked only at a terminal", () => {
     const { stdin, stderr } = terminal("");
-    expect(canAsk({ stdin, stderr })).toBe(true);
-    expect(canAsk({ stdin: new PassThrough(), stderr })).toBe(false);
+    expect(canPrompt({ stdin, stderr })).toBe(true);
+    expect(canPrompt({ stdin: new PassThrough(), stderr })).toBe(false);
   });
 });

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { firstPresent, type HostPlaces } from "../config/hosts/host-paths.js";
+import { firstPresent, type HostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import { importText } from "../config/import/import-text.js";
 import {
@@ -27,12 +27,12 @@ export interface HostFile {
 }
 
 /** The content of a host's file. */
-export interface FoundServers extends HostFile {
+export interface HostServers extends HostFile {
   readonly imported: Imported;
 }
 
 /** The existing files of known hosts: of the user, then of the project in `folder`. */
-export function foundFiles(places: HostPlaces, folder: string): readonly HostFile[] {
+export function existingHostFiles(places: HostPathContext, folder: string): readonly HostFile[] {
   const ofUser = KNOWN_HOSTS.flatMap((host) => {
     const { file, isPresent } = firstPresent(host.files(places));
     return isPresent ? [{ file, title: host.title }] : [];
@@ -51,7 +51,7 @@ export async function readServersOf(
   host: HostFile,
   shell: CommandContext,
   log: Log,
-): Promise<FoundServers | undefined> {
+): Promise<HostServers | undefined> {
   const { file } = host;
   let text: string;
   try {
@@ -87,7 +87,7 @@ function isCardea(name: string, { command, args, url }: ImportedServer): boolean
 
 /** All servers under unique names; a server that several hosts have appears once. Invalid ones are omitted. */
 export function mergeServers(
-  found: readonly FoundServers[],
+  found: readonly HostServers[],
   log: Log,
 ): {
   readonly servers: ReadonlyMap<string, ImportedServer>;

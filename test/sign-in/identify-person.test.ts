@@ -60,18 +60,18 @@ describe("with auth.signIn", () => {
     expect(counted).toEqual(["notes started", "notes finished"]);
   });
 
-  test("another person's login is refused before the server is asked, and nothing is kept", async () => {
+  test("another person's login is refused before the server is contacted, and nothing is stored", async () => {
     const { signIns, vault, counted } = await deskWith({ signIn: signIn() });
     const before = notes.events.length;
     const page = await goThrough(new Browser(), await signIns.connectUrl("notes", "alice"), "bob");
     expect(page.status).toBe(403);
-    expect(page.text).toContain(`made for alice, and ${company.issuer} says that you are bob`);
+    expect(page.text).toContain(`made for alice, and ${company.issuer} identifies you as bob`);
     expect(notes.events.slice(before).filter(({ grant }) => grant !== "registration")).toEqual([]);
     expect(await vault.list()).toEqual([]);
     expect(counted).toEqual(["notes refused"]);
   });
 
-  test("a link that was used, or is older than half an hour, begins nothing", async () => {
+  test("a used or expired link (half an hour) starts nothing", async () => {
     const { signIns, later } = await deskWith({ signIn: signIn() });
     const used = await signIns.connectUrl("notes", "alice");
     await goThrough(new Browser(), used, "alice");
@@ -81,20 +81,20 @@ describe("with auth.signIn", () => {
     expect((await new Browser().open(old)).status).toBe(410);
   });
 
-  test("neither half of it goes on in another browser", async () => {
+  test("neither half of it continues in another browser", async () => {
     const { signIns, vault } = await deskWith({ signIn: signIn() });
     const [browser, other] = [new Browser(), new Browser()];
     const first = await browser.press(await browser.open(await signIns.connectUrl("notes", "alice")));
     const stolen = await authorizeAs(first.headers.get("location") ?? "", "alice");
-    expect((await other.open(stolen)).text).toContain("begun in another browser");
+    expect((await other.open(stolen)).text).toContain("started in another browser");
     const second = await browser.press(await browser.open(await signIns.connectUrl("notes", "alice")));
     const known = await browser.open(await authorizeAs(second.headers.get("location") ?? "", "alice"));
     const callback = await authorizeAs(known.headers.get("location") ?? "", "bob");
-    expect((await other.open(callback)).text).toContain("begun in another browser");
+    expect((await other.open(callback)).text).toContain("started in another browser");
     expect(await vault.list()).toEqual([]);
   });
 
-  test("what the company sent back is good once", async () => {
+  test("the issuer's response is accepted once", async () => {
     const { signIns } = await deskWith({ signIn: signIn() });
     const browser = new Browser();
     const begun = await browser.press(await browser.open(await signIns.connectUrl("notes", "alice")));
@@ -111,7 +111,7 @@ describe("a server with the company's login (auth.idp)", () => {
   });
   const deskOf = (issuer?: string) => deskWith({ jwt: jwt(issuer) }, { type: "enterprise", idp: idp() });
 
-  test("is signed in to by that login, which must name the principal", async () => {
+  test("needs that login, which must name the principal", async () => {
     const { signIns, vault } = await deskOf();
     expect((await goThrough(new Browser(), await signIns.connectUrl("notes", "alice"), "bob")).status).toBe(
       403,
@@ -123,7 +123,7 @@ describe("a server with the company's login (auth.idp)", () => {
     expect(await vault.list()).toMatchObject([{ principal: "alice" }]);
   });
 
-  test("is left to an operator where principals are of another issuer", async () => {
+  test("is left to an operator if principals are from another issuer", async () => {
     const { signIns } = await deskOf("https://elsewhere.example");
     expect((await new Browser().open(await signIns.connectUrl("notes", "alice"))).status).toBe(403);
   });
@@ -142,7 +142,7 @@ test.each([
     () => ({ signIn: signIn(), keys: [{ id: "alice", digest: "0".repeat(64), groups: [], expiresAt: 1 }] }),
     "alice",
   ],
-])("an operator signs in where %s", async (_, auth, principal) => {
+])("an operator signs in if %s", async (_, auth, principal) => {
   const { signIns, counted } = await deskWith(auth());
   const page = await new Browser().open(await signIns.connectUrl("notes", principal));
   expect(page.status).toBe(403);

@@ -15,7 +15,7 @@ interface SignInsOfOne {
 }
 
 /** The finished sign-ins of one process. */
-export class VainSignIns {
+export class RepeatedSignIns {
   readonly #finished: LRUCache<string, SignInsOfOne>;
 
   /** @param now ms since 1970 */

@@ -18,7 +18,7 @@ import { stateFolder } from "./state-folder.js";
 export type { BegunLogin, LoginRow, LoginState };
 
 /** Sign-in operations of commands. Each method throws an Error with a message for the person. */
-export interface LoginDesk {
+export interface SignInOperations {
   begin(server: string, as: string, options: { readonly device: boolean }): Promise<BegunLogin>;
   /** Undefined if the login has expired. */
   state(login: string): Promise<LoginState | undefined>;
@@ -29,7 +29,7 @@ export interface LoginDesk {
 }
 
 /** Dependencies of the sign-ins. */
-export interface OwnSignInsOptions {
+export interface LocalSignInsOptions {
   readonly config: Config;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The public URL of a running gateway over the same vault, which receives the callback; undefined if none runs. */
@@ -54,7 +54,9 @@ class LoginRefused extends Error {
 }
 
 /** Opens the vault; the callback listens after the first `begin`. `close` cancels all waits. */
-export function openOwnSignIns(options: OwnSignInsOptions): LoginDesk & { close(): Promise<void> } {
+export function openLocalSignIns(
+  options: LocalSignInsOptions,
+): SignInOperations & { close(): Promise<void> } {
   const { config, env, gatewayUrl, logger, store } = options;
   const { publicUrl, port } = config.listen.http;
   let server: Server | undefined;

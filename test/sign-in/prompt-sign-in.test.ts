@@ -1,4 +1,4 @@
-/** A call whose principal is not signed in at its server: the person is led to the page, and the call goes on. */
+/** A call whose principal is not signed in at its server: the sign-in page is shown, and the call continues. */
 import { describe, expect, test } from "vitest";
 import { SIGN_IN_KEY } from "../../src/core/call.js";
 import type { FakeStore } from "../support/fake-credentials.js";
@@ -31,9 +31,9 @@ const CALL = { name: "quiz__whoami", arguments: {} };
 const paramsOf = (question: Json): Json => question.params as Json;
 
 describe.each(pairs)(
-  "a $host host that shows pages, and a $server server",
+  "a $host host with URL elicitation, and a $server server",
   ({ host: era, server: serverEra }) => {
-    test("the person is led to the page, and the tool runs once, for that person", async () => {
+    test("the sign-in page is shown, and the tool runs once, for that person", async () => {
       const server = await guardedServer({ era: serverEra, open: "lists" });
       const { host, store } = await stranger(era, server);
       const asked: Json[] = [];
@@ -65,7 +65,7 @@ describe.each(pairs)(
       expect(store.watchers("quiz")).toBe(1);
     });
 
-    test("a person who declines is not asked again, and the model learns where to sign in", async () => {
+    test("a person who declines is not asked again, and the result names the sign-in page", async () => {
       const server = await guardedServer({ era: serverEra, open: "lists" });
       const { host } = await stranger(era, server);
       let asked = 0;
@@ -85,7 +85,7 @@ describe.each(pairs)(
       expect(server.ran).toEqual([]);
     });
 
-    test("another principal's sign-in does not let the call go on", async () => {
+    test("another principal's sign-in does not resume the call", async () => {
       const server = await guardedServer({ era: serverEra, open: "lists" });
       const { host, store } = await stranger(era, server);
       const { response } = await host.converse("tools/call", CALL, () => {
@@ -101,12 +101,12 @@ describe.each(pairs)(
 );
 
 describe.each(pairs)(
-  "a $host host that shows no pages, and a $server server",
+  "a $host host without URL elicitation, and a $server server",
   ({ host: era, server: serverEra }) => {
     test.each([
       ["declares nothing", {}],
       ["shows forms only", { elicitation: {} }],
-    ])("gets the address in the result where it %s", async (_, capabilities) => {
+    ])("gets the URL in the result if it %s", async (_, capabilities) => {
       const server = await guardedServer({ era: serverEra, open: "lists" });
       const { host, store } = await stranger(era, server, capabilities);
       const { message } = await host.call("quiz__whoami");
@@ -137,7 +137,7 @@ test.each(ERAS)("without a page the result of a %s host names the command", asyn
   expect(JSON.stringify(message)).not.toContain(SIGN_IN_KEY);
 });
 
-test.each(ERAS)("lists of a %s host lead nobody anywhere", async (era) => {
+test.each(ERAS)("lists of a %s host never ask for a sign-in", async (era) => {
   const server = await guardedServer({ era: "modern" });
   const { enter } = await team({ url: server.url });
   const host = await enter("alice", era, URLS);
@@ -146,7 +146,7 @@ test.each(ERAS)("lists of a %s host lead nobody anywhere", async (era) => {
   expect(host.introduction().serverInfo).toMatchObject({ name: "cardea" });
 });
 
-test("a host of 2025-11-25 that cannot be asked in a call gets the error that names the page", async () => {
+test("a host of 2025-11-25 without a stream for the question gets the error with the URL", async () => {
   const server = await guardedServer({ era: "legacy", open: "lists" });
   const { host } = await stranger("legacy", server);
   const { response } = await host.converse("tools/call", CALL, () => {
@@ -159,7 +159,7 @@ test("a host of 2025-11-25 that cannot be asked in a call gets the error that na
   expect(server.ran).toEqual([]);
 });
 
-test("a token that has ended in the meantime leads to the page again", async () => {
+test("a token that has expired since asks for a sign-in again", async () => {
   const server = await guardedServer({ era: "modern" });
   const { enter, store } = await team({ url: server.url });
   store.signIn("quiz", "alice");

@@ -1,7 +1,7 @@
 /** Runs the tasks of one record one after another, in order of arrival, within this process. */
 
 /** Task queues by name. A name without tasks uses no memory. */
-export class Turns {
+export class TaskQueues {
   readonly #last = new Map<string, Promise<unknown>>();
 
   /** Runs `task` after all earlier ones of `name` have settled, and settles as it does. */

@@ -3,7 +3,7 @@ import type { ClusterFinding, StoreScript } from "../core/cluster.js";
 import type { OpenStore } from "./store.js";
 
 /** Input of the checks. */
-export interface ExamineStoreOptions {
+export interface CheckStoreOptions {
   /** The prefix of all its keys and channels. */
   readonly prefix: string;
   readonly username?: string;
@@ -41,9 +41,9 @@ return at`,
 };
 
 /** The findings about a connected store. Its keys and channels begin with `doctor:` and are deleted afterwards. */
-export async function examineStore(
+export async function checkStore(
   store: OpenStore,
-  { prefix, username = "default", now, keepsSignIns }: ExamineStoreOptions,
+  { prefix, username = "default", now, keepsSignIns }: CheckStoreOptions,
 ): Promise<ClusterFinding> {
   try {
     const refused = await refusals(store);
@@ -71,7 +71,7 @@ export async function examineStore(
       ...(advice.length > 0 && { advice: advice.join("; ") }),
     };
   } catch (error) {
-    return { about: "store", ok: false, sentence: `it stopped to answer: ${messageOf(error)}` };
+    return { about: "store", ok: false, sentence: `it stopped answering: ${messageOf(error)}` };
   }
 }
 
