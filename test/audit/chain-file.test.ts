@@ -1,4 +1,6 @@
 /** The file that is written: what a killed process left, who may write it, and what happens when it is gone. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -52,6 +54,30 @@ test("a second process does not write it; what a process left that is gone is ta
     `process ${process.ppid} writes it already`,
   );
 });
+
+test.runIf(process.platform === "linux")(
+  "a killed process that its parent has not waited for does not write it any more",
+  async () => {
+    const file = newLog();
+    // The parent waits for no child; its own stdin ends it.
+    const parent = spawn("sh", ["-c", 'sleep 600 & echo "$!"; exec cat'], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const [said] = (await once(parent.stdout, "data")) as [Buffer];
+    const child = Number(String(said));
+    const partsOf = (): readonly string[] => {
+      const stat = readFileSync(`/proc/${child}/stat`, "utf8");
+      return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    };
+    writeFileSync(`${file}.lock`, `${child} ${partsOf()[19]}\n`);
+    process.kill(child, "SIGKILL");
+    await until("a process that has ended", () => partsOf()[0] === "Z");
+    const chain = await ChainFile.open({ file, rotate: NO_ROTATION });
+    expect(chain.found).toBe("new");
+    await chain.close();
+  },
+);
 
 test("a new file is begun at the age of the config, also where the process was started anew", async () => {
   const file = newLog();
