@@ -13,7 +13,7 @@ import type { CallMetrics } from "../telemetry/finished-calls.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { stringAt } from "../wire/json.js";
-import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
+import { cliExplain, cliLists, missingServers, readCapabilities, readListKind } from "./cli-calls.js";
 import { maskedConfig } from "./config-page.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
 import { type CallCounts, tokenReport } from "./token-report.js";
@@ -133,6 +133,7 @@ export function createStatusPages({
         as: readPrincipalQuery(query),
         at: query.get("at") ?? undefined,
         all: query.get("all") === "true",
+        capabilities: readCapabilities(query),
         signal,
       });
       return { entries, missing: missingServers(pipeline()) };
