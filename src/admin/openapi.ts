@@ -49,7 +49,7 @@ const API_ROUTES: readonly ApiRoute[] = [
   page("servers", "Each server and its state", schemas.servers),
   page("catalog", "Tools, prompts and resources by exposed name", schemas.catalog),
   page("lists", "One list with whole entries, as a principal sees it", schemas.lists, [
-    ...["kind", "at", "all"],
+    ...["kind", "at", "all", "capabilities"],
     ...AS,
   ]),
   page("sessions", "Hosts that are connected", schemas.sessions),

@@ -44,8 +44,9 @@ function identity(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name of the program, in brackets, may contain spaces.
-    const startedAt = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-    return `${pid} ${startedAt ?? ""}`;
+    const [state, ...others] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // A zombie takes signals and writes nothing; in a container without an init process it stays.
+    return state === "Z" ? `${pid} ended` : `${pid} ${others[18] ?? ""}`;
   } catch {
     // Only Linux has such files.
     return String(pid);

@@ -9,7 +9,8 @@ import { messageOf } from "./error-facts.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, textFlag, wantsJson } from "./flags.js";
 import { openConfig } from "./open-config.js";
-import { firstLine, terminalSafe } from "./terminal-safe.js";
+import { type Cell, tableText, widthOf } from "./table.js";
+import { terminalSafe } from "./terminal-safe.js";
 
 /** The filter of `audit show`. */
 export interface ShowFlags {
@@ -75,7 +76,7 @@ export async function auditShow(
       }
     }
     lines.sort((a, b) => textOf(a.at).localeCompare(textOf(b.at)));
-    if (!json) await write(shell.stdout, tableOf(lines, widthOf(shell)));
+    if (!json) await write(shell.stdout, tableOf(lines, widthOf(shell.stdout)));
     return EXIT.done;
   } catch (error) {
     await write(shell.stderr, `the audit log cannot be read: ${terminalSafe(messageOf(error))}\n`);
@@ -116,31 +117,22 @@ function sinceOf(text: string, source: string): number {
   return at;
 }
 
-const HEADINGS = ["TIME", "KIND", "PRINCIPAL", "SERVER", "WHAT", "OUTCOME", "MS"];
-/** The column that shrinks on a narrow terminal. */
-const WHAT = 4;
-const MIN_WHAT = 12;
+/** A narrow terminal still shows the operation and its outcome. */
+const HEADINGS: readonly Cell[] = [
+  { text: "TIME", narrow: 1 },
+  { text: "KIND", narrow: 2 },
+  { text: "PRINCIPAL", narrow: 4 },
+  { text: "SERVER", narrow: 5 },
+  { text: "WHAT" },
+  { text: "OUTCOME" },
+  { text: "MS", narrow: 3 },
+];
 const MAX_CELL = 200;
 
-function tableOf(lines: readonly ShownLine[], width: number | undefined): string {
-  const rows = [HEADINGS, ...lines.map(cellsOf)];
-  const widths = HEADINGS.map((_, column) =>
-    rows.reduce((most, row) => Math.max(most, (row[column] ?? "").length), 0),
-  );
-  const others = widths.reduce((sum, wide, column) => (column === WHAT ? sum : sum + wide + 2), 0);
-  if (width !== undefined) widths[WHAT] = Math.min(widths[WHAT] ?? 0, Math.max(MIN_WHAT, width - others));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => firstLine(cell, widths[column] ?? 0).padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd()
-        .concat("\n"),
-    )
-    .join("");
-}
+const tableOf = (lines: readonly ShownLine[], width: number | undefined): string =>
+  tableText([HEADINGS, ...lines.map(cellsOf)], width, { longest: MAX_CELL });
 
-function cellsOf(line: ShownLine): readonly string[] {
+function cellsOf(line: ShownLine): readonly Cell[] {
   const { at, kind, principal, server, method, target, decision, outcome, ms } = line;
   const total = typeof ms === "object" && ms !== null && "total" in ms ? String(ms.total) : "";
   const what = [method, target]
@@ -151,15 +143,11 @@ function cellsOf(line: ShownLine): readonly string[] {
     .map(textOf)
     .filter((text) => text !== "")
     .join(" ");
-  return [textOf(at).slice(0, 19).replace("T", " "), kind, principal, server, what, end, total].map((cell) =>
-    firstLine(textOf(cell), MAX_CELL),
+  return [textOf(at).slice(0, 19).replace("T", " "), kind, principal, server, what, end, total].map(
+    (cell) => ({
+      text: textOf(cell),
+    }),
   );
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
-
-/** The width of the terminal; undefined if the output is not a terminal. */
-const widthOf = ({ stdout }: CommandContext): number | undefined =>
-  "isTTY" in stdout && stdout.isTTY === true && "columns" in stdout && typeof stdout.columns === "number"
-    ? stdout.columns
-    : undefined;

@@ -20,6 +20,7 @@ import {
   textFlag,
   wantsJson,
 } from "./flags.js";
+import { widthOf } from "./table.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
 import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
@@ -68,7 +69,7 @@ export async function list(
       const onServer = lists.size === 0 ? progressTo(log) : undefined;
       if (kind !== undefined) lists.set(each, await gateway.lists(kind, query, onServer).catch(asUsageError));
     }
-    await write(shell.stdout, json ? asJson(lists, word) : asText(lists));
+    await write(shell.stdout, json ? asJson(lists, word) : asText(lists, widthOf(shell.stdout)));
     if (isSearched(lists.get("tools"))) {
       const found = (await gateway.lists("tools", { ...query, all: true })).length;
       log.info({ tools: found }, `hosts find ${found} tools with find_tools; --all lists them`);
@@ -103,14 +104,18 @@ function asJson(lists: ReadonlyMap<string, CliList>, word: string | undefined): 
   return `${writeJson(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], 2)}\n`;
 }
 
-function asText(lists: ReadonlyMap<string, CliList>): string {
+/** `width`: of the terminal, where the names come first, and of the rest what there is room for. */
+function asText(lists: ReadonlyMap<string, CliList>, width = Number.POSITIVE_INFINITY): string {
   const blocks = [...lists].map(([kind, entries]) => {
     const title = `${kind} (${entries.length})`;
     const names = entries.map(({ item }) => terminalSafe(nameOf(item)));
     const wide = Math.min(60, Math.max(0, ...names.map((name) => name.length)));
     const lines = entries.map(({ server, item }, index) => {
       const about = firstLine(stringAt(item, "description") ?? stringAt(item, "title") ?? "", 60);
-      return `  ${(names[index] ?? "").padEnd(wide)}  ${`[${terminalSafe(ownerOf(server))}]`}  ${about}`.trimEnd();
+      const name = firstLine(names[index] ?? "", width - 2).padEnd(wide);
+      const left = width - name.length - 4;
+      const rest = left < 8 ? "" : firstLine(`[${terminalSafe(ownerOf(server))}]  ${about}`, left);
+      return `  ${name}  ${rest}`.trimEnd();
     });
     return [title, ...lines].join("\n");
   });

@@ -57,7 +57,18 @@ async function pagesOf(address: Address): Promise<StatusPages> {
   return { status: own, servers, sessions, questions };
 }
 
-const HEADS = ["SERVER", "STATE", "ERA", "CALLS", "RUNNING", "P50", "P95", "RESTARTS", "NOTE"];
+/** What is wrong is shown on a narrow terminal, too. */
+const HEADS: readonly Pick<Cell, "text" | "narrow">[] = [
+  { text: "SERVER" },
+  { text: "STATE", narrow: "keep" },
+  { text: "ERA", narrow: 4 },
+  { text: "CALLS", narrow: 1 },
+  { text: "RUNNING", narrow: 5 },
+  { text: "P50", narrow: 3 },
+  { text: "P95", narrow: 2 },
+  { text: "RESTARTS", narrow: 6 },
+  { text: "NOTE" },
+];
 const STATE_COLOURS: Readonly<Record<string, "green" | "yellow" | "red" | "dim">> = {
   ready: "green",
   idle: "dim",
@@ -83,7 +94,7 @@ function textOf(pages: StatusPages, paint: Paint, width: number | undefined): st
   const state = isReady ? paint("green", "ready") : paint("red", "not ready");
   const why = reasons.map((reason) => `  ${paint("yellow", reason)}\n`).join("");
   const rows = [
-    HEADS.map((text): Cell => ({ text, paint: (padded) => paint("bold", padded) })),
+    HEADS.map((head): Cell => ({ ...head, paint: (padded) => paint("bold", padded) })),
     ...servers.map((server) => rowOf(server, paint)),
   ];
   return `${state}: ${terminalSafe(head)}\n${why}\n${tableText(rows, width)}`;
@@ -93,9 +104,13 @@ function rowOf(server: JsonObject, paint: Paint): readonly Cell[] {
   const state = String(server.state);
   const revisions = Array.isArray(server.revisions) ? server.revisions.map(String) : [];
   const latency = objectAt(server, "latencyMs");
+  const name = String(server.name);
+  const lastError = stringAt(server, "lastError") ?? "";
+  // The first column has the name.
+  const reason = lastError.startsWith(`${name} `) ? lastError.slice(name.length + 1) : lastError;
   const circuit = server.circuit === "closed" ? "" : `circuit ${String(server.circuit)}; `;
   return [
-    { text: String(server.name) },
+    { text: name },
     { text: state, paint: (padded) => paint(STATE_COLOURS[state] ?? "yellow", padded) },
     { text: revisions.join(" ") || "-" },
     { text: `${Number(server.calls ?? 0)}` },
@@ -103,7 +118,7 @@ function rowOf(server: JsonObject, paint: Paint): readonly Cell[] {
     { text: latency === undefined ? "-" : msOf(latency.p50) },
     { text: latency === undefined ? "-" : msOf(latency.p95) },
     { text: `${Number(server.restarts ?? 0)}` },
-    { text: `${circuit}${stringAt(server, "lastError") ?? ""}` },
+    { text: `${circuit}${reason}` },
   ];
 }
 

@@ -9,8 +9,9 @@ import { type ConfigFlags, type GatewayFlags, type JsonFlag, textFlag, wantsJson
 import { followEvents } from "./follow-events.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { msOf } from "./status.js";
+import { widthOf } from "./table.js";
 import { type Paint, painter, writePainted } from "./terminal.js";
-import { terminalSafe } from "./terminal-safe.js";
+import { firstLine, terminalSafe } from "./terminal-safe.js";
 
 type Environment = CommandContext["env"];
 
@@ -41,7 +42,9 @@ export async function tail(
   const paint = painter(shell.stdout, shell.env);
   let written = Promise.resolve();
   const print = (row: JsonObject): void => {
-    const text = json ? `${terminalSafe(writeJson(row))}\n` : lineOf(row, paint);
+    const text = json
+      ? `${terminalSafe(writeJson(row))}\n`
+      : lineOf(row, paint, widthOf(shell.stdout) ?? Number.POSITIVE_INFINITY);
     written = written.then(() => writePainted(shell.stdout, text));
   };
   const stop = new AbortController();
@@ -102,23 +105,45 @@ function filterOf(flags: TailFlags, env: Environment): string {
 
 const QUIET: ReadonlySet<string> = new Set(["ok", "input_required"]);
 
-function lineOf(row: JsonObject, paint: Paint): string {
+/** One word of a line. The lower its rank, the sooner it is left out of a narrow terminal. */
+interface Word {
+  readonly text: string;
+  readonly colour?: Parameters<Paint>[0];
+  readonly rank: number;
+}
+
+/** At most `width` characters: the outcome and the target, and what else there is room for. */
+function lineOf(row: JsonObject, paint: Paint, width: number): string {
   const ms = objectAt(row, "ms") ?? {};
   const outcome = String(row.outcome);
-  const time = new Date(Number(row.at)).toISOString().slice(11, 23);
   const what = row.target === "" ? String(row.method) : String(row.target);
   const parts = (["queue", "policy", "upstream", "input"] as const)
     .filter((part) => Number(ms[part]) >= 0.1)
     .map((part) => `${part} ${msOf(ms[part])}`);
   const rule = stringAt(row, "rule");
-  const by = rule === undefined ? "" : ` (${rule})`;
-  const words = [
-    paint("dim", time),
-    msOf(ms.total).padStart(9),
-    paint(QUIET.has(outcome) ? "green" : "red", `${outcome}${by}`.padEnd(8)),
-    paint("bold", what),
-    paint("dim", [String(row.principal), String(row.host)].filter((word) => word !== "").join(" from ")),
-    paint("dim", parts.join(", ")),
+  const who = [String(row.principal), String(row.host)].filter((word) => word !== "").join(" from ");
+  const words: readonly Word[] = [
+    { text: new Date(Number(row.at)).toISOString().slice(11, 23), colour: "dim", rank: 4 },
+    { text: msOf(ms.total).padStart(9), rank: 5 },
+    { text: outcome.padEnd(8), colour: QUIET.has(outcome) ? "green" : "red", rank: 7 },
+    { text: rule === undefined ? "" : `(${rule})`, rank: 3 },
+    { text: what, colour: "bold", rank: 6 },
+    { text: who, colour: "dim", rank: 1 },
+    { text: parts.join(", "), colour: "dim", rank: 2 },
   ];
-  return `${words.join("  ").trimEnd()}\n`;
+  let left = width;
+  const shown = new Map<Word, string>();
+  for (const word of words.filter(({ text }) => text !== "").sort((a, b) => b.rank - a.rank)) {
+    const isNeeded = word.rank > 5;
+    if (left < 1 || (!isNeeded && terminalSafe(word.text).length > left)) continue;
+    const text = terminalSafe(word.text).length > left ? firstLine(word.text, left) : word.text;
+    shown.set(word, text);
+    left -= terminalSafe(text).length + 2;
+  }
+  const line = words.flatMap((word) => {
+    const text = shown.get(word);
+    if (text === undefined) return [];
+    return [word.colour === undefined ? terminalSafe(text) : paint(word.colour, text)];
+  });
+  return `${line.join("  ").trimEnd()}\n`;
 }

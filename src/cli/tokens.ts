@@ -13,6 +13,7 @@ import {
   principalFromFlags,
   wantsJson,
 } from "./flags.js";
+import { type Cell, tableText, widthOf } from "./table.js";
 import { terminalSafe } from "./terminal-safe.js";
 import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
@@ -29,21 +30,26 @@ export async function tokens(
   const as = isHost(principal) ? undefined : principal;
   return withGateway({ flags, shell }, async (gateway, log) => {
     const report = await gateway.tokens(as, progressTo(log));
-    const text = json ? writeJson({ ...report, savings: tokenAdvice(report) }, 2) : asText(report);
+    const text = json
+      ? writeJson({ ...report, savings: tokenAdvice(report) }, 2)
+      : asText(report, widthOf(shell.stdout));
     await write(shell.stdout, `${text}\n`);
     return warnMissing(log, await gateway.missing()) ? EXIT.failed : EXIT.done;
   });
 }
 
-const asText = (report: TokenReport): string =>
+const asText = (report: TokenReport, width: number | undefined): string =>
   [
-    ...report.endpoints.map(endpointText),
-    ...expensiveText(report),
-    ...callsText(report),
+    ...report.endpoints.map((endpoint) => endpointText(endpoint, width)),
+    ...expensiveText(report, width),
+    ...callsText(report, width),
     ...adviceText(report),
   ].join("\n\n");
 
-function endpointText({ path, tools, bytes, tokens, instructions, servers }: EndpointTokens): string {
+function endpointText(
+  { path, tools, bytes, tokens, instructions, servers }: EndpointTokens,
+  width: number | undefined,
+): string {
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
   const rest = tokens === 0 ? 0 : instructions / tokens;
   const rows: readonly Row[] = [
@@ -62,18 +68,19 @@ function endpointText({ path, tools, bytes, tokens, instructions, servers }: End
       : [["(instructions)", "", "", number(instructions), percent(rest)] satisfies Row]),
     ["(all)", number(tools), number(bytes), number(tokens), ""],
   ];
-  return [`${path}: about ${number(tokens)} tokens (o200k)`, ...table(rows)].join("\n");
+  const lines = table(rows, [undefined, 2, 3, "keep", 1], width);
+  return `${path}: about ${number(tokens)} tokens (o200k)\n${lines}`;
 }
 
-function expensiveText({ tools }: TokenReport): readonly string[] {
+function expensiveText({ tools }: TokenReport, width: number | undefined): readonly string[] {
   const most = tools.slice(0, MOST_EXPENSIVE);
   if (most.length === 0) return [];
   const rows = most.map(({ name, tokens }): Row => [name, number(tokens)]);
-  return [["the most expensive tools:", ...table(rows)].join("\n")];
+  return [`the most expensive tools:\n${table(rows, [undefined, "keep"], width)}`];
 }
 
 /** The tools without calls, if a running gateway counts calls. */
-function callsText({ tools, counted }: TokenReport): readonly string[] {
+function callsText({ tools, counted }: TokenReport, width: number | undefined): readonly string[] {
   if (counted === undefined)
     return ["Which tools are called is not known: no gateway runs with this config and counts them."];
   const unused = unusedTools(tools);
@@ -91,7 +98,8 @@ function callsText({ tools, counted }: TokenReport): readonly string[] {
       : [];
   const since = `since the gateway started ${age(counted.seconds)} ago`;
   const title = `never called ${since}: ${unused.length} of ${tools.length} tools, ${number(sumOf(unused))} tokens`;
-  return [[title, ...table(rows), ...(rows.length === 0 ? [] : note)].join("\n")];
+  if (rows.length === 0) return [title];
+  return [[title, table(rows, [undefined, "keep", "keep"], width), ...note].join("\n")];
 }
 
 function adviceText(report: TokenReport): readonly string[] {
@@ -105,18 +113,21 @@ function adviceText(report: TokenReport): readonly string[] {
 }
 
 type Row = readonly string[];
+/** For each column whether it stays on a narrow terminal. */
+type Narrow = readonly Cell["narrow"][];
 
 /** Aligned columns, the first to the left and numbers to the right. */
-function table(rows: readonly Row[]): readonly string[] {
-  const safe = rows.map((row) => row.map(terminalSafe));
-  const widths = (safe[0] ?? []).map((_, column) => Math.max(...safe.map((row) => row[column]?.length ?? 0)));
-  return safe.map((row) => {
-    const cells = row.map((cell, column) =>
-      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-    );
-    return `  ${cells.join("  ")}`.trimEnd();
-  });
-}
+const table = (rows: readonly Row[], narrow: Narrow, width: number | undefined): string =>
+  tableText(
+    rows.map((row, y) =>
+      row.map((text, x): Cell => {
+        const its = narrow[x];
+        return { text, isNumber: x > 0, ...(y === 0 && its !== undefined && { narrow: its }) };
+      }),
+    ),
+    width,
+    { indent: "  ", longest: Number.POSITIVE_INFINITY },
+  ).trimEnd();
 
 const number = (value: number): string => value.toLocaleString("en-US");
 

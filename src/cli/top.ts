@@ -79,10 +79,17 @@ export function busiest(calls: readonly JsonObject[], since: number): readonly B
 }
 
 function textOf(targets: readonly BusyTarget[], paint: Paint, width: number | undefined): string {
-  const heads = ["CALLS", "ERRORS", "P50", "P95", "SERVER", "TARGET"];
+  const heads: readonly Pick<Cell, "text" | "narrow">[] = [
+    { text: "CALLS", narrow: "keep" },
+    { text: "ERRORS", narrow: "keep" },
+    { text: "P50", narrow: 2 },
+    { text: "P95", narrow: 1 },
+    { text: "SERVER", narrow: 3 },
+    { text: "TARGET" },
+  ];
   return tableText(
     [
-      heads.map((text): Cell => ({ text, paint: (padded) => paint("bold", padded) })),
+      heads.map((head): Cell => ({ ...head, paint: (padded) => paint("bold", padded) })),
       ...targets.map(({ target, server, calls, errors, p50, p95 }): readonly Cell[] => [
         { text: String(calls) },
         { text: String(errors), ...(errors > 0 && { paint: (padded: string) => paint("red", padded) }) },

@@ -4,6 +4,7 @@ import { exposedPrefix } from "../catalog/naming.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Reply } from "../core/call.js";
 import { callNotes } from "../core/call-record.js";
+import { MAX_CAPABILITIES_LENGTH } from "../core/client.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
@@ -52,6 +53,8 @@ export interface ListQuery {
   readonly at?: string | undefined;
   /** Also the tools that hosts find by search only. Default: what hosts list. */
   readonly all?: boolean | undefined;
+  /** What the host declares; some servers list tools that ask only where they may. Default: nothing. */
+  readonly capabilities?: JsonObject | undefined;
 }
 
 /**
@@ -63,11 +66,15 @@ export interface ListQuery {
 export async function cliLists(
   pipeline: PipelineInEffect,
   kind: ListKind,
-  { as, at = "", all = false, ...wait }: CliWait & ListQuery = {},
+  { as, at = "", all = false, capabilities, ...wait }: CliWait & ListQuery = {},
 ): Promise<CliList> {
   await awaitServers(pipeline, wait);
   const { catalog, config } = pipeline();
-  const caller = as === undefined ? CLI_CLIENT : supposedClient(as, config.auth);
+  const known = as === undefined ? CLI_CLIENT : supposedClient(as, config.auth);
+  const caller =
+    capabilities === undefined
+      ? known
+      : { ...known, capabilities, affinity: `${known.affinity} with ${writeJson(capabilities)}` };
   if (!catalog.hasEndpoint(at, caller.principal)) {
     throw new UnknownEndpoint(`there is no server or profile ${writeJson(at)} for ${caller.principal.id}`);
   }
@@ -84,6 +91,21 @@ export function readListKind(query: URLSearchParams): ListKind {
   const kind = LIST_KINDS.find((each) => each === query.get("kind"));
   if (kind === undefined) throw new BadQuery(`kind=… is one of ${LIST_KINDS.join(", ")}`);
   return kind;
+}
+
+/** `capabilities=…` of `GET /api/v1/lists`. @throws BadQuery */
+export function readCapabilities(query: URLSearchParams): JsonObject | undefined {
+  const text = query.get("capabilities");
+  if (text === null) return undefined;
+  const problem = `capabilities=… is a JSON object of at most ${MAX_CAPABILITIES_LENGTH} characters`;
+  if (text.length > MAX_CAPABILITIES_LENGTH) throw new BadQuery(problem);
+  try {
+    const value = parseJson(text);
+    if (isObject(value)) return value;
+  } catch (cause) {
+    throw new BadQuery(problem, { cause });
+  }
+  throw new BadQuery(problem);
 }
 
 /** Calls a tool by the name a host would use, as soon as its server has loaded its lists. */

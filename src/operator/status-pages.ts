@@ -15,7 +15,7 @@ import type { LiveCalls } from "../telemetry/live-calls.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { isSecretField } from "../telemetry/secrets.js";
 import { stringAt } from "../wire/json.js";
-import { cliExplain, cliLists, missingServers, readListKind } from "./cli-calls.js";
+import { cliExplain, cliLists, missingServers, readCapabilities, readListKind } from "./cli-calls.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
 import { type CallCounts, tokenReport } from "./token-report.js";
 
@@ -134,6 +134,7 @@ export function createStatusPages({
         as: readPrincipalQuery(query),
         at: query.get("at") ?? undefined,
         all: query.get("all") === "true",
+        capabilities: readCapabilities(query),
         signal,
       });
       return { entries, missing: missingServers(pipeline()) };

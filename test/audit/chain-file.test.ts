@@ -1,4 +1,6 @@
 /** The file that is written: what a killed process left, who may write it, and what happens when it is gone. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -51,6 +53,27 @@ test("a second process cannot write it; the lock of a dead process is taken over
   await expect(ChainFile.open({ file, rotate: NO_ROTATION })).rejects.toThrow(
     `process ${process.ppid} writes it already`,
   );
+});
+
+test.runIf(process.platform === "linux")("a zombie process holds no lock on the file", async () => {
+  const file = newLog();
+  // The parent waits for no child; its own stdin ends it.
+  const parent = spawn("sh", ["-c", 'sleep 600 & echo "$!"; exec cat'], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  onTestFinished(() => void parent.kill("SIGKILL"));
+  const [said] = (await once(parent.stdout, "data")) as [Buffer];
+  const child = Number(String(said));
+  const partsOf = (): readonly string[] => {
+    const stat = readFileSync(`/proc/${child}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  };
+  writeFileSync(`${file}.lock`, `${child} ${partsOf()[19]}\n`);
+  process.kill(child, "SIGKILL");
+  await until("a process that has ended", () => partsOf()[0] === "Z");
+  const chain = await ChainFile.open({ file, rotate: NO_ROTATION });
+  expect(chain.found).toBe("new");
+  await chain.close();
 });
 
 test("a file is rotated at the configured age, also after a restart", async () => {

@@ -11,6 +11,8 @@ export interface FakeShellOptions {
   readonly stdin?: string;
   readonly gateway?: Partial<Gateway>;
   readonly examine?: CommandContext["probe"];
+  /** The width of its terminal, which has no colours. Default: stdout is no terminal. */
+  readonly columns?: number;
   readonly checkCluster?: CommandContext["checkCluster"];
 }
 
@@ -33,7 +35,7 @@ export interface FakeShell extends CommandContext {
 const never = new Promise<never>(() => {});
 
 export function fakeShell(options: FakeShellOptions = {}): FakeShell {
-  const stdout = new PassThrough();
+  const stdout = Object.assign(new PassThrough(), { columns: options.columns });
   const stderr = new PassThrough();
   const written: string[] = [];
   const said: string[] = [];

@@ -1,4 +1,7 @@
 /** `cardea status`, `tail` and `top`, asked of a gateway with a scripted server. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import { tableText } from "../../src/cli/table.js";
@@ -159,4 +162,81 @@ test("a table is never wider than the terminal, and nothing in it steers the ter
   const lines = tableText(rows, 40).trimEnd().split("\n");
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
   expect(lines.join("")).not.toContain("\u001b");
+});
+
+/** Two lines of an audit log. */
+const AUDITED = ["call", "approval"].map((kind, at) => ({
+  ...{ seq: at + 1, at: "2026-11-25T20:00:00.000Z", kind, principal: "someone@a-company.example" },
+  ...{ server: "a-server-with-a-name", method: "tools/call", target: "a-server-with-a-name__and_a_tool" },
+  ...{ decision: "accepted", outcome: "upstream_unavailable", ms: { total: 12.5 } },
+}));
+
+describe.each([80, 40])("on a terminal of %i columns", (columns) => {
+  const LONG = "a-server-for-customer-relations-with-a-long-name";
+
+  async function longNamed() {
+    const node = process.execPath;
+    const broken = { command: node, args: ["-e", "console.error('no database'); process.exit(3)"] };
+    const listen = { http: { port: 0 }, admin: { port: 0 } };
+    const gateway = gatewayOf({ listen, mcpServers: { [LONG]: broken, db: broken } });
+    const { adminUrl } = await gateway.start();
+    onTestFinished(() => gateway.stop({ immediate: true }));
+    await gateway.call(`${LONG}__some_tool_with_a_name`, {});
+    return adminUrl;
+  }
+
+  const linesOf = (shell: ReturnType<typeof fakeShell>): readonly string[] => {
+    const lines = shell.out().trimEnd().split("\n");
+    expect(Math.max(...lines.slice(1).map((line) => line.length))).toBeLessThanOrEqual(columns);
+    return lines;
+  };
+
+  test("status has the state and the reason of each server, one below the other", async () => {
+    const adminUrl = await longNamed();
+    const shell = fakeShell({ columns });
+    await runCommandLine(["status", "--url", adminUrl], shell);
+    const lines = linesOf(shell);
+    const head = lines.find((line) => line.startsWith("SERVER")) ?? "";
+    const [state, note] = [head.indexOf("STATE"), head.indexOf("NOTE")];
+    expect(Math.min(state, note)).toBeGreaterThan(0);
+    for (const name of ["a-server", "db"]) {
+      const row = lines.find((line) => line.startsWith(name)) ?? "";
+      expect(row.slice(state)).toMatch(/^(?:backoff|starting) /);
+      expect(row.slice(note - 1)).toMatch(/^ exited/);
+    }
+  });
+
+  test("tail has the outcome and the target of a call on one line", async () => {
+    const adminUrl = await longNamed();
+    const shell = fakeShell({ columns });
+    const ended = runCommandLine(["tail", "--url", adminUrl], shell);
+    await until("a line", () => shell.out() !== "");
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+    const [line] = linesOf(shell);
+    expect(line?.length).toBeLessThanOrEqual(columns);
+    expect(line).toMatch(/(?:upstream_unavailable|unknown_target) {2}a-server/);
+  });
+
+  test.each([
+    ["list", /^ {2}one__echo/m],
+    ["tokens", /^ {2}one +.* \d+/m],
+  ])("%s fits, and names what it is about", async (command, line) => {
+    const { adminUrl } = await started();
+    const shell = fakeShell({ columns });
+    await runCommandLine([command, "--url", adminUrl], shell);
+    const rows = shell.out().split("\n");
+    for (const row of rows.filter((text) => text.startsWith("  one"))) {
+      expect(row.length).toBeLessThanOrEqual(columns);
+    }
+    expect(shell.out()).toMatch(line);
+  });
+
+  test("audit show fits, and has what was called and what came of it", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "cardea-")), "audit.jsonl");
+    writeFileSync(file, AUDITED.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const shell = fakeShell({ columns });
+    expect(await runCommandLine(["audit", "show", file], shell)).toBe(0);
+    expect(linesOf(shell)[1]).toMatch(/tools\/call.* accepted/);
+  });
 });

@@ -1,5 +1,6 @@
 /** The frame of every view: header, navigation, dialogs, and the token prompt. */
 import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { access } from "./state/api.js";
 import { gateway } from "./state/gateway.js";
 import { type GatewayState, hasPage } from "./state/gateway-state.js";
@@ -84,8 +85,13 @@ function Navigation({ views, current, state }: NavigationProps) {
     overview: problemsOf(state, Date.now()).length,
     sessions: state.questions.length,
   };
+  const bar = useRef<HTMLElement>(null);
+  // On a phone the bar scrolls sideways.
+  useEffect(() => {
+    bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [current]);
   return (
-    <nav aria-label="Views">
+    <nav aria-label="Views" ref={bar}>
       {views.map(({ name, label, icon }) => (
         <a key={name} href={hrefOf(name)} aria-current={name === current ? "page" : undefined}>
           <Icon name={icon} />

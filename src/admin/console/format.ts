@@ -18,6 +18,9 @@ export function msOf(ms: number): string {
   return ms < 90_000 ? `${(ms / 1_000).toFixed(1)} s` : spanOf(ms / 1_000);
 }
 
+/** A rate: `0.3/s`, `12/s`. */
+export const perSecond = (rate: number): string => `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`;
+
 /** `one tool`, `2 tools` */
 export const countOf = (count: number, word: string): string =>
   `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;

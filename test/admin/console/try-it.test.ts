@@ -45,11 +45,23 @@ describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {
     await dialog.getByText("Who is at the door?").waitFor();
     await dialog.getByLabel("Name string, required").fill("Berta");
     await picture("question");
+    const accept = await dialog.getByRole("button", { name: "Accept" }).boundingBox();
+    expect((accept?.y ?? 999) + (accept?.height ?? 0)).toBeLessThan(850);
     expect(await seriousFindings(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Accept" }).click();
     await resultOf(page).getByText('"name":"Berta"').waitFor();
     // Defaults of the schema are sent as they stand in the form.
     await resultOf(page).getByText('"age":7').waitFor();
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("is shown if its server lists it only to hosts that support elicitation", async () => {
+    const { page, errors } = await called("everything__trigger-elicitation-request");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("String string, required").fill("Berta");
+    await dialog.getByRole("button", { name: "Accept" }).click();
+    await resultOf(page).getByText("Berta").first().waitFor();
     expect(errors).toEqual([]);
     await page.close();
   });

@@ -34,7 +34,8 @@ export type Outcome =
 const MAX_ROUNDS = 50;
 /** Rounds that only return a state, without questions. */
 const RETRY_MS = 500;
-const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {} };
+/** What the page answers: tools that ask are listed to it, too. */
+export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 /** Calls a tool as the principal `operator`. @throws TokenNeeded, Refused; TypeError when the connection is lost */
 export async function callTool(call: ToolCall): Promise<Outcome> {

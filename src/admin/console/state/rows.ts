@@ -116,8 +116,9 @@ export interface CallRow {
     readonly upstream: number;
     readonly input: number;
   };
-  readonly arguments?: unknown;
-  readonly result?: unknown;
+  /** JSON, which may be cut. */
+  readonly arguments?: string;
+  readonly result?: string;
 }
 
 /** One of `calls/running` */

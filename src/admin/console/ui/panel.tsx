@@ -56,16 +56,18 @@ interface TableProps {
   readonly label: string;
   /** A title that begins with `#` heads a numeric column. */
   readonly columns: readonly string[];
+  /** `stack`: on a phone each row is a block, with its `.target` on a line of its own. */
+  readonly kind?: "stack";
   readonly children: ComponentChildren;
 }
 
 /** A table that scrolls horizontally in its own box. */
-export function Table({ label, columns, children }: TableProps) {
+export function Table({ label, columns, kind, children }: TableProps) {
   return (
     // A scrollable box must be reachable by keyboard.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
     <section class="scroll" tabIndex={0} aria-label={label}>
-      <table>
+      <table class={kind}>
         <thead>
           <tr>
             {columns.map((column) => (

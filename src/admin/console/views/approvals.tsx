@@ -28,18 +28,19 @@ export function Approvals() {
       ) : (
         <Table
           label="Remembered approvals"
+          kind="stack"
           columns={["Target", "Principal", "Rule", "Until", ...(canRevoke ? [" "] : [])]}
         >
           {page.map(({ id, rule, principal, target, until, worker }) => (
             <tr key={`${worker ?? ""} ${id}`}>
-              <th scope="row">
+              <th scope="row" class="target">
                 <code>{target}</code>
               </th>
               <td>{principal}</td>
               <td>{rule}</td>
               <td>{new Date(until).toLocaleString("en-GB")}</td>
               {canRevoke && (
-                <td>
+                <td class="number">
                   <ActionButton
                     label="Take back"
                     question={`${principal} is asked again before the next call of ${target}.`}

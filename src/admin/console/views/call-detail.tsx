@@ -5,6 +5,7 @@ import type { CallRow } from "../state/rows.js";
 import { StateBadge } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
 import { Fact } from "../ui/panel.js";
+import { TextBox } from "../ui/text-box.js";
 import { Waterfall } from "./waterfall.js";
 
 /** Shown beside the list. */
@@ -39,15 +40,24 @@ export function CallDetail({ call }: { readonly call: CallRow }) {
       {call.arguments !== undefined && (
         <>
           <h3>Arguments</h3>
-          <JsonBlock value={call.arguments} label="Arguments" />
+          <Content text={call.arguments} label="Arguments" />
         </>
       )}
       {call.result !== undefined && (
         <>
           <h3>Result</h3>
-          <JsonBlock value={call.result} label="Result" />
+          <Content text={call.result} label="Result" />
         </>
       )}
     </section>
   );
+}
+
+/** JSON in lines; what the gateway has cut is no JSON, and is shown as it is. */
+function Content({ text, label }: { readonly text: string; readonly label: string }) {
+  try {
+    return <JsonBlock value={JSON.parse(text)} label={label} />;
+  } catch {
+    return <TextBox label={label}>{text}</TextBox>;
+  }
 }

@@ -1,16 +1,16 @@
 /** The live list of calls, with filters and a detail view. */
 import { useState } from "preact/hooks";
-import { msOf, spanOf, timeOf } from "../format.js";
+import { spanOf } from "../format.js";
 import { calls, keyOf } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
-import { hrefOf } from "../state/route.js";
 import type { CallRow, RunningCall } from "../state/rows.js";
 import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
-import { Badge, StateBadge } from "../ui/badge.js";
+import { Badge } from "../ui/badge.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
 import { CallDetail } from "./call-detail.js";
+import { CallsTable } from "./calls-table.js";
 
 const MOST_SHOWN = 200;
 const FILTERS = ["principal", "server", "target", "outcome"] as const;
@@ -63,39 +63,7 @@ export function CallsView({ item }: { readonly item: string | undefined }) {
               {rows.length === 0 ? "Calls appear here within a second." : "Clear a filter to see more."}
             </Empty>
           ) : (
-            <Table
-              label="Calls"
-              columns={[
-                "Time",
-                "Target",
-                ...(chosen === undefined ? ["Server", "Principal"] : []),
-                "Host",
-                "Outcome",
-                "#Took",
-              ]}
-            >
-              {found.slice(0, MOST_SHOWN).map((row) => (
-                <tr key={keyOf(row)} class={row === chosen ? "chosen" : ""}>
-                  <td>{timeOf(row.at)}</td>
-                  <td>
-                    <a href={hrefOf("calls", keyOf(row))}>
-                      <code>{row.target || row.method}</code>
-                    </a>
-                  </td>
-                  {chosen === undefined && (
-                    <>
-                      <td>{row.server || "–"}</td>
-                      <td>{row.principal}</td>
-                    </>
-                  )}
-                  <td>{row.host || "–"}</td>
-                  <td>
-                    <StateBadge state={row.outcome} />
-                  </td>
-                  <td class="number">{msOf(row.ms.total)}</td>
-                </tr>
-              ))}
-            </Table>
+            <CallsTable label="Calls" rows={found.slice(0, MOST_SHOWN)} chosen={chosen} />
           )}
         </section>
         {chosen !== undefined && <CallDetail call={chosen} />}
@@ -110,18 +78,19 @@ function Running({ running }: { readonly running: readonly RunningCall[] }) {
     <Panel title="Under way">
       <Table
         label="Calls under way"
+        kind="stack"
         columns={["Target", "Server", "Principal", "#For", ...(canCancel ? [" "] : [])]}
       >
         {running.map((call) => (
           <tr key={keyOf(call)}>
-            <td>
+            <td class="target">
               <code>{call.target || call.method}</code>
             </td>
             <td>{call.server || "–"}</td>
             <td>{call.principal}</td>
             <td class="number">{spanOf((Date.now() - new Date(call.startedAt).getTime()) / 1000)}</td>
             {canCancel && (
-              <td>
+              <td class="number">
                 <ActionButton
                   label="Cancel call"
                   question={`Cancels the call of ${call.target || call.method}.`}

@@ -19,12 +19,16 @@ interface ChartProps {
   readonly series: readonly Series[];
   /** Such as `12 ms`. */
   readonly write: (value: number) => string;
+  /** Whether all values are counts. */
+  readonly isWhole?: boolean | undefined;
 }
 
 const HEIGHT = 190;
+/** The distances of lines of a plot of counts. */
+const WHOLE_STEPS = [1, 10, 100, 1_000, 10_000].flatMap((power) => [power, 2 * power, 5 * power]);
 
 /** A card with the plot. */
-export function Chart({ title, at, series, write }: ChartProps) {
+export function Chart({ title, at, series, write, isWhole }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const { chosen } = useStore(theme);
   const [trouble, setTrouble] = useState<string>();
@@ -38,7 +42,7 @@ export function Chart({ title, at, series, write }: ChartProps) {
     import("uplot").then(
       ({ default: Plot }) => {
         if (isGone) return;
-        const plot = new Plot(...plotOf(element, { at, series, write }));
+        const plot = new Plot(...plotOf(element, { at, series, write, isWhole }));
         const resized = new ResizeObserver(() =>
           plot.setSize({ width: element.clientWidth, height: HEIGHT }),
         );
@@ -86,7 +90,7 @@ export function Chart({ title, at, series, write }: ChartProps) {
 /** What uPlot is made with. */
 function plotOf(
   element: HTMLElement,
-  { at, series, write }: Pick<ChartProps, "at" | "series" | "write">,
+  { at, series, write, isWhole = false }: Omit<ChartProps, "title">,
 ): [uPlot.Options, uPlot.AlignedData, HTMLElement] {
   const colour = (name: string): string => getComputedStyle(element).getPropertyValue(name).trim();
   const grid = { stroke: colour("--line"), width: 1 };
@@ -95,7 +99,7 @@ function plotOf(
     label,
     stroke: colour(name),
     width: 2,
-    points: { show: false },
+    points: { show: true, size: 5, fill: colour(name), filter: isolated },
     spanGaps: false,
   }));
   const options: uPlot.Options = {
@@ -105,11 +109,24 @@ function plotOf(
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      { ...axis, values: "{HH}:{mm}" },
-      { ...axis, size: 62, values: (_, splits) => splits.map(write) },
+      { ...axis, size: 30, values: "{HH}:{mm}" },
+      {
+        ...axis,
+        size: 62,
+        values: (_, splits) => splits.map(write),
+        ...(isWhole && { incrs: WHOLE_STEPS }),
+      },
     ],
     series: [{}, ...lines],
   };
   const data = [at.map((ms) => ms / 1000), ...series.map(({ values }) => [...values])];
   return [options, data as uPlot.AlignedData, element];
+}
+
+/** The places of values without a neighbour, which no line shows. */
+function isolated(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  return [...values.keys()].filter(
+    (at) => values[at] != null && values[at - 1] == null && values[at + 1] == null,
+  );
 }

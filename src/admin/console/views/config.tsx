@@ -20,7 +20,9 @@ export function ConfigView() {
         {page === undefined ? (
           <Empty title={trouble ?? "Reading the config …"} />
         ) : (
-          <JsonBlock value={page} label="The config in force" />
+          <div class="whole">
+            <JsonBlock value={page} label="The config in force" />
+          </div>
         )}
       </Panel>
     </>

@@ -2,13 +2,14 @@
 import { countOf, grouped, timeOf } from "../format.js";
 import { calls } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";
-import type { GatewayState } from "../state/gateway-state.js";
+import { type GatewayState, hasPage } from "../state/gateway-state.js";
 import { type Problem, problemsOf } from "../state/problems.js";
 import { hrefOf } from "../state/route.js";
 import { useStore } from "../state/store.js";
 import { StateBadge } from "../ui/badge.js";
 import { Icon } from "../ui/icon.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
+import { CallsTable } from "./calls-table.js";
 import { Topology } from "./topology.js";
 
 const SHOWN_CALLS = 6;
@@ -24,7 +25,7 @@ export function Overview() {
       <Problems problems={problems} servers={state.servers.length} />
       <Numbers state={state} />
       <Topology state={state} calls={rows} />
-      {rows.length > 0 ? <LastCalls rows={rows.slice(0, SHOWN_CALLS)} /> : <LastDecisions state={state} />}
+      {hasPage(state, "calls") ? <LastCalls rows={rows} /> : <LastDecisions state={state} />}
     </>
   );
 }
@@ -81,7 +82,7 @@ function Numbers({ state }: { readonly state: GatewayState }) {
       {numbers.map(([label, value, view]) => (
         <li key={label}>
           <a href={hrefOf(view)}>
-            <strong>{value}</strong>
+            <strong class={label === "Servers" && up < servers.length ? "bad" : ""}>{value}</strong>
             <span>{label}</span>
           </a>
         </li>
@@ -93,22 +94,11 @@ function Numbers({ state }: { readonly state: GatewayState }) {
 function LastCalls({ rows }: { readonly rows: typeof calls.state.rows }) {
   return (
     <Panel title="Last calls" aside={<a href={hrefOf("calls")}>All calls</a>}>
-      <Table label="Last calls" columns={["Time", "Target", "Server", "Host", "Outcome", "#Took"]}>
-        {rows.map((row) => (
-          <tr key={`${row.worker ?? ""}-${row.id}`}>
-            <td>{timeOf(row.at)}</td>
-            <td>
-              <code>{row.target || row.method}</code>
-            </td>
-            <td>{row.server || "–"}</td>
-            <td>{row.host || row.principal}</td>
-            <td>
-              <StateBadge state={row.outcome} />
-            </td>
-            <td class="number">{Math.round(row.ms.total)} ms</td>
-          </tr>
-        ))}
-      </Table>
+      {rows.length === 0 ? (
+        <Empty title="No call yet.">Calls appear here within a second.</Empty>
+      ) : (
+        <CallsTable label="Last calls" rows={rows.slice(0, SHOWN_CALLS)} />
+      )}
     </Panel>
   );
 }

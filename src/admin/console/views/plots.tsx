@@ -1,6 +1,6 @@
 /** Charts of the last hour, and the token cost of each server's tools. */
 import { useMemo } from "preact/hooks";
-import { grouped, msOf } from "../format.js";
+import { grouped, msOf, perSecond } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";
 import type { History, ServerRow } from "../state/rows.js";
@@ -34,9 +34,7 @@ export function PlotsView() {
 }
 
 function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
-  const perSecond = (values: readonly (number | null)[]): readonly (number | null)[] =>
-    values.map((value) => (value === null ? null : (1_000 * value) / step));
-  const rate = (value: number): string => `${value < 10 ? value.toFixed(1) : Math.round(value)}/s`;
+  const rates = calls.map((count) => (count === null ? null : (1_000 * count) / step));
   // A step without calls has no latency.
   const measured = (values: readonly (number | null)[]): readonly (number | null)[] =>
     values.map((value, index) => (calls[index] ? value : null));
@@ -45,8 +43,8 @@ function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
     {
       title: "Calls",
       at,
-      write: rate,
-      series: [{ label: "calls", colour: "--accent", values: perSecond(calls) }],
+      write: perSecond,
+      series: [{ label: "calls", colour: "--accent", values: rates }],
     },
     {
       title: "Errors",
@@ -66,6 +64,7 @@ function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
     {
       title: "Calls that waited",
       at,
+      isWhole: true,
       write: (value: number) => String(Math.round(value)),
       series: [{ label: "for a slot or an answer", colour: "--info", values: waits }],
     },

@@ -42,7 +42,11 @@ export function PolicyView() {
             }
           />
         ) : (
-          <Table label="Decisions" columns={["Time", "Decision", "Rule", "Target", "Principal", "About"]}>
+          <Table
+            label="Decisions"
+            kind="stack"
+            columns={["Time", "Decision", "Rule", "Target", "Principal", "About"]}
+          >
             {found.slice(0, MOST_SHOWN).map((row) => (
               <tr key={`${row.time} ${row.call} ${row.on} ${row.rule} ${row.answer ?? ""}`}>
                 <td>{timeOf(row.time)}</td>
@@ -51,7 +55,7 @@ export function PolicyView() {
                   {row.answer !== undefined && <small class="quiet">{` ${row.answer}`}</small>}
                 </td>
                 <td>{row.failed === undefined ? row.rule : `${row.rule} (${row.failed})`}</td>
-                <td>
+                <td class="target">
                   <code>{row.target}</code>
                 </td>
                 <td>{row.principal}</td>

@@ -1,5 +1,5 @@
 /** The servers: state, lists, latency, restarts, errors, sign-ins and actions of each. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { countOf, grouped, msOf, words } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasAction } from "../state/gateway-state.js";
@@ -18,7 +18,9 @@ export function ServersView({ item }: { readonly item: string | undefined }) {
   useEffect(() => {
     if (item !== undefined) document.getElementById(`server-${item}`)?.scrollIntoView({ block: "start" });
   }, [item]);
+  const [wanted, setWanted] = useState("");
   const servers = [...state.servers].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+  const found = servers.filter((server) => matches(server, wanted.toLowerCase()));
   return (
     <>
       <ViewTitle title="Servers">{countOf(servers.length, "server")}, those with trouble first</ViewTitle>
@@ -27,14 +29,32 @@ export function ServersView({ item }: { readonly item: string | undefined }) {
           Add one with <code>cardea add NAME -- COMMAND</code>.
         </Empty>
       )}
-      <div class="grid">
-        {servers.map((server) => (
+      {servers.length > 1 && (
+        <label class="search narrow">
+          <span class="hidden">Search servers</span>
+          <input
+            type="search"
+            placeholder="Search name or state"
+            autocomplete="off"
+            spellcheck={false}
+            value={wanted}
+            onInput={(event) => setWanted(event.currentTarget.value)}
+          />
+          <kbd>/</kbd>
+        </label>
+      )}
+      {servers.length > 0 && found.length === 0 && <Empty title="No server matches." />}
+      <div class="grid servers">
+        {found.map((server) => (
           <ServerCard key={server.name} server={server} state={state} isChosen={server.name === item} />
         ))}
       </div>
     </>
   );
 }
+
+const matches = ({ name, state }: ServerRow, wanted: string): boolean =>
+  `${name} ${words(state)}`.toLowerCase().includes(wanted);
 
 const rank = ({ state }: ServerRow): number => ["bad", "warn", "info"].indexOf(toneOf(state)) + 1 || 4;
 
@@ -65,7 +85,9 @@ function ServerCard({ server, state, isChosen }: ServerCardProps) {
           {required && <Badge tone="quiet">required</Badge>}
         </div>
       </div>
-      {lastError !== undefined && <p class="error">{lastError}</p>}
+      {lastError !== undefined && (
+        <p class={`error ${toneOf(server.state) === "warn" ? "warn" : ""}`}>{lastError}</p>
+      )}
       <dl class="facts">
         <Fact label="Transport">{server.transport}</Fact>
         <Fact label="Revision">{server.revisions?.join(", ") || "–"}</Fact>
@@ -77,12 +99,9 @@ function ServerCard({ server, state, isChosen }: ServerCardProps) {
         <Fact label="Tokens">{grouped(server.tokens ?? 0)}</Fact>
         <Fact label="Prompts">{grouped(own(catalog.prompts))}</Fact>
         <Fact label="Resources">{grouped(own(catalog.resources) + own(catalog.resourceTemplates))}</Fact>
-        {latencyMs?.p50 !== undefined && (
-          <Fact label="Latency, median / p95">
-            {msOf(latencyMs.p50)} / {latencyMs.p95 === undefined ? "–" : msOf(latencyMs.p95)}
-          </Fact>
-        )}
         {restarts !== undefined && <Fact label="Restarts">{grouped(restarts)}</Fact>}
+        {latencyMs?.p50 !== undefined && <Fact label="Median">{msOf(latencyMs.p50)}</Fact>}
+        {latencyMs?.p95 !== undefined && <Fact label="95 %">{msOf(latencyMs.p95)}</Fact>}
       </dl>
       <SignIns server={server} logins={state.logins} />
       {malformed.length > 0 && (
@@ -94,7 +113,9 @@ function ServerCard({ server, state, isChosen }: ServerCardProps) {
       {stderr !== undefined && stderr !== "" && (
         <details open={lastError !== undefined}>
           <summary>Last lines of stderr</summary>
-          <TextBox label={`Last lines of stderr of ${name}`}>{stderr}</TextBox>
+          <TextBox label={`Last lines of stderr of ${name}`} isTail>
+            {stderr}
+          </TextBox>
         </details>
       )}
       {hasAction(state, "servers/*/restart") && (

@@ -24,15 +24,19 @@ export function SessionsView() {
             Servers ask hosts for input, models for text, people for approval.
           </Empty>
         ) : (
-          <Table label="Open questions" columns={["Server", "Kind", "Principal", "#Waits for"]}>
+          <Table label="Open questions" kind="stack" columns={["Server", "Kind", "Principal", "#Waits for"]}>
             {questions.map(({ server, kind, principal, since: at }, index) => (
               <tr key={`${server} ${kind} ${at} ${index}`}>
-                <th scope="row">{server || "the gateway"}</th>
+                <th scope="row" class="target">
+                  {server || "the gateway"}
+                </th>
                 <td>
                   <Badge tone={kind === "approval" ? "warn" : "info"}>{kind}</Badge>
                 </td>
                 <td>{principal}</td>
-                <td class="number">{since(at)}</td>
+                <td class="number" data-label="waits for">
+                  {since(at)}
+                </td>
               </tr>
             ))}
           </Table>
@@ -46,20 +50,27 @@ export function SessionsView() {
         ) : (
           <Table
             label="Sessions"
+            kind="stack"
             columns={["Host", "Principal", "Era", "Endpoint", "#Age", "#Idle", ...(canEnd ? [" "] : [])]}
           >
             {sessions.map((session, index) => {
               const { client, principal, era, scope, ageSeconds, idleSeconds, handle } = session;
               return (
                 <tr key={handle ?? `${client} ${principal} ${scope} ${index}`}>
-                  <th scope="row">{client ?? "unnamed host"}</th>
+                  <th scope="row" class="target">
+                    {client ?? "unnamed host"}
+                  </th>
                   <td>{principal}</td>
                   <td>{era}</td>
                   <td>{scope === "" ? "all servers" : scope}</td>
-                  <td class="number">{spanOf(ageSeconds)}</td>
-                  <td class="number">{spanOf(idleSeconds)}</td>
+                  <td class="number" data-label="age">
+                    {spanOf(ageSeconds)}
+                  </td>
+                  <td class="number" data-label="idle">
+                    {spanOf(idleSeconds)}
+                  </td>
                   {canEnd && (
-                    <td>
+                    <td class="number">
                       {handle !== undefined && (
                         <ActionButton
                           label="End session"

@@ -1,6 +1,7 @@
 /** The tools that hosts see: search on the left, one tool on the right. */
 import { useState } from "preact/hooks";
 import { countOf } from "../format.js";
+import { CAPABILITIES } from "../mcp/client.js";
 import { gateway } from "../state/gateway.js";
 import { hasPage } from "../state/gateway-state.js";
 import { usePage } from "../state/page.js";
@@ -10,6 +11,8 @@ import { Empty, ViewTitle } from "../ui/panel.js";
 import { DisabledTools } from "./disabled-tools.js";
 import { type ToolEntry, ToolView } from "./tool.js";
 
+/** All tools of the principal as which the page calls them. */
+const LIST = `lists?kind=tools&all=true&as=operator&capabilities=${encodeURIComponent(JSON.stringify(CAPABILITIES))}`;
 /** Maximum listed tools; a longer query narrows the list. */
 const MOST_SHOWN = 200;
 
@@ -20,10 +23,7 @@ export function ToolsView({ item }: { readonly item: string | undefined }) {
   const [wanted, setWanted] = useState("");
   // The list is reloaded when it changes.
   const version = catalog.tools.map(({ name }) => name).join(" ");
-  const { page, trouble } = usePage<{ entries: readonly ToolEntry[] }>(
-    "lists?kind=tools&all=true&as=operator",
-    version,
-  );
+  const { page, trouble } = usePage<{ entries: readonly ToolEntry[] }>(LIST, version);
   const entries = page?.entries ?? [];
   const found = entries.filter((entry) => matches(entry, wanted));
   const chosen = entries.find((entry) => entry.item.name === item);

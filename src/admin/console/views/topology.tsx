@@ -1,5 +1,5 @@
 /** A live topology of hosts, gateway and servers: an edge is animated while calls are in flight. */
-import { countOf, cut, msOf } from "../format.js";
+import { countOf, cut, msOf, perSecond } from "../format.js";
 import type { GatewayState } from "../state/gateway-state.js";
 import { hrefOf } from "../state/route.js";
 import type { CallRow, ServerRow, SessionRow } from "../state/rows.js";
@@ -31,12 +31,15 @@ export function Topology({
 }) {
   const { status } = state;
   const recent = calls.filter(({ at, ms }) => Date.now() - at - ms.total < RECENT_MS);
+  const rateOf = (matches: (call: CallRow) => boolean): string | undefined => {
+    const count = recent.filter(matches).length;
+    return count === 0 ? undefined : perSecond((1_000 * count) / RECENT_MS);
+  };
   const hosts = hostsOf(state.sessions, recent);
   const servers = [...state.servers].sort((a, b) => weight(b) - weight(a));
   const shownHosts = hosts.slice(0, hosts.length > MOST_ROWS ? MOST_ROWS - 1 : MOST_ROWS);
   const shown = servers.slice(0, servers.length > MOST_ROWS ? MOST_ROWS - 1 : MOST_ROWS);
-  const rows = Math.max(1, Math.min(MOST_ROWS, Math.max(hosts.length, servers.length)));
-  const height = rows * ROW;
+  const height = Math.max(rowsOf(hosts.length), rowsOf(servers.length)) * ROW;
   const serverNodes = shown.map((server): Node => {
     const isActive = (server.inFlight ?? 0) > 0 || recent.some((call) => call.server === server.name);
     return { key: server.name, tone: toneOf(server.state), isActive };
@@ -50,7 +53,12 @@ export function Topology({
             <Icon name="host" />
             <span>
               <strong>{cut(key, 26)}</strong>
-              <small>{sessions > 0 ? countOf(sessions, "session") : "called just now"}</small>
+              <small>
+                {facts(
+                  sessions > 0 ? countOf(sessions, "session") : "no session",
+                  rateOf(({ host }) => host === key || host.startsWith(`${key} `)),
+                )}
+              </small>
             </span>
           </a>
         ))}
@@ -58,7 +66,7 @@ export function Topology({
           <div class="node ghost">{hosts.length - shownHosts.length} more hosts</div>
         )}
       </div>
-      <Lines nodes={shownHosts} height={height} isMirrored={false} />
+      <Lines nodes={shownHosts} rows={rowsOf(hosts.length)} height={height} isMirrored={false} />
       <div class="column gateway">
         <div class={`node center ${status?.ready === false ? "bad" : ""}`}>
           <Logo />
@@ -66,11 +74,15 @@ export function Topology({
           <small>{status?.ready === false ? "not ready" : "ready"}</small>
         </div>
       </div>
-      <Lines nodes={serverNodes} height={height} isMirrored />
+      <Lines nodes={serverNodes} rows={rowsOf(servers.length)} height={height} isMirrored />
       <div class="column servers">
         {servers.length === 0 && <div class="node ghost">No server is configured</div>}
         {shown.map((server) => (
-          <ServerNode key={server.name} server={server} />
+          <ServerNode
+            key={server.name}
+            server={server}
+            rate={rateOf((call) => call.server === server.name)}
+          />
         ))}
         {servers.length > MOST_ROWS && (
           <a class="node ghost" href={hrefOf("servers")}>
@@ -82,18 +94,26 @@ export function Topology({
   );
 }
 
-function ServerNode({ server }: { readonly server: ServerRow }) {
+/** The rows of a column, with the one that counts what is left out. */
+const rowsOf = (count: number): number => Math.max(1, Math.min(MOST_ROWS, count));
+
+const facts = (...all: readonly (string | undefined)[]): string => all.filter(Boolean).join(" · ");
+
+interface ServerNodeProps {
+  readonly server: ServerRow;
+  /** Calls lately. */
+  readonly rate: string | undefined;
+}
+
+function ServerNode({ server, rate }: ServerNodeProps) {
   const { name, state, inFlight = 0, latencyMs, transport } = server;
-  const facts = [
-    transport,
-    latencyMs?.p50 === undefined ? undefined : `${msOf(latencyMs.p50)} median`,
-    inFlight > 0 ? `${inFlight} in flight` : undefined,
-  ];
+  const median = latencyMs?.p50 === undefined ? undefined : `${msOf(latencyMs.p50)} median`;
+  const busy = inFlight > 0 ? `${inFlight} in flight` : undefined;
   return (
     <a class="node" href={hrefOf("servers", name)}>
       <span>
         <strong>{cut(name, 26)}</strong>
-        <small>{facts.filter(Boolean).join(" · ")}</small>
+        <small>{facts(rate, median, busy) || transport}</small>
       </span>
       <StateBadge state={state} />
     </a>
@@ -102,13 +122,15 @@ function ServerNode({ server }: { readonly server: ServerRow }) {
 
 interface LinesProps {
   readonly nodes: readonly Node[];
+  /** The rows of their column. */
+  readonly rows: number;
   readonly height: number;
   readonly isMirrored: boolean;
 }
 
 /** From each node to the gateway in the middle. */
-function Lines({ nodes, height, isMirrored }: LinesProps) {
-  const top = (height - nodes.length * ROW) / 2;
+function Lines({ nodes, rows, height, isMirrored }: LinesProps) {
+  const top = (height - rows * ROW) / 2;
   const middle = height / 2;
   return (
     <svg

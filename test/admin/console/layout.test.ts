@@ -1,0 +1,181 @@
+/** What a person sees in the console without scrolling, with many servers, long names and little room. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { type Stage, startStage } from "./stage.js";
+
+/** The rows of 20 servers; the first is down, the second needs a sign-in. */
+const SERVERS = Array.from({ length: 20 }, (_, at) => ({
+  name: at === 7 ? "customer-relations-of-the-whole-company-and-its-subsidiaries" : `server-${at}`,
+  transport: "http",
+  state: ["backoff", "needs_sign_in"][at] ?? "ready",
+  ...(at < 2 && { lastError: `server-${at} says why` }),
+  revisions: ["2025-11-25"],
+  required: false,
+  inFlight: 0,
+  waiting: 0,
+  restarts: 0,
+  malformed: [],
+  tokens: 0,
+}));
+
+/** Rows of calls that end in a minute, so that they stay the last ones. */
+const callsAt = (now: number) =>
+  ["upstream_unavailable", "ok"].map((outcome, at) => ({
+    id: at + 1,
+    at: now + 60_000,
+    principal: "someone@a-company-with-a-long-name.example",
+    host: "a-host-with-a-name 12.34.56",
+    method: "tools/call",
+    target: "customer-relations-of-the-whole-comp_us6vbpwb",
+    server: "customer-relations-of-the-whole-company-and-its-subsidiaries",
+    outcome,
+    ms: { total: 12_345, queue: 0, policy: 1, upstream: 12_000, input: 0 },
+    arguments: '{"id":"a1"}',
+    result: '{"content":[{"type":"text","text":"cut he',
+  }));
+
+/** An hour in which one step had calls. */
+const LONELY = {
+  step: 10_000,
+  at: Array.from({ length: 360 }, (_, step) => 1_795_420_000_000 + step * 10_000),
+  calls: Array.from({ length: 360 }, (_, step) => (step === 180 ? 4 : 0)),
+  errors: Array.from({ length: 360 }, (_, step) => (step === 180 ? 4 : 0)),
+  p50: Array.from({ length: 360 }, (_, step) => (step === 180 ? 50 : null)),
+  p95: Array.from({ length: 360 }, (_, step) => (step === 180 ? 90 : null)),
+  waits: Array.from({ length: 360 }, () => 0),
+};
+
+/** Evaluated in the page: where the lines to servers end, in px from the top of the window. */
+const ENDS_OF_LINES = `[...[...document.querySelectorAll(".lines")].at(-1).querySelectorAll("path")].map((path) => {
+  const { x, y } = path.getPointAtLength(path.getTotalLength());
+  return new DOMPoint(x, y).matrixTransform(path.getScreenCTM()).y;
+})`;
+/** Evaluated in the page: how many pixels of the plot of errors are red. */
+const RED_PIXELS = `(() => {
+  const canvas = document.querySelector("[aria-label=Errors] canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let red = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at] > 140 && data[at + 1] < 80 && data[at + 3] > 200) red++;
+  }
+  return red;
+})()`;
+
+const answering = (pages: Readonly<Record<string, unknown>>) => async (page: Page) => {
+  for (const [path, json] of Object.entries(pages)) {
+    await page.route(`**/api/v1/${path}`, (route) => route.fulfill({ json }));
+  }
+};
+
+const CALLS = () => answering({ "calls?limit=*": { calls: callsAt(Date.now()) } });
+
+describe.runIf(HAS_BROWSER)("the console", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await startStage();
+  });
+  afterAll(() => stage.stop());
+
+  test.each([
+    ["calls", 1280],
+    ["calls/1", 1280],
+    ["overview", 1280],
+    ["calls", 380],
+    ["overview", 380],
+  ])("%s shows how calls ended, and how long they took, in %i px", async (view, width) => {
+    const { page, picture } = await stage.open(view, { width, prepare: CALLS() });
+    const table = page.getByRole("region", { name: view === "overview" ? "Last calls" : "Calls" }).last();
+    await table.getByText("upstream unavailable").first().waitFor();
+    await picture(`layout-${view.replace("/", "-")}-${width}`);
+    for (const text of ["upstream unavailable", "12.3 s"]) {
+      const seen = await table.getByText(text).first().boundingBox();
+      const room = await table.boundingBox();
+      expect((seen?.x ?? 0) + (seen?.width ?? 0)).toBeLessThanOrEqual((room?.x ?? 0) + (room?.width ?? 0));
+    }
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.close();
+  });
+
+  test("arguments are shown as JSON, and what was cut as it is", async () => {
+    const { page } = await stage.open("calls/1", { prepare: CALLS() });
+    const detail = page.getByRole("region", { name: "Call 1" });
+    expect(await detail.getByRole("region", { name: "Arguments" }).textContent()).toBe('{\n  "id": "a1"\n}');
+    const result = await detail.getByRole("region", { name: "Result" }).textContent();
+    expect(result).toBe('{"content":[{"type":"text","text":"cut he');
+    await page.close();
+  });
+
+  test("each line of the picture ends at its server, also where more servers are left out", async () => {
+    const { page } = await stage.open("overview", { prepare: answering({ servers: SERVERS }) });
+    const picture = page.getByRole("region", { name: "Hosts, gateway and servers" });
+    await picture.getByText("12 more servers").waitFor();
+    const ends = await page.evaluate<readonly number[]>(ENDS_OF_LINES);
+    const servers = await picture.locator(".servers a:not(.ghost)").all();
+    expect(ends).toHaveLength(servers.length);
+    for (const [at, server] of servers.entries()) {
+      const box = await server.boundingBox();
+      expect(Math.abs((ends[at] ?? 0) - ((box?.y ?? 0) + (box?.height ?? 0) / 2))).toBeLessThan(3);
+    }
+    await page.close();
+  });
+
+  test("the picture has the rate of calls of each server and host", async () => {
+    const { page } = await stage.open("overview", {
+      prepare: async (opened) => {
+        await CALLS()(opened);
+        await answering({ servers: SERVERS })(opened);
+      },
+    });
+    const picture = page.getByRole("region", { name: "Hosts, gateway and servers" });
+    await expect.poll(() => picture.getByText("0.2/s").count()).toBe(2);
+    await page.close();
+  });
+
+  test("servers are found by name and by state; a sign-in that is missing is no error", async () => {
+    const { page } = await stage.open("servers", { prepare: answering({ servers: SERVERS }) });
+    await page.getByRole("article").first().waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("subsid");
+    await expect.poll(() => page.getByRole("article").count()).toBe(1);
+    await page.getByLabel("Search servers").fill("needs sign in");
+    await page.getByRole("article", { name: "server-1" }).waitFor();
+    expect(await page.getByText("server-1 says why").getAttribute("class")).toContain("warn");
+    await page.getByLabel("Search servers").fill("nothing like it");
+    await page.getByText("No server matches.").waitFor();
+    await page.close();
+  });
+
+  test("the view that is open is seen in the navigation of a phone", async () => {
+    const { page } = await stage.open("config", { width: 380 });
+    await page.getByRole("heading", { name: "Config in force" }).waitFor();
+    const link = await page.locator("nav a[aria-current]").boundingBox();
+    expect((link?.x ?? 999) + (link?.width ?? 0)).toBeLessThanOrEqual(380);
+    await page.close();
+  });
+
+  test("the end of what a server wrote to stderr is seen first", async () => {
+    const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`);
+    const servers = [{ ...SERVERS[0], transport: "stdio", stderr: lines }];
+    const { page } = await stage.open("servers", { prepare: answering({ servers }) });
+    const box = page.getByRole("region", { name: /^Last lines of stderr/ });
+    await box.waitFor();
+    const below = await box.evaluate((it) => it.scrollHeight - it.clientHeight - it.scrollTop);
+    expect(below).toBeLessThan(3);
+    await page.close();
+  });
+
+  test("a gateway without calls says where they appear", async () => {
+    const { page } = await stage.open("overview", { prepare: answering({ "calls?limit=*": { calls: [] } }) });
+    await page.getByRole("region", { name: "Last calls" }).getByText("No call yet.").waitFor();
+    await page.close();
+  });
+
+  test("a step alone between steps without calls is a point of the plot", async () => {
+    const { page, picture } = await stage.open("plots", { prepare: answering({ history: LONELY }) });
+    await page.getByRole("region", { name: "Errors" }).locator("canvas").waitFor();
+    await picture("plots-one-step");
+    expect(await page.evaluate<number>(RED_PIXELS)).toBeGreaterThan(4);
+    await page.close();
+  });
+});
