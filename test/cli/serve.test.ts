@@ -69,7 +69,7 @@ describe("serve", () => {
     shell.signal("SIGTERM");
     shell.signal("SIGTERM");
     expect(await ended).toBe(143);
-    expect(shell.said.at(-1)).toBe("info: stopped; calls that were under way are cut off");
+    expect(shell.said.at(-1)).toBe("info: stopped; running calls were cancelled");
   });
 
   test("exits although the gateway does not stop after the second signal", async () => {

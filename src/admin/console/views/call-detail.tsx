@@ -53,7 +53,7 @@ export function CallDetail({ call }: { readonly call: CallRow }) {
   );
 }
 
-/** JSON in lines; what the gateway has cut is no JSON, and is shown as it is. */
+/** JSON in lines; what the gateway has cut is not JSON, and is shown unchanged. */
 function Content({ text, label }: { readonly text: string; readonly label: string }) {
   try {
     return <JsonBlock value={JSON.parse(text)} label={label} />;
