@@ -14,14 +14,15 @@ const EXPECTED_OUTCOMES: ReadonlySet<string> = new Set(["ok", "tool_error", "inp
 const MAX_TARGET_LENGTH = 200;
 
 /**
- * Writes a line after each reply: at `debug` for expected outcomes, at `info` when the call was refused or failed.
+ * Writes a line after each reply: at `debug` for expected outcomes, at `info` for refusals and JSON-RPC errors of servers.
  * Arguments and results are not logged. Must be outside `errorBoundary`, which turns refusals into replies.
  */
 export function accessLog(logger: Logger): Observer {
   return {
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
-      const isQuiet = EXPECTED_OUTCOMES.has(outcome);
+      const isServerError = reply.kind === "error" && reply.refusal === undefined;
+      const isQuiet = EXPECTED_OUTCOMES.has(outcome) && !isServerError;
       if (isQuiet && logger.skipsDebug === true) return;
       const line = {
         call: call.id,
@@ -62,11 +63,9 @@ export function callMetrics(metrics: CallMetrics): Observer {
   return {
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
-      // A server's own error is counted as `tool_error` whatever its form: the label values are a closed, documented set.
-      const label = outcome === "error" ? "tool_error" : outcome;
       const finished = finishedCall(call, ms, serverSideError(reply, outcome), reply);
-      metrics.callFinished(finished, label);
-      if (call.via === "search") metrics.searchCallFinished(finished, label);
+      metrics.callFinished(finished, outcome);
+      if (call.via === "search") metrics.searchCallFinished(finished, outcome);
     },
   };
 }
@@ -114,7 +113,7 @@ function serverSideError(reply: Reply, outcome: Outcome): string | undefined {
   }
   if (outcome === "ok" || outcome === "input_required") return undefined;
   // A refusal in the form of a tool result is labelled by its code.
-  return outcome === "tool_error" || outcome === "error" ? "tool_error" : errorType(ERRORS[outcome].rpc);
+  return outcome === "tool_error" ? "tool_error" : errorType(ERRORS[outcome].rpc);
 }
 
 function clientSideError(call: Call, reply: Reply): string | undefined {
@@ -175,7 +174,7 @@ export class CallMetrics {
   });
 
   /** A call of a host has its reply. */
-  callFinished(call: FinishedCall, outcome: Exclude<Outcome, "error">): void {
+  callFinished(call: FinishedCall, outcome: Outcome): void {
     const { method, server, seconds, traceId } = call;
     const tool = call.tool === "" ? "" : this.#tools.of(server, call.tool);
     this.#requests.add(method, server, outcome);
@@ -184,7 +183,7 @@ export class CallMetrics {
   }
 
   /** A call through `call_tool` has its reply. */
-  searchCallFinished({ server, tool }: FinishedCall, outcome: Exclude<Outcome, "error">): void {
+  searchCallFinished({ server, tool }: FinishedCall, outcome: Outcome): void {
     this.#searchCalls.add(server, tool === "" ? "" : this.#tools.of(server, tool), outcome);
   }
 
@@ -302,16 +301,16 @@ class CappedLabel {
 }
 
 /** How a call ended; see `outcomeOf`. */
-export type Outcome = "ok" | "tool_error" | "input_required" | "error" | ErrorCode;
+export type Outcome = "ok" | "tool_error" | "input_required" | ErrorCode;
 
 /**
- * `ok`; `tool_error` (the result has `isError`); `input_required` (one round of several); `error` (a JSON-RPC error of
- * the server, or a bug of the gateway); or the refusal word.
+ * `ok`; `input_required` (one round of several); the refusal word; or `tool_error`: a result with `isError`, or a JSON-RPC error of
+ * the server. One closed set for metrics, log lines, spans, the audit log and call records.
  */
 export function outcomeOf(call: Call, reply: Reply): Outcome {
   if (reply.kind === "input_required") return "input_required";
-  if (reply.refusal !== undefined) return isErrorCode(reply.refusal) ? reply.refusal : "error";
-  if (reply.kind === "error") return "error";
+  if (reply.refusal !== undefined) return isErrorCode(reply.refusal) ? reply.refusal : "tool_error";
+  if (reply.kind === "error") return "tool_error";
   return call.method === "tools/call" && saysIsError(reply) ? "tool_error" : "ok";
 }
 

@@ -56,7 +56,7 @@ const TOOL_FAILURE: Failure = { type: TOOL_ERROR, message: undefined };
 export function endedWithout(error: unknown, redact: Redact): Ending {
   const known = error instanceof GatewayError ? error : undefined;
   const message = known === undefined ? undefined : redact(known.message.slice(0, MAX_TEXT));
-  return { outcome: known?.code ?? "error", code: undefined, failure: { type: OTHER_ERROR, message } };
+  return { outcome: known?.code ?? TOOL_ERROR, code: undefined, failure: { type: OTHER_ERROR, message } };
 }
 
 /** The content of one span of a call; mostly the same for calls of one tool. */

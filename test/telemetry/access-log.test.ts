@@ -66,7 +66,7 @@ test.each<[string, Reply, string]>([
   ["the words inside a text are no failure", rawResult('{"content":[{"text":"\\"isError\\":true"}]}'), "ok"],
   ["nor deeper down", rawResult('{"structuredContent":{"isError":true}}'), "ok"],
   ["a question is a round", { kind: "input_required", requests: {} }, "input_required"],
-  ["a server's own error", { kind: "error", error: { code: -32000, message: "no" } }, "error"],
+  ["a server's own error", { kind: "error", error: { code: -32000, message: "no" } }, "tool_error"],
 ])("%s", async (_, reply, outcome) => {
   const lines = await linesOf(fakeCall(), async () => reply);
   expect(lines).toMatchObject([[expect.any(String), { outcome }]]);
