@@ -58,8 +58,8 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
-    // One more than CI has cores: some tests wait for processes, or for a limit to pass.
-    maxWorkers: 3,
+    // As many as CI has cores: with more, servers of the tests start so slowly that time limits of the gateway pass.
+    maxWorkers: 2,
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     projects: [
       ...projects("all", 0, testsIn(["test"], true)),

@@ -64,6 +64,8 @@ export async function openStage(
     listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
     auth: { keys: [keyOf("ada"), keyOf("eve")] },
     parkedCalls: { answerTimeout },
+    // The list below waits for every server, however busy the machine is.
+    ...(startsWith === undefined && { startupWait: "10m" }),
     mcpServers: Object.fromEntries(
       [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server }]),
     ),
