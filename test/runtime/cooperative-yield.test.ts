@@ -3,7 +3,14 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { cooperativeYield, runSteps, scheduleStep } from "../../src/runtime/cooperative-yield.js";
 
+/** A clock that stands still: no step is slow on a busy machine, and none is followed by a pause. */
+function stopClock(): void {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  onTestFinished(() => clock.mockRestore());
+}
+
 test("of pieces that come together one is done in each turn of the event loop, in the order in which they came", async () => {
+  stopClock();
   const done: string[] = [];
   for (const name of ["a", "b", "c"]) scheduleStep(() => done.push(name));
   expect(done).toEqual([]);
@@ -38,6 +45,7 @@ test("after a piece that took long others get time before the next one", async (
 });
 
 test("steps of two works alternate, and other events come between two steps", async () => {
+  stopClock();
   const done: string[] = [];
   function* stepsOf(name: string): Generator<void, string, void> {
     for (let step = 1; step <= 3; step++) {
