@@ -57,13 +57,15 @@ test("a second process cannot write it; the lock of a dead process is taken over
 
 test.runIf(process.platform === "linux")("a zombie process holds no lock on the file", async () => {
   const file = newLog();
-  // The parent waits for no child; its own stdin ends it.
+  // `cat` does not wait for children, as the shell before it would; its own stdin ends it.
   const parent = spawn("sh", ["-c", 'sleep 600 & echo "$!"; exec cat'], {
     stdio: ["pipe", "pipe", "ignore"],
   });
   onTestFinished(() => void parent.kill("SIGKILL"));
   const [said] = (await once(parent.stdout, "data")) as [Buffer];
   const child = Number(String(said));
+  parent.stdin.write("the shell is cat now");
+  await once(parent.stdout, "data");
   const partsOf = (): readonly string[] => {
     const stat = readFileSync(`/proc/${child}/stat`, "utf8");
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
