@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { cooperativeYield, runSteps, scheduleStep } from "../../src/runtime/cooperative-yield.js";
 
-/** A clock that stands still: no step is slow on a busy machine, and none is followed by a pause. */
+/** Freezes the clock: on a busy machine no step counts as slow, and none is followed by a pause. */
 function stopClock(): void {
   const clock = vi.spyOn(performance, "now").mockReturnValue(0);
   onTestFinished(() => clock.mockRestore());
