@@ -20,16 +20,20 @@ const TEXT = "a text that only the server sends back";
 
 const main = join(root, "dist/main.js");
 
-/** Installs the programs where they are missing, without scripts of their own. */
+/** Installs the programs if they are missing, without running their install scripts. */
 function fetchPrograms(programs) {
   mkdirSync(CACHE, { recursive: true });
   const stamp = join(CACHE, "package.json");
   if (!existsSync(stamp)) writeFileSync(stamp, '{ "private": true }');
   const packages = programs.map((program) => program.package);
-  const { status } = spawnSync("npm", ["install", "--no-audit", "--no-fund", ...packages], {
-    cwd: CACHE,
-    stdio: ["ignore", 2, 2],
-  });
+  const { status } = spawnSync(
+    "npm",
+    ["install", "--ignore-scripts", "--no-audit", "--no-fund", ...packages],
+    {
+      cwd: CACHE,
+      stdio: ["ignore", 2, 2],
+    },
+  );
   if (status !== 0) process.exit(1);
 }
 

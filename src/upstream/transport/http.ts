@@ -139,7 +139,7 @@ class HttpChannel implements Channel, ExchangeOwner {
   /** The error of a message of which the server has nothing: its outcome is known. */
   #notSent(cause: GatewayError): GatewayError {
     const { name: server } = this.target;
-    return new GatewayError("upstream_unavailable", "upstream", `${server} is not connected any more`, {
+    return new GatewayError("upstream_unavailable", "upstream", `${server} is no longer connected`, {
       ...{ cause, server, retryable: true, supervised: true },
     });
   }
