@@ -26,7 +26,7 @@ import {
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { canonicalText } from "../../wire/json-text.js";
 import { paramHeaders } from "../../wire/mirrored-headers.js";
-import { CODE, MODERN_REVISION } from "../../wire/names.js";
+import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection, ProtocolSettings } from "../connection.js";
 import { cancelReason, isModernRefusal, OpenCall, OpenCalls } from "../protocol/open-calls.js";
@@ -49,7 +49,7 @@ import {
   withoutParamHeaders,
 } from "./messages.js";
 import { CapabilityCache, readCapabilities, readFacts } from "./probe.js";
-import type { OpenStream } from "./subscriptions.js";
+import { notifyChange, type OpenStream } from "./subscriptions.js";
 
 /** The capabilities that are advertised for one client: its own, of those that the gateway can relay. */
 export type AdvertisedFor = (client: Client) => JsonObject;
@@ -368,11 +368,17 @@ export class ModernConnection implements Connection {
     this.#lastReceivedAt = performance.now();
     if (!isNotification(message) || isAmbiguous(message, this.#settings)) return;
     if (this.#listenStreams.receive(message) || this.#taskStreams.receive(message)) return;
+    const { server, observer, log } = this.#settings;
+    const { method } = message;
+    const isOfStream = objectAt(message.params, "_meta")?.[META.subscriptionId] !== undefined;
+    if (isOfStream || STREAM_ONLY.has(method)) {
+      log.debug({ server, method }, "a notification belongs to a stream that is closed");
+      return;
+    }
+    if (notifyChange(message, observer)) return;
     const recipient = on ?? this.#callOf(message);
     recipient?.forwardNotification(message);
-    if (recipient !== undefined) return;
-    const facts = { server: this.#settings.server, method: message.method };
-    this.#settings.log.debug(facts, "a notification belongs to no call");
+    if (recipient === undefined) log.debug({ server, method }, "a notification belongs to no call");
   }
 
   #callOf(message: Notification): OpenCall | undefined {
@@ -386,6 +392,9 @@ export class ModernConnection implements Connection {
     );
   }
 }
+
+/** About a stream or a task, whose ids are the gateway's or the server's own: a host could take them for its own. */
+const STREAM_ONLY: ReadonlySet<string> = new Set(["notifications/cancelled", "notifications/tasks"]);
 
 /**
  * A call is sent again with all answers or not at all: a client must construct every requested input

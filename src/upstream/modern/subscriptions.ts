@@ -212,19 +212,14 @@ export class Subscriptions {
   }
 
   #receive(stream: Stream, message: Envelope): void {
-    const { observer } = this.#settings;
     const { method, params } = message;
     if (method === "notifications/subscriptions/acknowledged") {
       this.#acknowledged(stream, objectAt(params, "notifications"));
     } else if (method === "notifications/cancelled") {
       stream.close();
       this.#ended(stream, undefined);
-    } else if (method === "notifications/resources/updated") {
-      // The URI may be that of a sub-resource of a followed one.
-      const uri = stringAt(params, "uri");
-      if (uri !== undefined) observer.resourceUpdated(uri);
     } else {
-      for (const kind of CHANGED_LISTS.get(method) ?? []) observer.listChanged(kind);
+      notifyChange(message, this.#settings.observer);
     }
   }
 
@@ -295,6 +290,19 @@ export class Subscriptions {
     for (const wake of this.#waiters) wake();
     this.#waiters.clear();
   }
+}
+
+/** Notifies `observer` of a changed list or resource; false where `message` is about neither. */
+export function notifyChange({ method, params }: Envelope, observer: ConnectionObserver): boolean {
+  if (method === "notifications/resources/updated") {
+    // The URI may be that of a sub-resource of a followed one.
+    const uri = stringAt(params, "uri");
+    if (uri !== undefined) observer.resourceUpdated(uri);
+    return true;
+  }
+  const kinds = CHANGED_LISTS.get(method);
+  for (const kind of kinds ?? []) observer.listChanged(kind);
+  return kinds !== undefined;
 }
 
 const NOT_SUBSCRIBED: RpcError = {

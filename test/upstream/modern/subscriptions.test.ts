@@ -10,7 +10,7 @@ import {
   SILENCE,
 } from "../../support/fake-channel.js";
 import { fakeTime } from "../../support/fake-time.js";
-import { client, meet, settled } from "../../support/met-upstream.js";
+import { calling, client, meet, settled } from "../../support/met-upstream.js";
 
 fakeTime();
 
@@ -92,6 +92,54 @@ describe.each([
     ]);
     // It may be another server by now, which offers other things.
     expect(server.sent("server/discover")).toHaveLength(2);
+  });
+});
+
+describe("while one call is running on a pipe", () => {
+  async function running() {
+    const { server, streams } = listening();
+    server.on("tools/call", () => SILENCE);
+    const { upstream, heard } = await meet(server);
+    const stop = upstream.subscribe("x:a", undefined);
+    await vi.advanceTimersByTimeAsync(50);
+    const { call, notices } = calling();
+    void upstream.call(call).catch(() => {});
+    await settled();
+    heard.length = 0;
+    return { server, streams, heard, notices, stop };
+  }
+
+  test("a late notification of a stream that was closed reaches neither the call nor a subscriber", async () => {
+    const { streams, heard, notices, stop } = await running();
+    const follows = streams.at(-1);
+    stop();
+    await vi.advanceTimersByTimeAsync(50);
+    expect(follows?.asked.signal?.aborted).toBe(true);
+    follows?.say("notifications/resources/updated", { uri: "x:a" });
+    expect({ heard, notices }).toEqual({ heard: [], notices: [] });
+  });
+
+  test("the cancellation of a stream that was closed, and the status of a task, do not reach the call", async () => {
+    const { server, streams, notices, stop } = await running();
+    const requestId = streams.at(-1)?.asked.id;
+    stop();
+    await vi.advanceTimersByTimeAsync(50);
+    server.channel.say("notifications/cancelled", { requestId });
+    server.channel.say("notifications/tasks", { taskId: "1", status: "working" });
+    expect(notices).toEqual([]);
+  });
+
+  test("a change without a subscription id reaches subscribers, and not the call", async () => {
+    const { server, heard, notices } = await running();
+    server.channel.say("notifications/tools/list_changed");
+    server.channel.say("notifications/resources/updated", { uri: "x:a" });
+    expect({ heard, notices }).toEqual({ heard: ["tools @shared", "updated x:a"], notices: [] });
+  });
+
+  test("any other notification reaches the call", async () => {
+    const { server, notices } = await running();
+    server.channel.say("notifications/acme/news", { headline: "none" });
+    expect(notices).toEqual([{ method: "notifications/acme/news", params: { headline: "none" } }]);
   });
 });
 
