@@ -29,7 +29,8 @@ function place(more: object = {}) {
     started.child.stdout.setEncoding("utf8").on("data", (text: string) => {
       out += text;
     });
-    onTestFinished(() => void started.stop("SIGKILL"));
+    // By a signal that the workers of a gateway end with as well: they write to the folder.
+    onTestFinished(async () => void (await started.stop()));
     return { ...started, stdout: () => out };
   };
   return { run, folder };
