@@ -112,6 +112,9 @@ describe.each(named(kinds))("%s", (_name, kind) => {
 
   describe.each(named(UPSTREAMS))("and another host, with %s,", (_upstream, upstream) => {
     const exposed = (uri: string): string => `${upstream.key}+${uri}`;
+    // A stream that is still open would notify the next test's followers as well.
+    const noneOpen = (kind: UpstreamKind): Promise<unknown> =>
+      until("no subscription any more", () => openAt(stage.upstream(kind), kind, "memo://one") === 0);
 
     test("share one subscription to a resource, which ends with the last host", async () => {
       const server = stage.upstream(upstream);
@@ -137,7 +140,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       expect(followers[0].told()).toHaveLength(Number(before));
 
       await followers[1].stop();
-      await until("no subscription any more", () => openAt(server, upstream, "memo://one") === 0);
+      await noneOpen(upstream);
     });
 
     test("get updates of their own resources only, under the exposed URI", async () => {
@@ -148,6 +151,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       await until("news of the part", () => follower.told().length > 0);
       expect(follower.told()).toEqual([exposed("memo://one/part")]);
       await follower.stop();
+      await noneOpen(upstream);
       expect(one.heard.slice(before).filter(({ method }) => method !== UPDATED)).toEqual([]);
     });
 
@@ -155,6 +159,7 @@ describe.each(named(kinds))("%s", (_name, kind) => {
       const follower = await follow(one, [exposed("memo://one"), exposed(SECRET), "nobody+memo://one"]);
       expect(follower.promised).toEqual([exposed("memo://one")]);
       await follower.stop();
+      await noneOpen(upstream);
     });
   });
 });
