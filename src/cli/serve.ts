@@ -26,7 +26,7 @@ import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
 
 /** A gateway, or several workers as one: it starts, may fail, and is stopped. */
-type Runnable = Pick<Gateway, "start" | "stop" | "failed"> & Partial<Pick<Gateway, "isUnused">>;
+type Runnable = Pick<Gateway, "start" | "stop" | "failed" | "hasCutOff"> & Partial<Pick<Gateway, "isUnused">>;
 
 /** Runs the gateway over HTTP until a signal. Returns the exit code. */
 export async function serve(

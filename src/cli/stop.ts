@@ -12,7 +12,7 @@ import { EXIT } from "./exit.js";
 /** Timeout of an immediate stop, in ms; then the process exits anyway. */
 const IMMEDIATE_STOP_MS = 1_000;
 
-type StoppableGateway = Pick<Gateway, "stop" | "failed">;
+type StoppableGateway = Pick<Gateway, "stop" | "failed" | "hasCutOff">;
 
 const NEVER = new Promise<never>(() => {});
 
@@ -60,6 +60,10 @@ async function stopOnSignal(
   const drained = gateway.stop().then(() => {
     // Stopping at once ends the drain, too, whose end is no clean one then.
     if (isCutOff) return NEVER;
+    if (gateway.hasCutOff()) {
+      log.warn({ signal }, "stopped; calls that had not ended in time were cancelled");
+      return EXIT.failed;
+    }
     log.info({ signal }, "stopped");
     return EXIT.done;
   });

@@ -47,6 +47,12 @@ export interface StreamQuota {
 /** No limit: for streams that take no connection of their own. */
 export const UNLIMITED_STREAMS: StreamQuota = { acquire: () => () => {} };
 
+/**
+ * The last part (ms) of a drain. Calls that have not ended get an error when it begins, their sessions end in the middle of it,
+ * and their connections are closed at its end.
+ */
+export const CUT_OFF_MS = 500;
+
 /** One era's way of serving HTTP. The listener answers what a method throws with a JSON-RPC error. */
 export interface HttpEdge {
   post(post: HttpPost): void | Promise<void>;

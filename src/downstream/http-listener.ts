@@ -12,7 +12,7 @@ import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
 import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentication.js";
 import { ConnectionTimeouts, connectionLimit } from "./connections.js";
-import type { HttpEdge } from "./edge.js";
+import { CUT_OFF_MS, type HttpEdge } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import {
@@ -167,11 +167,12 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       const cut = setTimeout(() => {
         for (const each of servers) each.closeAllConnections();
       }, graceMs);
+      const sessionsMs = Math.max(graceMs - CUT_OFF_MS / 2, 0);
       try {
         await Promise.all([
           options.modern.close(graceMs),
-          options.legacy.close(graceMs),
-          options.sse?.close(graceMs),
+          options.legacy.close(sessionsMs),
+          options.sse?.close(sessionsMs),
           closed(server),
         ]);
         if (peerServer === undefined) return;

@@ -52,9 +52,12 @@ export interface Gateway {
   readonly failed: Promise<GatewayError>;
   /**
    * Drains and stops. `/readyz` fails at once. New calls are accepted for up to 5 s while a load balancer polls
-   * `/readyz` or calls are running. After 25 s in total, or immediately if `immediate`, all connections are closed.
+   * `/readyz` or calls are running. After 25 s in total, or immediately if `immediate`, calls that have not ended
+   * get `outcome_unknown`, and all connections are closed.
    */
   stop(options?: { readonly immediate?: boolean }): Promise<void>;
+  /** Whether the stop ended calls that had not ended in time. */
+  hasCutOff(): boolean;
   /** Serves the host on the pipe until the input ends; `as` is the id of its principal. Default: anonymous. */
   stdio(input: Readable, output: Writable, as?: string): Promise<void>;
   /**
@@ -165,6 +168,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     status,
     overload,
     logger,
+    running: liveCalls.running,
     cluster: parts.cluster,
   });
 
@@ -211,6 +215,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       });
     },
     starting: () => status.starting,
+    hasCutOff: () => lifecycle.hasCutOff,
     isUnused: () => callIds.count === 0,
     reloadFailed(reasons) {
       status.reloadErrors = reasons;

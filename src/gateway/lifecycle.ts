@@ -2,9 +2,11 @@
 import type { Readable, Writable } from "node:stream";
 import type { Principal } from "../core/client.js";
 import type { ClusterParts } from "../core/cluster.js";
+import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import { eraOfMessage, type Pipe } from "../downstream/edge.js";
+import { CUT_OFF_MS, eraOfMessage, type Pipe } from "../downstream/edge.js";
 import { createStdioListener, type StdioListener } from "../downstream/stdio-listener.js";
+import type { RunningCalls } from "../telemetry/live-calls.js";
 import type { Edges, Listeners } from "./listeners.js";
 import type { LiveConfig } from "./live-config.js";
 import type { OverloadMonitor } from "./overload.js";
@@ -21,6 +23,7 @@ interface LifecycleParts {
   readonly liveConfig: LiveConfig;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
+  readonly running: RunningCalls;
   readonly cluster: ClusterParts | undefined;
   readonly logger: Logger;
 }
@@ -30,6 +33,7 @@ export class Lifecycle {
   readonly #parts: LifecycleParts;
   readonly #pipes = new Set<StdioListener>();
   #stopping: Promise<void> | undefined;
+  #hasCutOff = false;
 
   constructor(parts: LifecycleParts) {
     this.#parts = parts;
@@ -57,28 +61,48 @@ export class Lifecycle {
     await pipe.done.finally(() => this.#pipes.delete(pipe));
   }
 
-  /** Drains for at most DRAIN_MS, or not at all if `immediate`, and stops. */
+  /**
+   * Drains for at most DRAIN_MS, or not at all if `immediate`, and stops. Calls that have not ended by then get
+   * `outcome_unknown`.
+   */
   stop(immediate: boolean): Promise<void> {
     if (this.#stopping === undefined || immediate) this.#stopping = this.#stop(immediate ? 0 : DRAIN_MS);
     return this.#stopping;
   }
 
-  async #stop(graceMs: number): Promise<void> {
-    const { edges, listeners, liveConfig, status, overload, cluster } = this.#parts;
+  /** Whether a stop has ended calls that had not ended in time. */
+  get hasCutOff(): boolean {
+    return this.#hasCutOff;
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    const { edges, listeners, liveConfig, status, overload, running, cluster } = this.#parts;
+    // Hosts of running calls are sent an error, and it takes a moment to write.
+    const graceMs = Math.max(drainMs, running.size > 0 ? CUT_OFF_MS : 0);
+    const cutOff = (): void => {
+      this.#hasCutOff ||= running.size > 0;
+      running.cancelAll(stopped());
+    };
+    const cut = graceMs > CUT_OFF_MS ? setTimeout(cutOff, graceMs - CUT_OFF_MS) : undefined;
+    if (cut === undefined) cutOff();
     status.isDraining = true;
     cluster?.leave();
     liveConfig.stopWaiting();
     const pipes = [...this.#pipes].map((pipe) => pipe.stop(graceMs));
     const { isProbed } = status;
     const isIdle = () => liveConfig.isIdle;
-    const lingerMs = graceMs > 0 && (isProbed || !isIdle()) ? LINGER_MS : 0;
+    const lingerMs = drainMs > 0 && (isProbed || !isIdle()) ? LINGER_MS : 0;
     const closing =
       status.url === undefined
         ? Promise.all([edges.legacy.close(), edges.modern.close()])
         : listeners.http.stop(graceMs - lingerMs, lingerMs, isProbed ? undefined : isIdle);
     await Promise.all([...pipes, closing]);
+    clearTimeout(cut);
     await Promise.all([liveConfig.close(), cluster?.close()]);
     await listeners.admin.stop();
     overload.stop();
   }
 }
+
+const stopped = (): GatewayError =>
+  new GatewayError("outcome_unknown", "gateway", "the gateway was stopped before the server answered");

@@ -31,7 +31,7 @@ export interface PrimaryOptions {
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
-export interface Primary extends Pick<Gateway, "start" | "stop" | "failed"> {
+export interface Primary extends Pick<Gateway, "start" | "stop" | "failed" | "hasCutOff"> {
   /** Makes every worker reload its config. */
   reload(): void;
 }
@@ -102,6 +102,7 @@ export function createPrimary(
       await admin.stop();
       await rm(folder, { recursive: true, force: true });
     },
+    hasCutOff: () => workers.hasFailedToStop,
     reload: () => workers.reload(),
   };
 }

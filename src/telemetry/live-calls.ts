@@ -95,6 +95,16 @@ export class RunningCalls {
     }));
   }
 
+  /** How many run. */
+  get size(): number {
+    return this.#open.length;
+  }
+
+  /** Ends every call that a server works on with `error`, which its host receives; its server gets a cancellation. */
+  cancelAll(error: GatewayError): void {
+    for (const { record } of [...this.#open]) record?.cancel?.(error);
+  }
+
   /** Cancels the call with this id; its host receives the error `cancelled`, its server a cancellation. */
   cancel(id: number): CancelOutcome {
     const call = this.#open.find((open) => open.id === id);

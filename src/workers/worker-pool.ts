@@ -65,6 +65,7 @@ export class WorkerPool {
   #starting: { ready(url: string): void; failed(error: Error): void } | undefined;
   /** Resolved when all workers have ended. */
   readonly #waiting = new Set<() => void>();
+  #hasFailedToStop = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
@@ -115,6 +116,11 @@ export class WorkerPool {
       this.#waiting.add(resolve);
       this.#notifyEnded();
     });
+  }
+
+  /** Whether a worker exited with another code than 0 during a stop, as one does that cuts off calls. */
+  get hasFailedToStop(): boolean {
+    return this.#hasFailedToStop;
   }
 
   #spawn(number: number, slot: WorkerSlot): void {
@@ -182,6 +188,7 @@ export class WorkerPool {
 
   #after(number: number, slot: WorkerSlot, code: number | null, how: string): void {
     if (this.#stopping !== "no") {
+      this.#hasFailedToStop ||= code !== 0;
       clearTimeout(slot.timer);
       this.#notifyEnded();
       return;

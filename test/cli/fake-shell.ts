@@ -70,6 +70,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
 
   const gateway: Gateway = {
     failed: never,
+    hasCutOff: () => false,
     isUnused: () => true,
     starting: () => [],
     start: async () => {

@@ -43,6 +43,13 @@ describe("serve", () => {
     expect(shell.secrets).toEqual(["s3cret"]);
   });
 
+  test("exits with 1 where the drain has cut off calls", async () => {
+    const { shell, ended } = serving({ gateway: { hasCutOff: () => true } });
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(1);
+    expect(shell.said).toContain("warn: stopped; calls that had not ended in time were cancelled");
+  });
+
   test("stops at once at the second signal, and exits with the code of an incomplete drain", async () => {
     const events: string[] = [];
     const stop = ({ immediate = false } = {}): Promise<void> => {

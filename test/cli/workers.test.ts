@@ -31,6 +31,7 @@ function shellWithWorkers(env: Readonly<Record<string, string>> = {}) {
       return {
         start: async () => ({ url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2", starting: [] }),
         stop: async () => void events.push("stop"),
+        hasCutOff: () => false,
         failed: never,
         reload: () => void events.push("reload"),
       };

@@ -36,7 +36,10 @@ export interface Stage {
   status(page: string): Promise<unknown>;
   /** The sum of a metric over all its labels. */
   metric(name: string): Promise<number>;
-  close(): Promise<void>;
+  /** At once, unless `drains`. */
+  close(how?: { readonly drains: boolean }): Promise<void>;
+  /** Whether closing has cut off calls. */
+  hasCutOff(): boolean;
 }
 
 const secretOf = (person: Person): string => `key-of-${person}-and-of-nobody-else`;
@@ -101,9 +104,10 @@ export async function openStage(
         .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
       return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
     },
-    async close() {
-      for (const pipe of pipes) pipe.end();
-      await gateway.stop({ immediate: true });
+    hasCutOff: () => gateway.hasCutOff(),
+    async close({ drains } = { drains: false }) {
+      if (!drains) for (const pipe of pipes) pipe.end();
+      await gateway.stop({ immediate: !drains });
       if (behind !== undefined) return;
       await Promise.all([...upstreams.values()].map((upstream) => upstream.stop()));
     },

@@ -242,6 +242,19 @@ test.each([
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test.each([
+  ["every worker exits with 0", [0, 0], false],
+  ["a worker exits with another code", [0, 1], true],
+])("a stop where %s", async (_, codes, hasFailed) => {
+  const { workers, forked } = two();
+  void workers.start();
+  for (const worker of forked) worker.getsReady();
+  const stopping = workers.stop(false);
+  for (const [index, code] of codes.entries()) forked[index]?.ends(code);
+  await stopping;
+  expect(workers.hasFailedToStop).toBe(hasFailed);
+});
+
 test("a worker that connects during a stop gets the stop message", () => {
   const { workers, forked } = two();
   void workers.start();
