@@ -74,11 +74,33 @@ const APIS = [
     turn: (_, call) => {
       const part =
         call === undefined ? { text: "done" } : { functionCall: { name: call.name, args: call.args } };
-      const candidate = { content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 };
-      return `data: ${JSON.stringify({ candidates: [candidate] })}\n\n`;
+      return `data: ${candidate(part)}\n\n`;
     },
   },
+  {
+    // Gemini CLI asks for decisions of its own so, such as which model to use and whose turn it is.
+    path: /:generateContent/,
+    type: "application/json",
+    tools: () => [],
+    results: () => [],
+    turn: ({ generationConfig: { responseJsonSchema, responseSchema } = {} }) =>
+      candidate({ text: JSON.stringify(anyValueOf(responseJsonSchema ?? responseSchema)) }),
+  },
 ];
+
+const candidate = (part) =>
+  JSON.stringify({
+    candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 }],
+  });
+
+/** A value that the schema allows, as far as those of Gemini CLI need it. */
+function anyValueOf({ type = "string", enum: choices, properties = {} } = {}) {
+  if (choices !== undefined) return choices[0];
+  const kind = String(type).toLowerCase();
+  if (kind === "object")
+    return Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, anyValueOf(schema)]));
+  return { array: [], number: 0, integer: 0, boolean: false }[kind] ?? "done";
+}
 
 const named = (events) =>
   events.map(([type, data]) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`).join("");
@@ -117,7 +139,7 @@ export async function startModel({ wanted, args, waitBy }) {
     const results = api.results(body);
     if (tools.length > 0) seen.tools = tools.map(({ name }) => name);
     seen.results.push(...results.map((result) => JSON.stringify(result)));
-    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.writeHead(200, { "content-type": api.type ?? "text/event-stream" });
     response.end(api.turn(body, choose(tools), seen.results.length));
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
