@@ -195,7 +195,7 @@ describe.each(named(kinds))("%s that connects before the servers are ready", (_n
       const uris = [`${upstream.key}+memo://one`];
       const following = follow(host, uris);
       // Another answer says that the gateway has taken up what came before it.
-      await host.call("nobody__knows", {}).outcome;
+      await host.raw.request(kind.era === "legacy" ? "ping" : "server/discover", {});
       writeFileSync(startsWith, "");
       const follower = await following;
       expect(follower.promised).toEqual(uris);
