@@ -223,8 +223,7 @@ export class OpenSubscriptions {
     try {
       stop = await listen(filter, { id, client: asked.client, send, onLost: end }, this.gateway);
     } catch (error) {
-      this.#open.delete(end);
-      release();
+      if (this.#open.delete(end)) release();
       throw error;
     }
     // It may have ended before it had begun.

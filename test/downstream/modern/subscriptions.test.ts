@@ -3,8 +3,12 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
+import { MemoryBudget } from "../../../src/core/fair-share.js";
 import type { ChangeFeed } from "../../../src/core/gateway-api.js";
+import { UNLIMITED_STREAMS } from "../../../src/downstream/edge.js";
+import { OpenSubscriptions } from "../../../src/downstream/modern/subscriptions.js";
 import { META } from "../../../src/wire/names.js";
+import { fakeCall } from "../../support/fake-call.js";
 import { type FakePort, fakePort } from "../../support/fake-port.js";
 import { hearing, modernRequest, open, send } from "../../support/http-host.js";
 import { type ListeningOptions, listening } from "../../support/listening.js";
@@ -107,6 +111,39 @@ test.each([
   const answer = await send(url, modernRequest("subscriptions/listen", { notifications }));
   expect(answer.json().error).toMatchObject({ data: { cardea: { code: "overloaded" } } });
   expect(port.interests).toEqual([]);
+});
+
+test("the memory of one that its host gives up while servers are waited for is released once", async () => {
+  const memoryBudget = new MemoryBudget();
+  let isFollowable = (): void => {};
+  const { changes } = fakePort();
+  const followable = async (...of: Parameters<ChangeFeed["followable"]>) => {
+    await new Promise<void>((resolve) => {
+      isFollowable = resolve;
+    });
+    return changes.followable(...of);
+  };
+  const subscribe = (): never => {
+    throw new GatewayError("overloaded", "gateway", "no connection left");
+  };
+  const open = new OpenSubscriptions(
+    { changes: { ...changes, followable, subscribe } },
+    () => ({ status: 200, pieces: [] }),
+    { subscriptions: 1, resourcesEach: 1 },
+    UNLIMITED_STREAMS,
+    memoryBudget,
+  );
+  const host = new AbortController();
+  const params = { notifications: { resourceSubscriptions: ["a:1"] } };
+  const opened = open.open(
+    { jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params },
+    fakeCall({ method: "subscriptions/listen", params }),
+    { signal: host.signal, send: () => {}, respond: () => {} },
+  );
+  host.abort();
+  isFollowable();
+  await expect(opened).rejects.toThrow("no connection left");
+  expect(memoryBudget.used).toBe(0);
 });
 
 test("a subscription that waits for a server is acknowledged, and ends when that server refuses it", async () => {
