@@ -145,7 +145,7 @@ export class TaskStreams {
         } else if (method === "notifications/tasks") {
           const id = stringAt(params, "taskId");
           if (id !== undefined && agreed?.includes(id) === true) listener.changed(id);
-        }
+        } else if (method === "notifications/cancelled") onEnded();
       };
       const stream: TaskStream = {
         ...this.#open({ notifications: { taskIds: ids } }, (message) => onMessage(message), client),
@@ -174,7 +174,10 @@ export class TaskStreams {
 
   /** Takes a message that carries a subscription id; false when it belongs to none of these streams. */
   receive(message: Envelope): boolean {
-    const id = idKey(objectAt(message.params, "_meta")?.[META.subscriptionId]);
+    const id = idKey(
+      objectAt(message.params, "_meta")?.[META.subscriptionId] ??
+        (message.method === "notifications/cancelled" ? message.params?.requestId : undefined),
+    );
     const stream = typeof id === "number" ? this.#streams.get(id) : undefined;
     stream?.receive(message);
     return stream !== undefined;

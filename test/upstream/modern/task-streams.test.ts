@@ -107,6 +107,15 @@ describe.each([
   });
 });
 
+test("subscribers are notified when the server on a pipe ends the stream by cancelling it", async () => {
+  const { server, streams } = telling(["a"]);
+  const { upstream } = await meet(server);
+  const told = listener();
+  await upstream.followTasks?.(["a"], host, told);
+  server.channel.say("notifications/cancelled", { requestId: streams[0]?.asked.id });
+  expect(told.heard).toEqual(["lost"]);
+});
+
 test("a server that refuses to listen, a legacy one, or an unreachable one follows no task", async () => {
   const refusing = modernServer().on("subscriptions/listen", () => {
     throw new RpcFailure(-32601, "no such method");
