@@ -239,7 +239,10 @@ export class Subscriptions {
   }
 
   #ended(stream: Stream, error: StreamError | undefined): void {
-    if (stream === this.#previous) this.#previous = undefined;
+    if (stream === this.#previous) {
+      this.#previous = undefined;
+      this.#missed = true;
+    }
     if (stream !== this.#stream || this.#stopped) return;
     this.#stream = undefined;
     const { server, log } = this.#settings;

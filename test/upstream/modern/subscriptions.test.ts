@@ -73,6 +73,23 @@ describe.each([
     expect(heard.at(-1)).toBe("updated x:a/part");
   });
 
+  test("what was missed is notified as well where the server ended both an old stream and its successor", async () => {
+    const { server, streams } = listening(false);
+    const { upstream, heard } = await meet(server, config);
+    await vi.advanceTimersByTimeAsync(10);
+    streams[0]?.say("notifications/subscriptions/acknowledged");
+    upstream.subscribe("x:a", undefined);
+    await vi.advanceTimersByTimeAsync(50);
+    heard.length = 0;
+    for (const { end } of streams) end({ resultType: "complete" });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(streams).toHaveLength(3);
+    expect(heard).toEqual([]);
+    streams[2]?.say("notifications/subscriptions/acknowledged");
+    expect(heard).toContain("tools @shared");
+    expect(heard).toContain("updated x:a");
+  });
+
   test("a stream that the server ended is reopened, with a list_changed for what was missed", async () => {
     const { server, streams } = listening();
     const { upstream, heard } = await meet(server, config);
