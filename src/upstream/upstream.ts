@@ -223,8 +223,7 @@ class SupervisedUpstream implements StartableUpstream {
   }
 
   async restart(): Promise<void> {
-    await this.#connections.leases.endAll();
-    await this.#shared.restart();
+    await this.#connections.restart();
   }
 
   connectNow(): Promise<void> {

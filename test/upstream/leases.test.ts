@@ -56,6 +56,20 @@ describe("with a legacy server", () => {
     expect(upstream.listScope(a).capabilityClass).not.toBe(upstream.listScope(b).capabilityClass);
   });
 
+  test("a resource that a session follows is followed again after a restart, with an update for what was missed", async () => {
+    const server = echoing().on("resources/subscribe", {});
+    const { upstream, heard } = await meet(server);
+    upstream.subscribe("x:a", session());
+    await vi.advanceTimersByTimeAsync(100);
+    expect(server.sent("resources/subscribe")).toHaveLength(1);
+    const updates = () => heard.filter((line) => line.startsWith("updated x:a"));
+    expect(updates()).toEqual([]);
+    await upstream.restart?.();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(server.sent("resources/subscribe")).toHaveLength(2);
+    expect(updates()).toHaveLength(1);
+  });
+
   test("clients without a session share by principal and capabilities", async () => {
     const { upstream } = await meet(echoing());
     const host = (affinity: string) => client({ affinity, capabilities: SAMPLING });

@@ -346,6 +346,13 @@ export class Connections {
     return (isStillLeased ? lease.subscriptions : this.#sharedSubscriptions).subscriptionError(uri);
   }
 
+  /** Opens the shared connection anew; those of single clients when they are needed, which for subscriptions is at once. */
+  async restart(): Promise<void> {
+    await this.leases.endAll();
+    this.#resubscribeAll();
+    await this.shared.restart();
+  }
+
   /** Ends all connections; resolves when they have ended. */
   async close(): Promise<void> {
     this.#sharedIdleTimer.stop();

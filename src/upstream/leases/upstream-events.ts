@@ -110,6 +110,8 @@ function listScopeOf(
 /** The resources followed over one supervised connection: one reference count per URI, kept across reconnects. */
 export class ConnectionSubscriptions {
   readonly #counts = new Map<string, number>();
+  /** Resources that were followed over another connection, until this one is open. */
+  readonly #moved = new Set<string>();
   #connection: Connection | undefined;
 
   /** The number of resources that are followed. */
@@ -117,8 +119,12 @@ export class ConnectionSubscriptions {
     return this.#counts.size;
   }
 
-  /** Counts one more subscription to `uri`; the first one subscribes at the server. */
-  add(uri: string): void {
+  /**
+   * Counts one more subscription to `uri`; the first one subscribes at the server. `isMoved`: it was followed over another
+   * connection before.
+   */
+  add(uri: string, isMoved = false): void {
+    if (isMoved && this.#connection === undefined) this.#moved.add(uri);
     const count = this.#counts.get(uri) ?? 0;
     this.#counts.set(uri, count + 1);
     if (count === 0) this.#connection?.subscribe(uri);
@@ -138,13 +144,15 @@ export class ConnectionSubscriptions {
 
   /**
    * Subscribes to all resources over a new connection. Returns the URIs whose updates may have been missed
-   * meanwhile: all of them, but none for the first connection.
+   * meanwhile: all of them, but for the first connection only those that were followed over another one.
    */
   moveTo(connection: Connection): readonly string[] {
-    const isReconnect = this.#connection !== undefined;
+    const uris = [...this.#counts.keys()];
+    const missed = this.#connection === undefined ? uris.filter((uri) => this.#moved.has(uri)) : uris;
     this.#connection = connection;
-    for (const uri of this.#counts.keys()) connection.subscribe(uri);
-    return isReconnect ? [...this.#counts.keys()] : [];
+    this.#moved.clear();
+    for (const uri of uris) connection.subscribe(uri);
+    return missed;
   }
 }
 
@@ -183,7 +191,7 @@ export class ClientSubscriptions {
       subscription.on = undefined;
       try {
         subscription.on = this.#choose(subscription.client);
-        subscription.on.add(subscription.uri);
+        subscription.on.add(subscription.uri, true);
       } catch (error) {
         onError(error);
       }
