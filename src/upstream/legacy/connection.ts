@@ -327,6 +327,9 @@ export class LegacyConnection implements Connection {
 
   /** A new session: event stream, log level and subscriptions are set up again, and lists may have changed. */
   #onSessionRenewed(): void {
+    // Answers to questions of the lost session would be taken for those of the new one, whose ids may be the same.
+    this.#serverRequests.close();
+    for (const call of this.#calls.open.all) call.dropQuestions();
     if (this.#channel.association === "stream") this.#listen();
     const level = this.#logLevel.current;
     if (level !== undefined)

@@ -220,6 +220,12 @@ export class RunningCall extends OpenCall {
     }
   }
 
+  /** The session of the open questions is lost: hosts need not answer them any more. */
+  dropQuestions(): void {
+    this.#batchReady = false;
+    for (const key of [...this.#questions.keys()]) this.#removeQuestion(key);
+  }
+
   /** Cancels the call at the server and ends it. */
   cancel(why: string): void {
     if (this.#outcome !== undefined) return;

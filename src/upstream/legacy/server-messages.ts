@@ -114,9 +114,10 @@ export class ServerRequests {
     this.#sessionQuestions.get(key)?.abort();
   }
 
-  /** Aborts all open questions outside calls. */
+  /** Takes all open questions outside calls back from their hosts; their server gets no answer. */
   close(): void {
     for (const controller of this.#sessionQuestions.values()) controller.abort();
+    this.#sessionQuestions.clear();
   }
 
   /** To the call that may have caused the question; else to the session that the connection is kept for. */
@@ -183,7 +184,7 @@ export class ServerRequests {
     } catch (error) {
       if (!controller.signal.aborted) this.#refuse(request, errorOf(error));
     } finally {
-      this.#sessionQuestions.delete(key);
+      if (this.#sessionQuestions.get(key) === controller) this.#sessionQuestions.delete(key);
     }
   }
 

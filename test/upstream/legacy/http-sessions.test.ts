@@ -10,38 +10,15 @@ import {
 } from "../../support/fake-channel.js";
 import { fakeTime } from "../../support/fake-time.js";
 import { calling, failure, meet, resultOf, settled } from "../../support/met-upstream.js";
+import { forgetfulServer, text } from "./forgetful-server.js";
 
 fakeTime();
 
 const over = { transport: HTTP };
-const text = (words: string) => ({ content: [{ type: "text", text: words }] });
 
 describe("a session over HTTP", () => {
-  const sessions = () => {
-    const server = legacyServer();
-    const initialize = server.methods.get("initialize");
-    let last = 0;
-    server.on("initialize", (params, asked) => {
-      last += 1;
-      server.responseHeaders = { "mcp-session-id": `s${last}` };
-      return initialize?.(params, asked) ?? {};
-    });
-    const check = (headers: Readonly<Record<string, string>>): void => {
-      if (headers["mcp-session-id"] !== `s${last}`) throw new HttpFailure(404, "Session not found");
-    };
-    server.on("tools/call", (_params, asked) => {
-      check(asked.headers);
-      return text(String(asked.headers["mcp-session-id"]));
-    });
-    server.on("ping", (_params, asked) => {
-      check(asked.headers);
-      return {};
-    });
-    return { server, forget: () => (last += 1) };
-  };
-
   test("is named in every later message", async () => {
-    const { server } = sessions();
+    const { server } = forgetfulServer();
     const { upstream } = await meet(server, over);
     await upstream.call(calling().call);
     for (const method of ["notifications/initialized", "tools/call"]) {
@@ -58,7 +35,7 @@ describe("a session over HTTP", () => {
   });
 
   test("that the server has lost is reopened once, for all calls", async () => {
-    const { server, forget } = sessions();
+    const { server, forget } = forgetfulServer();
     const { upstream, heard } = await meet(server, over);
     forget();
     const replies = await Promise.all([1, 2, 3].map(() => upstream.call(calling().call)));
@@ -70,7 +47,7 @@ describe("a session over HTTP", () => {
   });
 
   test("that is reopened may have other capabilities", async () => {
-    const { server, forget } = sessions();
+    const { server, forget } = forgetfulServer();
     const { upstream } = await meet(server, over);
     const initialize = server.methods.get("initialize");
     server.on("initialize", async (params, asked) => ({
@@ -83,7 +60,7 @@ describe("a session over HTTP", () => {
   });
 
   test("is not reopened endlessly", async () => {
-    const { server } = sessions();
+    const { server } = forgetfulServer();
     const { upstream } = await meet(server, over);
     server.on("tools/call", () => {
       throw new HttpFailure(404, "Session not found");
@@ -95,7 +72,7 @@ describe("a session over HTTP", () => {
   });
 
   test("is reopened with backoff if the server refuses the request in the new one too", async () => {
-    const { server, forget } = sessions();
+    const { server, forget } = forgetfulServer();
     const { upstream } = await meet(server, over);
     const served = server.methods.get("tools/call");
     server.on("tools/call", () => {
@@ -120,7 +97,7 @@ describe("a session over HTTP", () => {
   });
 
   test("counts as lost when an older server answers 400 with the word session", async () => {
-    const { server, forget } = sessions();
+    const { server, forget } = forgetfulServer();
     const { upstream } = await meet(server, over);
     forget();
     server.on("tools/call", (_params, asked) => {
@@ -133,7 +110,7 @@ describe("a session over HTTP", () => {
   });
 
   test("that cannot be reopened ends the connection, and the next one is opened", async () => {
-    const { server, forget } = sessions();
+    const { server, forget } = forgetfulServer();
     const { upstream, heard } = await meet(server, over);
     forget();
     const initialize = server.methods.get("initialize");

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../../src/wire/json.js";
 import { type FakeServer, legacyServer, SILENCE } from "../../support/fake-channel.js";
 import { fakeTime } from "../../support/fake-time.js";
 import { type Calling, calling, meet, resultOf, settled } from "../../support/met-upstream.js";
+import { forgetfulServer } from "./forgetful-server.js";
 import { answering, asked, curious, host, over, session, soon, who } from "./questions-support.js";
 
 fakeTime();
@@ -194,6 +195,54 @@ describe("the owner of a question", () => {
     await settled();
     server.channel.say("notifications/cancelled", { requestId: "question-1" });
     expect(signal?.aborted).toBe(true);
+  });
+
+  test("of a session that the server has lost is taken back, and its answer is not sent to the next one", async () => {
+    const { server, forget } = forgetfulServer();
+    const owner = session();
+    const waiting: { readonly signal: AbortSignal; readonly answer: (result: JsonObject) => void }[] = [];
+    const request = (_question: JsonObject, signal: AbortSignal): Promise<JsonObject> =>
+      new Promise((answer) => waiting.push({ signal, answer }));
+    const world = await worldOf(server, over, { port: { request }, owner });
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    const ask = (message: string): void => {
+      for (const hear of [...server.channel.listeners])
+        hear({ jsonrpc: "2.0", id: 0, method: "elicitation/create", params: { ...who, message } });
+    };
+    ask("delete the log?");
+    await settled();
+    forget();
+    await world.upstream.call(calling({ client: owner }).call);
+    expect(waiting.map(({ signal }) => signal.aborted)).toEqual([true]);
+    ask("delete the database?");
+    await settled();
+    waiting[0]?.answer({ action: "accept" });
+    await settled();
+    const answers = () => server.received.filter(({ message }) => message.result !== undefined);
+    expect(answers()).toEqual([]);
+    waiting[1]?.answer({ action: "decline" });
+    await settled();
+    expect(answers().map(({ message }) => message.result)).toEqual([{ action: "decline" }]);
+    await world.upstream.close();
+  });
+
+  test("of a call in a session that the server has lost is taken back, and gets no answer", async () => {
+    const { server, forget } = forgetfulServer();
+    server.on("tools/call", (_params, asked) => {
+      void asked.ask("elicitation/create", who);
+      return SILENCE;
+    });
+    const owner = session();
+    const world = await worldOf(server, over, { owner });
+    const reply = await soon(world.upstream.call(calling({ client: owner }).call));
+    const gone: string[] = [];
+    if (reply.kind === "input_required") reply.open?.watch((key) => gone.push(key));
+    forget();
+    await world.upstream.list("tools", owner, new AbortController().signal);
+    await settled();
+    expect(gone).toEqual(["elicitation_1"]);
+    expect(server.received.filter(({ message }) => message.result !== undefined)).toEqual([]);
+    await world.upstream.close();
   });
 
   test("outside all calls of clients without a session it belongs to none", async () => {
