@@ -42,27 +42,28 @@ export async function inputLoop(
 ): Promise<Reply> {
   let reply: Reply = first;
   let refused: ReadonlySet<string> = new Set();
-  for (let round = 1; reply.kind === "input_required"; round += 1) {
-    const reason = stopReason(reply, round, refused);
-    if (reason !== undefined) {
-      context.abandon();
-      return failedReply(call, reason);
+  let hasServerReply = false;
+  try {
+    for (let round = 1; reply.kind === "input_required"; round += 1) {
+      const reason = stopReason(reply, round, refused);
+      if (reason !== undefined) return failedReply(call, reason);
+      const answers: RoundResponses = await collectInputResponses(reply, call, context);
+      if (answers.kind === "cancelled") return { kind: "error", error: refusalError(answers.error) };
+      refused = answers.refused;
+      const id = gateway.nextCallId();
+      reply = await gateway.handle({
+        ...call,
+        id,
+        inputResponses: answers.answers,
+        record: notesOfNextRound(call.record),
+      });
     }
-    const answers: RoundResponses = await collectInputResponses(reply, call, context);
-    if (answers.kind === "cancelled") {
-      context.abandon();
-      return { kind: "error", error: refusalError(answers.error) };
-    }
-    refused = answers.refused;
-    const id = gateway.nextCallId();
-    reply = await gateway.handle({
-      ...call,
-      id,
-      inputResponses: answers.answers,
-      record: notesOfNextRound(call.record),
-    });
+    hasServerReply = reply.refusal === undefined;
+    return reply;
+  } finally {
+    // A round that the gateway refuses never reaches the server, which would wait for it.
+    if (!hasServerReply) context.abandon();
   }
-  return reply;
 }
 
 function stopReason(reply: InputRequired, round: number, refused: ReadonlySet<string>): string | undefined {

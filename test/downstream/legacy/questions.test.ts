@@ -1,7 +1,7 @@
 /** Questions of servers that legacy hosts answer during a call: elicitation, sampling, roots; cancel and timeout. */
 import { describe, expect, test } from "vitest";
 import type { Reply } from "../../../src/core/call.js";
-import { textReply } from "../../support/fake-port.js";
+import { errorReply, textReply } from "../../support/fake-port.js";
 import { askedHost, asks, CAN_ALL, callTool, form, ROOTS, rounds, SAMPLING } from "./questions-support.js";
 import { Events, edgeHost, edgeServer } from "./support.js";
 
@@ -116,6 +116,20 @@ describe("a question", () => {
       q: { action: "accept", content: { from: "host" } },
     });
   });
+
+  test.each([
+    ["the gateway refuses", { ...errorReply(-31503, "too busy"), refusal: "overloaded" }, true],
+    ["the server answers", textReply("done"), false],
+  ])(
+    "whose next round %s ends the call at the server only if it is still open there",
+    async (_, reply, isGivenUp) => {
+      const { server, host, events } = await askedHost({}, asks({ q: form("?") }), reply);
+      const { id } = await events.message();
+      await host.post({ jsonrpc: "2.0", id, result: { action: "accept", content: { a: "b" } } });
+      await events.rest();
+      expect(server.port.calls.map(({ signal }) => signal.aborted)).toEqual([isGivenUp, isGivenUp]);
+    },
+  );
 
   test("and its answer survive a dropped stream", async () => {
     const { host } = await edgeHost(
