@@ -212,6 +212,8 @@ function withQuestionPolicy(
 
 /** Timeout (ms) of the calls of a draining server. */
 const DRAIN_MS = 25_000;
+/** How often (ms) it is checked whether calls that wait for a person have ended: they have no place in its semaphore. */
+const POLL_MS = 100;
 
 interface DrainingServer {
   readonly server: ServerRuntime;
@@ -248,7 +250,15 @@ export class DrainingServers {
     };
     drainTimer = setTimeout(end, DRAIN_MS);
     this.#entries.add(entry);
-    inBackground(server.semaphore.idle().then(end), this.#logger, "waiting for the calls of a server");
+    const endWhenIdle = (): void => {
+      if (server.upstream.hasOpenCalls && !cancelled) setTimeout(endWhenIdle, POLL_MS).unref();
+      else end();
+    };
+    inBackground(
+      server.semaphore.idle().then(endWhenIdle),
+      this.#logger,
+      "waiting for the calls of a server",
+    );
   }
 
   /** Takes back a draining server with the config `config`; undefined if there is none or it is already closing. */

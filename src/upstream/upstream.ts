@@ -49,6 +49,8 @@ export interface StartableUpstream extends Upstream {
   memory(): JsonObject | undefined;
   /** Whether the server wants credentials of each principal, so that nothing of one may reach another. */
   readonly separatesPrincipals: boolean;
+  /** Whether a call is open at the server, one that waits for a person included. */
+  readonly hasOpenCalls: boolean;
   /** Whether the shared connection was open since `start`; `facts` may be those of an earlier process. */
   readonly wasConnected: boolean;
 }
@@ -166,8 +168,7 @@ class SupervisedUpstream implements StartableUpstream {
     const state = call.inputResponses?.state;
     if (state?.parked !== undefined) return this.#resume(call, state.parked);
     if (lease === undefined && connections.era === "modern") return await this.#callOver(this.#shared, call);
-    // A legacy server has no states of its own: the call began at a modern one, and is not made a second time.
-    if (state?.server !== undefined) return this.#resume(call, "");
+    if (state?.server !== undefined) return await this.#continue(call);
     if (lease === undefined) return await this.#callOver(this.#shared, call);
     if (connections.era === "modern" && lease.supervisor.current === undefined) {
       const { supervisor } = await connections.connectionFor(call.client, call.signal);
@@ -222,6 +223,10 @@ class SupervisedUpstream implements StartableUpstream {
     return connected?.connection.followTasks?.(ids, client, listener) ?? { ids: [], stop: () => {} };
   }
 
+  get hasOpenCalls(): boolean {
+    return this.#connections.hasOpenCalls;
+  }
+
   async restart(): Promise<void> {
     await this.#connections.restart();
   }
@@ -252,6 +257,16 @@ class SupervisedUpstream implements StartableUpstream {
   async close(): Promise<void> {
     await this.#connections.close();
     await this.#settings.closeChannels();
+  }
+
+  /** Continues a call for which a modern server gave a state. That is part of the request, and valid on any connection. */
+  async #continue(call: Call): Promise<Reply> {
+    const connections = this.#connections;
+    if (connections.era === "modern" && !connections.credentials.separates(call.client))
+      return this.#callOver(this.#shared, call);
+    const { supervisor, connected } = await connections.connectionFor(call.client, call.signal);
+    // A legacy server has no such states: it has replaced the other one, and the call is not made a second time.
+    return connected.era === "modern" ? this.#callOver(supervisor, call) : this.#resume(call, "");
   }
 
   /** Continues a parked call, on the connection on which it waits. */

@@ -24,6 +24,7 @@ const CONFIG: ServerConfig = {
   resources: ALL,
 };
 const NEVER_STARTED = {
+  hasOpenCalls: false,
   separatesPrincipals: false,
   start: () => undefined,
   setLifetime: () => undefined,

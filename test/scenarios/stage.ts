@@ -1,7 +1,7 @@
 /** The whole gateway in the process of the test, in front of scripted servers, with every door open to hosts. */
 import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
-import { tracedGatewayOf } from "../support/gateway.js";
+import { configOf, tracedGatewayOf } from "../support/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
@@ -36,6 +36,8 @@ export interface Stage {
   status(page: string): Promise<unknown>;
   /** The sum of a metric over all its labels. */
   metric(name: string): Promise<number>;
+  /** Applies a config with more in each server's entry. */
+  reload(server: object): Promise<void>;
   /** At once, unless `drains`. */
   close(how?: { readonly drains: boolean }): Promise<void>;
   /** Whether closing has cut off calls. */
@@ -63,18 +65,19 @@ export async function openStage(
   for (const kind of kinds) {
     upstreams.set(kind.key, behind?.upstream(kind) ?? (await startUpstream(kind, revision)));
   }
-  const gateway = await tracedGatewayOf({
+  const configWith = (more: object): object => ({
     listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
     auth: { keys: [keyOf("ada"), keyOf("eve")] },
     parkedCalls: { answerTimeout },
     // The list below waits for every server, however busy the machine is.
     ...(startsWith === undefined && { startupWait: "10m" }),
     mcpServers: Object.fromEntries(
-      [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server }]),
+      [...upstreams].map(([key, { entry }]) => [key, { ...held(entry, startsWith), ...server, ...more }]),
     ),
     ...EXPOSURE,
     ...config,
   });
+  const gateway = await tracedGatewayOf(configWith({}));
   const { url, adminUrl } = await gateway.start();
   if (startsWith === undefined) await gateway.lists("tools");
   const pipes: PassThrough[] = [];
@@ -104,6 +107,7 @@ export async function openStage(
         .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
       return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
     },
+    reload: (more) => gateway.reload(configOf(configWith(more))),
     hasCutOff: () => gateway.hasCutOff(),
     async close({ drains } = { drains: false }) {
       if (!drains) for (const pipe of pipes) pipe.end();

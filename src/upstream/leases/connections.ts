@@ -346,6 +346,14 @@ export class Connections {
     return (isStillLeased ? lease.subscriptions : this.#sharedSubscriptions).subscriptionError(uri);
   }
 
+  /** Whether a call is running or parked on one of them. */
+  get hasOpenCalls(): boolean {
+    const supervisors = [this.shared, ...this.leases.all().map(({ supervisor }) => supervisor)];
+    return supervisors.some(
+      ({ current }) => current !== undefined && current.connection.idleSince === undefined,
+    );
+  }
+
   /** Opens the shared connection anew; those of single clients when they are needed, which for subscriptions is at once. */
   async restart(): Promise<void> {
     await this.leases.endAll();
