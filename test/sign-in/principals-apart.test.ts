@@ -103,6 +103,24 @@ describe.each(pairs)("a $host host and a $server server", ({ host: era, server: 
   });
 });
 
+test.each(ERAS)(
+  "a %s host answers what a modern server asks in a call, which ends as its principal",
+  async (era) => {
+    const server = await guardedServer({ era: "modern" });
+    const { store, enter } = await team({ url: server.url });
+    store.signIn("quiz", "alice");
+    const alice = await enter("alice", era, { elicitation: { form: {} } });
+    await knows(alice, "quiz__only_alice");
+    const params = { name: "quiz__whoami", arguments: { ask: true } };
+    const { response } = await alice.converse("tools/call", params, () => ({
+      action: "accept",
+      content: {},
+    }));
+    expect(textOf(response)).toBe("you are alice");
+    expect(server.ran).toEqual(["alice whoami"]);
+  },
+);
+
 describe("a server that lists without authentication, and requires a sign-in at the first call", () => {
   test.each(pairs)(
     "serves a $host host of a $server server as its principal",

@@ -19,6 +19,23 @@ export interface GuardedOptions {
   readonly ttlMs?: number;
 }
 
+interface CallParams {
+  readonly name?: string;
+  readonly arguments?: { readonly ask?: unknown };
+  readonly inputResponses?: unknown;
+}
+
+/** What a modern server asks first in a call with the argument `ask: true`. */
+const QUESTION = {
+  inputRequests: {
+    sure: {
+      method: "elicitation/create",
+      params: { message: "sure?", requestedSchema: { type: "object", properties: {} } },
+    },
+  },
+  requestState: "asked",
+};
+
 const TOOL = { inputSchema: { type: "object" }, annotations: { readOnlyHint: true } };
 
 /** Closed when the test is over. */
@@ -35,7 +52,7 @@ export async function guardedServer({
     const [, name] = /^Bearer token-of-(\w+)$/.exec(asked.headers.authorization ?? "") ?? [];
     const who = name !== undefined && !refused.has(name) ? name : undefined;
     const { method = "", params = {} } =
-      asked.body === "" ? {} : (JSON.parse(asked.body) as { method?: string; params?: { name?: string } });
+      asked.body === "" ? {} : (JSON.parse(asked.body) as { method?: string; params?: CallParams });
     const isOpen = open === "lists" && method !== "tools/call";
     if (who === undefined && !isOpen) {
       const challenge = `Bearer resource_metadata="https://as.example/.well-known/oauth-protected-resource"`;
@@ -92,6 +109,10 @@ export async function guardedServer({
         });
         return;
       case "tools/call":
+        if (era === "modern" && params.arguments?.ask === true && params.inputResponses === undefined) {
+          answer(asked, response, { resultType: "input_required", ...QUESTION });
+          return;
+        }
         ran.push(`${who} ${params.name}`);
         answer(asked, response, {
           ...complete,
