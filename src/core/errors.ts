@@ -62,7 +62,7 @@ export interface GatewayErrorOptions {
   readonly cause?: unknown;
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
-  /** The server itself answered with this error: the request is not retried. */
+  /** Whether the server itself answered with this error: true, and the request is not retried; false, and it may have run. */
   readonly answered?: boolean;
   /** The supervisor is reconnecting with a backoff: the circuit breaker does not count the error. */
   readonly supervised?: boolean;
@@ -238,20 +238,22 @@ const isProtocolError = ({ code, options }: GatewayError): boolean =>
   options.rpc !== undefined ||
   options.scopes !== undefined;
 
-/**
- * The server had received the call, and its outcome is unknown: a retry might run it twice, so models are not advised to.
- */
-const MAY_HAVE_RUN: ReadonlySet<ErrorCode> = new Set(["upstream_closed", "outcome_unknown"]);
+/** The server may have run the call, and its outcome is unknown. */
+const MAY_HAVE_RUN: ReadonlySet<ErrorCode> = new Set([
+  "upstream_closed",
+  "outcome_unknown",
+  "timed_out",
+  "audit_unavailable",
+]);
 const CHECK_FIRST = "It may have run: check before trying again.";
 
 function retryAdvice(error: GatewayError): string {
-  const { retryAfterMs } = error.options;
-  if (MAY_HAVE_RUN.has(error.code)) return CHECK_FIRST;
+  const { retryAfterMs, answered } = error.options;
   if (error.retryable && retryAfterMs !== undefined) {
     return `Retry in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
   }
   if (error.retryable) return "A retry may help.";
-  if (error.code === "timed_out" || error.code === "audit_unavailable") return CHECK_FIRST;
+  if (MAY_HAVE_RUN.has(error.code) || answered === false) return CHECK_FIRST;
   if (error.code === "sign_in_required") return "After the sign-in the same call will work.";
   if (error.code === "bad_request")
     return "A retry with the same arguments will not help; corrected arguments may.";

@@ -4,6 +4,7 @@ import { GatewayError, refusalError, refusalReply } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { traceIdOf } from "../core/trace-context.js";
 import { CODE } from "../wire/names.js";
+import { isSafeToRepeat } from "./retry.js";
 
 /**
  * Turns every throw into a refusal with a stable code. Any other error is a fault of the gateway, and is logged. A
@@ -21,7 +22,7 @@ export function errorBoundary(logger: Logger, redact: (text: string) => string =
     };
 
   function replyTo(error: unknown, call: Call): Reply {
-    if (error instanceof GatewayError) return refusalReply(redactedError(error), call);
+    if (error instanceof GatewayError) return refusalReply(redactedError(withRetryable(error, call)), call);
     if (call.signal.aborted) return refusalReply(cancelledError(error), call);
     const traceId = traceIdOf(call);
     logger.error(
@@ -37,6 +38,17 @@ export function errorBoundary(logger: Logger, redact: (text: string) => string =
       ? error
       : new GatewayError(error.code, error.source, message, error.options);
   }
+}
+
+/** Where the server may have run the call, it should be made again only if that does no harm. */
+function withRetryable(error: GatewayError, call: Call): GatewayError {
+  const { code, source, message, options, retryable } = error;
+  // A status from 500 on says nothing of it; 503, which is retryable, says that the call was not processed.
+  const mayHaveRun = code === "upstream_closed" ? retryable : options.answered === false && !retryable;
+  const isSafe = mayHaveRun ? isSafeToRepeat(call) : retryable;
+  return isSafe === retryable
+    ? error
+    : new GatewayError(code, source, message, { ...options, retryable: isSafe });
 }
 
 /** Something noticed the abort before a layer of ours could put it into words. */

@@ -47,9 +47,33 @@ describe("a tool call refused after it was routed", () => {
     ["timed_out", {}, "It may have run: check before trying again."],
     ["timed_out", { retryable: true }, "A retry may help."],
     ["outcome_unknown", {}, "It may have run: check before trying again."],
+    ["upstream_unavailable", { answered: false }, "It may have run: check before trying again."],
+    ["upstream_unavailable", { answered: false, retryable: true }, "A retry may help."],
   ])("%s says whether a retry can help (%j)", async (code, options, advice) => {
     const content = object(await rescued(fakeCall(), refusal(code, options)))?.content;
     expect(content).toEqual([{ type: "text", text: `this was refused. ${advice}` }]);
+  });
+});
+
+describe("a call that the server may have run", () => {
+  const toolWith = (item: object) =>
+    fakeCall({
+      route: { upstream: "files", target: "read", exposed: "files__read", kind: "tools", item: { ...item } },
+    });
+
+  test.each<[ErrorCode, GatewayErrorOptions]>([
+    ["upstream_closed", { retryable: true }],
+    ["upstream_unavailable", { answered: false }],
+  ])("is retryable only if a second run does no harm (%s)", async (code, options) => {
+    const resultFor = async (item: object) => object(await rescued(toolWith(item), refusal(code, options)));
+    expect(await resultFor({})).toMatchObject({
+      content: [{ text: "this was refused. It may have run: check before trying again." }],
+      _meta: { "cardea/refusal": { retryable: false } },
+    });
+    expect(await resultFor({ annotations: { readOnlyHint: true } })).toMatchObject({
+      content: [{ text: "this was refused. A retry may help." }],
+      _meta: { "cardea/refusal": { retryable: true } },
+    });
   });
 });
 
