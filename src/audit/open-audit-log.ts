@@ -74,7 +74,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     const host = safe(record.host);
     const method = safe(record.method);
     const target = safe(record.target);
-    if (reply.kind === "input_required" || source.inputResponses !== undefined) {
+    if (hasInteractions(source, reply)) {
       const shown = { ...record, host: host.text, method: method.text, target: target.text };
       for (const event of interactionEvents(shown, source, reply)) writer.post(event);
     }
@@ -131,9 +131,14 @@ const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 /** Maximum events per call. */
 const MAX_QUESTIONS = 32;
 
-/** The questions of `reply`, and the answers in `call`; usually none. */
+/** False for most calls. */
+const hasInteractions = (call: Call, reply: Reply): boolean =>
+  reply.kind === "input_required" ||
+  call.inputResponses !== undefined ||
+  call.record?.refusedQuestions !== undefined;
+
+/** The questions of `reply`, those of the call that were refused, and the answers in `call`. */
 export function interactionEvents(record: CallRecord, call: Call, reply: Reply): readonly AuditEvent[] {
-  if (reply.kind !== "input_required" && call.inputResponses === undefined) return [];
   const { principal, host, target, server, traceId, rule } = record;
   const about = { principal, host, target, server, ...(traceId !== undefined && { traceId }) };
   const events: AuditEvent[] = [];
@@ -145,6 +150,16 @@ export function interactionEvents(record: CallRecord, call: Call, reply: Reply):
       const outcome = key in refusals ? "refused" : ACTIONS.has(action ?? "") ? action : "answered";
       events.push({ kind: "question", ...about, ...(outcome !== undefined && { outcome }) });
     }
+  }
+  for (const refused of call.record?.refusedQuestions?.slice(0, MAX_QUESTIONS) ?? []) {
+    events.push({
+      kind: "question",
+      ...about,
+      method: refused.method,
+      decision: "deny",
+      ...(refused.rule !== undefined && { rule: refused.rule }),
+      outcome: "refused",
+    });
   }
   const decision = call.record?.approval;
   if (decision !== undefined)

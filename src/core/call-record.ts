@@ -25,6 +25,14 @@ interface AnsweredRound {
   readonly kinds: readonly InputKind[];
 }
 
+/** A question of a server that the policy or a limit refused. */
+export interface RefusedQuestion {
+  /** Such as `elicitation/create`. */
+  readonly method: string;
+  /** The rule or limit; undefined where none decided. */
+  readonly rule: string | undefined;
+}
+
 /** One finished call, as live calls, the audit log and traces see it. Texts are not redacted. */
 export interface CallRecord {
   /** `Call.id`; the pages of several workers show `worker` beside it. */
@@ -97,6 +105,8 @@ export interface CallNotes {
   sentTo: Pick<Peer, "revision" | "sessionId"> | undefined;
   /** What became of the approval that the call came with. */
   approval: "accepted" | "declined" | "expired" | undefined;
+  /** The questions in it that no host was asked; undefined while there are none. */
+  refusedQuestions: RefusedQuestion[] | undefined;
   /** The arguments without what rules redact; absent if no rule redacts any. */
   forwardedArguments: unknown;
   /** Whether its line of the audit log is written, or when that is known; absent without an audit log. */
@@ -128,6 +138,7 @@ export const callNotes = (requestId?: MessageId, host?: Peer, ambient?: TraceCon
   sentId: undefined,
   sentTo: undefined,
   approval: undefined,
+  refusedQuestions: undefined,
   forwardedArguments: undefined,
   audited: undefined,
   cancel: undefined,

@@ -84,6 +84,7 @@ async function evaluateQuestion(
     const tooMany = rule?.maxRounds !== undefined && round > rule.maxRounds;
     if (decision.effect === "deny" || tooMany || (kind === "elicitation" && isUnsafeUrl(params))) {
       log.add(call, about, kind, { ...decision, effect: "deny" });
+      noteRefused(call, request, rule?.name);
       return undefined;
     }
     if (rule === undefined) continue;
@@ -91,8 +92,19 @@ async function evaluateQuestion(
     params = clampedSampling(params, rule);
   }
   if (decisive !== undefined) log.add(call, route, kind, decisive);
-  if (spend(kind, call, routesOf(route)) !== undefined) return undefined;
+  const limit = spend(kind, call, routesOf(route));
+  if (limit !== undefined) {
+    noteRefused(call, request, limit);
+    return undefined;
+  }
   return decisive === undefined ? request : { ...request, params };
+}
+
+/** For the audit log. */
+function noteRefused({ record }: Call, request: JsonObject, rule: string | undefined): void {
+  if (record === undefined) return;
+  record.refusedQuestions ??= [];
+  record.refusedQuestions.push({ method: stringAt(request, "method") ?? "", rule });
 }
 
 const routesOf = (route: Route): readonly Route[] =>

@@ -25,7 +25,10 @@ async function world({
     mcpServers: { asking: asking.entry },
     parkedCalls: { answerTimeout },
     policy: {
-      rules: [{ name: "ask", tools: ["asking__echo"], effect: "approve", ...(remember && { remember }) }],
+      rules: [
+        { name: "ask", tools: ["asking__echo"], effect: "approve", ...(remember && { remember }) },
+        { name: "no-sampling", on: "sampling", servers: ["asking"], effect: "deny" },
+      ],
     },
   });
   const { url } = await gateway.start();
@@ -51,6 +54,20 @@ describe("the audit log", () => {
     await call("asking__form", asked, { action, content: { name: "the name of a person" } });
     expect(lines("question").slice(1)).toEqual([{ ...about("form"), outcome: action }]);
     expect(JSON.stringify(lines("question"))).not.toContain("the name of a person");
+  });
+
+  test("has a question that a rule refuses, and the rule", async () => {
+    const { call, lines } = await world();
+    await call("asking__sampling");
+    expect(lines("question")).toEqual([
+      {
+        ...about("sampling"),
+        method: "sampling/createMessage",
+        decision: "deny",
+        rule: "no-sampling",
+        outcome: "refused",
+      },
+    ]);
   });
 
   test.each([

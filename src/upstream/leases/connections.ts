@@ -354,7 +354,7 @@ export class Connections {
     );
   }
 
-  /** Opens the shared connection anew; those of single clients when they are needed, which for subscriptions is at once. */
+  /** Opens the shared connection again; those of single clients when they are needed, which for subscriptions is at once. */
   async restart(): Promise<void> {
     await this.leases.endAll();
     this.#resubscribeAll();

@@ -144,7 +144,7 @@ export class ConnectionSubscriptions {
 
   /**
    * Subscribes to all resources over a new connection. Returns the URIs whose updates may have been missed
-   * meanwhile: all of them, but for the first connection only those that were followed over another one.
+   * meanwhile: all of them; of a first connection only those that were followed over another one.
    */
   moveTo(connection: Connection): readonly string[] {
     const uris = [...this.#counts.keys()];

@@ -220,7 +220,7 @@ export class RunningCall extends OpenCall {
     }
   }
 
-  /** The session of the open questions is lost: hosts need not answer them any more. */
+  /** The session of the open questions is lost: no answer is wanted. */
   dropQuestions(): void {
     this.#batchReady = false;
     for (const key of [...this.#questions.keys()]) this.#removeQuestion(key);

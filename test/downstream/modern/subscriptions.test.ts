@@ -113,7 +113,7 @@ test.each([
   expect(port.interests).toEqual([]);
 });
 
-test("the memory of one that its host gives up while servers are waited for is released once", async () => {
+test("the memory of one that its host closes while servers are waited for is released once", async () => {
   const memoryBudget = new MemoryBudget();
   let isFollowable = (): void => {};
   const { changes } = fakePort();
