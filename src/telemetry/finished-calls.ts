@@ -51,9 +51,12 @@ function traceField(call: Call): { readonly traceId?: string } {
   return traceId === undefined ? {} : { traceId };
 }
 
-/** The exposed name or URI of the target, cut; undefined for a method without one. */
+/** The name or URI of the target in the gateway as a whole, by whichever path it is called, cut; undefined for a method without one. */
 export const targetName = (call: Call): string | undefined =>
-  (call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(0, MAX_TARGET_LENGTH);
+  (call.route?.aggregateName ?? call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(
+    0,
+    MAX_TARGET_LENGTH,
+  );
 
 /**
  * Must be outside `errorBoundary`, which turns refusals into replies. A round that ends in `input_required` counts as

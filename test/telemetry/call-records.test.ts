@@ -51,6 +51,19 @@ test("a record has principal, target, server and outcome", async () => {
   ]);
 });
 
+test("the target of a call at the path of one server is recorded under its name in the gateway as a whole", async () => {
+  const { records, handle } = recording(async () => textResult("hello"));
+  const route = {
+    upstream: "files",
+    target: "read",
+    exposed: "read",
+    aggregateName: "files__read",
+    kind: "tools",
+  } as const;
+  await handle(fakeCall({ record: callNotes(), params: { name: "read", arguments: {} }, route }));
+  expect(records).toMatchObject([{ target: "files__read" }]);
+});
+
 test("a refused call has a record with its refusal word, and all its time is policy", async () => {
   const { records, handle } = recording(async () => textResult("hello"));
   const refused = new GatewayError("unknown_target", "downstream", "unknown tool");
