@@ -58,8 +58,8 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
-    // As many as CI has cores: with more, servers of the tests start so slowly that time limits of the gateway pass.
-    maxWorkers: 2,
+    // One more than CI has cores: tests wait for processes and timers a third of their time.
+    maxWorkers: 3,
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     projects: [
       ...projects("all", 0, testsIn(["test"], true)),

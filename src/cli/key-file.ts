@@ -93,13 +93,6 @@ export async function revokeKey(
     log.error({}, `there is no key of ${JSON.stringify(id)} in ${file}; ${hint}`);
     return EXIT.failed;
   }
-  if (at.length === keys.length && auth?.jwt === undefined) {
-    log.error(
-      {},
-      `${JSON.stringify(id)} has the only ${at.length === 1 ? "key" : "keys"} in ${file}: without one, "auth" lets no host in and the config is refused, so a running gateway would keep the old one. Add another first (cardea key --add --id NAME), or remove "auth" to let every host in`,
-    );
-    return EXIT.failed;
-  }
   // From the last one on, so that the other indexes stay valid.
   const edits = at.toReversed().map((index) => ({ path: ["auth", "keys", index], value: undefined }));
   if (!(await save(opened, edits, shell, log))) return EXIT.failed;
@@ -107,7 +100,9 @@ export async function revokeKey(
   if (wantsJson(flags, shell.env)) {
     await write(shell.stdout, `${JSON.stringify({ file, id, revoked: at.length }, null, 2)}\n`);
   } else {
-    await write(shell.stderr, `Revoked ${revoked} of ${JSON.stringify(id)} in ${file}. ${RUNNING}\n`);
+    const isLast = at.length === keys.length && auth?.jwt === undefined && auth?.signIn === undefined;
+    const none = isLast ? " No key is left, so no host is let in; cardea key --add --id NAME makes one." : "";
+    await write(shell.stderr, `Revoked ${revoked} of ${JSON.stringify(id)} in ${file}. ${RUNNING}${none}\n`);
   }
   return EXIT.done;
 }

@@ -124,6 +124,8 @@ function adviseAccess({ listen, auth }: Config): readonly Found[] {
     const message = "every client that reaches this address may call every tool";
     found.push({ path: ["listen", "http", "insecure"], message });
   }
+  if (auth?.keys.length === 0 && auth.jwt === undefined && auth.signIn === undefined)
+    found.push({ path: ["auth", "keys"], message: "there is no key in it, so no host is let in" });
   const now = Date.now();
   for (const [index, { id, expiresAt = now + 1 }] of (auth?.keys ?? []).entries()) {
     if (expiresAt > now) continue;

@@ -137,8 +137,10 @@ const signIn = z.strictObject({
 export const authSchema = z.strictObject({
   keys: z
     .array(key.meta({ id: "key" }))
-    .default([])
-    .describe("API keys, made by `cardea key`; sent as `Authorization: Bearer …` or `X-API-Key: …`."),
+    .exactOptional()
+    .describe(
+      "API keys, made by `cardea key`; sent as `Authorization: Bearer …` or `X-API-Key: …`. With an empty list, and neither `jwt` nor `signIn`, no host is let in.",
+    ),
   jwt: jwt.exactOptional().describe("Tokens of an authorization server, sent as `Authorization: Bearer …`."),
   signIn: signIn
     .exactOptional()

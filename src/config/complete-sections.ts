@@ -15,10 +15,11 @@ import { parseDuration, parseRate, parseSize } from "./units.js";
 
 /** Adds contradictions within `auth` to `findings`. `listen` includes flags. */
 export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: Findings): AuthConfig {
-  const { keys, jwt, signIn, requiredScopes } = shape;
+  const { keys = [], jwt, signIn, requiredScopes } = shape;
   const { publicUrl, path, host } = listen.http;
   const resource = shape.resource ?? (publicUrl === undefined ? undefined : `${publicUrl}${path}`);
-  if (keys.length === 0 && jwt === undefined && signIn === undefined) {
+  // An empty list is what revoking the last key leaves.
+  if (shape.keys === undefined && jwt === undefined && signIn === undefined) {
     findings.add([], 'auth lets nobody in: it needs "keys", "jwt" or "signIn"', "auth");
   }
   if (jwt === undefined && signIn === undefined && requiredScopes.length > 0) {

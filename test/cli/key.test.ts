@@ -175,13 +175,14 @@ describe("the keys of a config file", () => {
     });
   });
 
-  test("revoke refuses to remove the last key, without which the config would be invalid", async () => {
+  test("revoke removes the last key too, and says that no host is let in then", async () => {
     await run("revoke", "alice");
-    const before = text();
     const { code, said } = await run("revoke", "bob");
-    expect(code).toBe(1);
-    expect(said[0]).toContain('error: "bob" has the only key in cardea.jsonc');
-    expect(text()).toBe(before);
+    expect(code).toBe(0);
+    expect(said[0]).toContain("No key is left, so no host is let in; cardea key --add --id NAME makes one.");
+    expect((await run("list")).said[0]).toContain("There are no keys in cardea.jsonc");
+    const read = readConfig(text(), "cardea.jsonc", { env: { UNSET: "set" } });
+    expect(read.ok && read.config.auth?.keys).toEqual([]);
   });
 
   test("can be edited in a YAML file", async () => {

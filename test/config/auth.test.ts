@@ -45,13 +45,21 @@ describe("auth", () => {
     });
   });
 
+  test("may have no key, as after the last one was revoked: then no host is let in, with advice", () => {
+    const { config } = good({ auth: { keys: [] } });
+    expect(config.auth?.keys).toEqual([]);
+    expect(advise(config)).toContainEqual({
+      path: ["auth", "keys"],
+      message: "there is no key in it, so no host is let in",
+    });
+  });
+
   test("is absent where the file has none", () => {
     expect(Object.hasOwn(good({}).config, "auth")).toBe(false);
   });
 
   test.each([
     [{}, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
-    [{ keys: [] }, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
     [
       { keys: [key("shared")] },
       "auth.keys[0].id must not be shared: credentials that are no principal's are kept under it",
