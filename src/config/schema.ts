@@ -108,7 +108,7 @@ const admin = z.strictObject({
   token: adminToken
     .exactOptional()
     .describe(
-      "Required as `Authorization: Bearer …` for everything but health checks. A variable, or `sha256:` and the hash of the token. Without it the listener binds to loopback only.",
+      "Required as `Authorization: Bearer …` for everything but health checks. At least 16 characters; a variable, or `sha256:` and the hash of the token. Without it the listener binds to loopback only.",
     ),
   showArguments: z
     .boolean()
@@ -181,14 +181,14 @@ export const fileSchema = z.strictObject({
         .string()
         .regex(/^[\w-]{1,8}$/, { error: "must be one to eight of the characters A-Z a-z 0-9 _ -" })
         .default("__")
-        .describe("The text between a server's prefix and a name."),
+        .describe("The text between a server's prefix and a name: one to eight of `A-Z a-z 0-9 _ -`."),
       maxLength: z
         .int()
         .min(24)
         .max(128)
         .default(50)
         .describe(
-          "The maximum length of an exposed name; a longer one is cut and ends in a hash. Models accept 64 characters, and hosts add a prefix of their own.",
+          "The maximum length of an exposed name, from 24 to 128; a longer one is cut and ends in a hash. Models accept 64 characters, and hosts add a prefix of their own.",
         ),
     })
     .prefault({})
