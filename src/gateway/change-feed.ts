@@ -6,7 +6,7 @@ import type { RpcError } from "../wire/envelope.js";
 
 interface Subscription {
   readonly client: Client;
-  readonly interest: ChangeFilter;
+  interest: ChangeFilter;
   readonly onChange: (change: Change) => void;
   stop: () => void;
 }
@@ -23,12 +23,12 @@ export class PersistentChangeFeed implements ChangeFeed {
   }
 
   subscribe(client: Client, interest: ChangeFilter, onChange: (change: Change) => void): () => void {
-    const subscription: Subscription = {
-      client,
-      interest,
-      onChange,
-      stop: this.#source.subscribe(client, interest, onChange),
+    const notify = (change: Change): void => {
+      if (change.kind === "unfollowed") subscription.interest = without(subscription.interest, change.uri);
+      onChange(change);
     };
+    const subscription: Subscription = { client, interest, onChange: notify, stop: () => {} };
+    subscription.stop = this.#source.subscribe(client, interest, notify);
     this.#subscriptions.add(subscription);
     return () => {
       this.#subscriptions.delete(subscription);
@@ -78,3 +78,9 @@ export class PersistentChangeFeed implements ChangeFeed {
     }
   }
 }
+
+/** A resource that its server refuses is not followed at the next source either: its subscriber has ended it. */
+const without = (interest: ChangeFilter, uri: string): ChangeFilter => ({
+  ...interest,
+  resources: new Set([...interest.resources].filter((followed) => followed !== uri)),
+});

@@ -58,6 +58,33 @@ test("a subscriber that unsubscribes during a notification is not attached to th
   expect(subscribed).toBe(1);
 });
 
+test("a resource that its server refused is not followed at the next source", () => {
+  let notify: (change: Change) => void = () => {};
+  const old: ChangeFeed = {
+    ...quiet(),
+    subscribe: (_client, _interest, onChange) => {
+      notify = onChange;
+      return () => {};
+    },
+  };
+  const feed = new PersistentChangeFeed(old, SILENT);
+  const heard: Change[] = [];
+  const interest = { lists: new Set<never>(), resources: new Set(["x:a", "x:b"]) };
+  feed.subscribe(client, interest, (change) => heard.push(change));
+  notify({ kind: "unfollowed", uri: "x:a" });
+  const joined: ChangeFilter[] = [];
+  const subscribe: ChangeFeed["subscribe"] = (_client, next) => {
+    joined.push(next);
+    return () => {};
+  };
+  feed.switchTo({ ...quiet(), subscribe }, () => true);
+  expect(joined.map(({ resources }) => [...resources])).toEqual([["x:b"]]);
+  expect(heard).toEqual([
+    { kind: "unfollowed", uri: "x:a" },
+    { kind: "resource", uri: "x:b" },
+  ]);
+});
+
 test("pending changes of the last source are sent before it is compared with the next", () => {
   const events: string[] = [];
   const feed = new PersistentChangeFeed({ ...quiet(), flush: () => void events.push("told") }, SILENT);
