@@ -26,7 +26,7 @@ interface AnsweredRound {
 }
 
 /** A question of a server that the policy or a limit refused. */
-export interface RefusedQuestion {
+interface RefusedQuestion {
   /** Such as `elicitation/create`. */
   readonly method: string;
   /** The rule or limit; undefined where none decided. */
