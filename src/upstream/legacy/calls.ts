@@ -35,9 +35,18 @@ export interface LegacyCallsSettings {
 export class LegacyCalls {
   readonly open = new OpenCalls<RunningCall>();
   readonly #settings: LegacyCallsSettings;
+  /** The last call that was cancelled before its response: its server may still ask questions in it. */
+  #cancelled: { readonly host: RunningCall["host"]; readonly at: number } | undefined;
 
   constructor(settings: LegacyCallsSettings) {
     this.#settings = settings;
+  }
+
+  /** Whether a question that names no call may be a late one of a cancelled call of another host than that of `call`. */
+  mayBeLate({ host }: RunningCall): boolean {
+    const cancelled = this.#cancelled;
+    if (cancelled === undefined || performance.now() >= cancelled.at + LATE_QUESTION_MS) return false;
+    return cancelled.host?.name !== host?.name || cancelled.host?.version !== host?.version;
   }
 
   /** Resolves to the result, an error or questions. @throws GatewayError, or what the exchange rejects with. */
@@ -49,6 +58,7 @@ export class LegacyCalls {
     const running: RunningCall = new RunningCall(ids.next(), call, {
       respond: post,
       cancel: (why) => {
+        if (running.allowsQuestions) this.#cancelled = { host: running.host, at: performance.now() };
         if (running.awaitedTask === undefined) sendCancelled(running.id, post, why);
         else this.#cancelTask(running, running.awaitedTask);
         giveUp.abort();
@@ -198,6 +208,8 @@ export class LegacyCalls {
   }
 }
 
+/** For this time (ms) after a call was cancelled its server may send questions that it asks in it. */
+const LATE_QUESTION_MS = 10_000;
 /** The timeout (ms) of `tasks/cancel`. */
 const CANCEL_MS = 30_000;
 // The call has ended, whether or not the server has cancelled the task.

@@ -120,6 +120,7 @@ export class LegacyConnection implements Connection {
       roots,
       presentation,
       calls: () => this.#calls.open.all,
+      mayBeLate: (call) => this.#calls.mayBeLate(call),
       respond: post,
       onRefused,
     });

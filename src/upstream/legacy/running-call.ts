@@ -1,5 +1,6 @@
 /** Where does a running call stand: running, asking questions, or ended? */
 import type { Call, InputResponses, OpenRequests } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { questionKind } from "../../core/methods.js";
 import { type Envelope, type IdKey, idKey, type Request, type RpcError } from "../../wire/envelope.js";
@@ -48,6 +49,8 @@ const MAX_QUESTIONS = 32;
 /** One call at a server that may ask questions, over any number of rounds. */
 export class RunningCall extends OpenCall {
   readonly method: string;
+  /** The program that calls, as it introduced itself. */
+  readonly host: Client["info"];
   readonly #settings: RunningCallSettings;
   /** The open questions, by the keys that the client sees. */
   #questions = NO_QUESTIONS;
@@ -66,6 +69,7 @@ export class RunningCall extends OpenCall {
   constructor(id: number, call: Call, settings: RunningCallSettings) {
     super(id, call);
     this.method = call.method;
+    this.host = call.client.info;
     this.#polledTask = call.method === "tasks/result" ? stringAt(call.params, "taskId") : undefined;
     this.#settings = settings;
   }

@@ -48,6 +48,8 @@ interface ServerRequestSettings {
   readonly roots: readonly JsonObject[] | undefined;
   readonly presentation: () => Presentation;
   readonly calls: () => Iterable<RunningCall>;
+  /** Whether a question that names no call may belong to a call of another host that was cancelled, instead of this one. */
+  readonly mayBeLate: (call: RunningCall) => boolean;
   readonly respond: (response: Envelope) => void;
   readonly onRefused: (why: RefusedQuestion) => void;
 }
@@ -159,14 +161,16 @@ export class ServerRequests {
    * "Associating Task-Related Messages"); else by its stream; else the only call that may cause questions.
    */
   #originatingCall({ params }: Request, on: RunningCall | undefined): RunningCall | undefined {
-    const { calls, owner } = this.#settings;
+    const { calls, owner, mayBeLate } = this.#settings;
     const candidates = [...calls()].filter(({ allowsQuestions }) => allowsQuestions);
     const task = relatedTask(params);
     const waiting = task === undefined ? undefined : candidates.find((call) => call.task === task);
     if (waiting !== undefined || on !== undefined) return waiting ?? on;
     // A task that no call awaits may belong to another client than the one that is calling now.
     const isForeign = task !== undefined && owner === undefined;
-    return candidates.length === 1 && !isForeign ? candidates[0] : undefined;
+    const [sole, ...others] = candidates;
+    if (sole === undefined || others.length > 0 || isForeign) return undefined;
+    return owner === undefined && mayBeLate(sole) ? undefined : sole;
   }
 
   async #forwardToSession(

@@ -245,6 +245,45 @@ describe("the owner of a question", () => {
     await world.upstream.close();
   });
 
+  test("may be a late one of another host's cancelled call, and is then refused; later it is asked", async () => {
+    const server = hanging();
+    const world = await worldOf(server, {});
+    // Two programs of one principal, which share a connection as long as only one of them calls.
+    const [one, other] = ["one", "other"].map((name) =>
+      host({ affinity: "shared", info: { name, version: "1" } }),
+    );
+    const first = calling({ client: one as Client });
+    await start(world, first);
+    await vi.advanceTimersByTimeAsync(50);
+    first.giveUp();
+    await settled();
+    const second = calling({ client: other as Client });
+    const reply = world.upstream.call(second.call);
+    await vi.advanceTimersByTimeAsync(50);
+    expect((await server.channel.ask("elicitation/create", who)).error?.code).toBe(-32602);
+    expect(world.refused).toEqual(["unattributable"]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    void server.channel.ask("elicitation/create", who);
+    expect(asked(await soon(reply)).keys).toHaveLength(1);
+    await world.upstream.close();
+  });
+
+  test("after a cancelled call is asked in the next one of the same host", async () => {
+    const server = hanging();
+    const world = await worldOf(server, {});
+    const one = host({ affinity: "shared", info: { name: "one", version: "1" } });
+    const first = calling({ client: one });
+    await start(world, first);
+    await vi.advanceTimersByTimeAsync(50);
+    first.giveUp();
+    await settled();
+    const reply = world.upstream.call(calling({ client: { ...one } }).call);
+    await vi.advanceTimersByTimeAsync(50);
+    void server.channel.ask("elicitation/create", who);
+    expect(asked(await soon(reply)).keys).toHaveLength(1);
+    await world.upstream.close();
+  });
+
   test("outside all calls of clients without a session it belongs to none", async () => {
     const server = hanging();
     const world = await worldOf(server, {});
