@@ -38,6 +38,7 @@ export class EventLog {
   #events: LoggedEvent[] = [];
   #lost: LostResponse[] = [];
   #length = 0;
+  #isOver = false;
 
   /** `memoryShare`: what all sessions of the principal may keep together; the events of this one make room in it. */
   constructor(
@@ -46,6 +47,7 @@ export class EventLog {
   ) {}
 
   append(event: LoggedEvent): void {
+    if (this.#isOver) return;
     const { length } = event.data;
     while (!this.memoryShare.reserve(length)) {
       if (this.#events.length === 0) {
@@ -61,6 +63,7 @@ export class EventLog {
 
   /** The session is over: no host can resume. */
   clear(): void {
+    this.#isOver = true;
     this.memoryShare.release(this.#length);
     this.#length = 0;
     this.#events = [];

@@ -58,3 +58,12 @@ test("events of a principal evict its own older ones, and a response that was ev
   second.forget(1);
   expect(budget.used).toBe(0);
 });
+
+test("an event of a session that is over is not kept, as nothing would release it", () => {
+  const budget = new MemoryBudget(1_000);
+  const log = new EventLog({ maxLength: 10_000, maxEvents: 100 }, budget.shareOf({ id: "ann" }));
+  log.append({ stream: 1, seq: 1, data: "x" });
+  log.clear();
+  log.append({ stream: 1, seq: 2, data: "y", responseTo: 1 });
+  expect([log.length, budget.used]).toEqual([0, 0]);
+});
