@@ -11,7 +11,6 @@ const SENTENCES: Readonly<Record<string, string>> = {
   BAD_SCALAR_START: "text that begins with this must be quoted",
   BLOCK_AS_IMPLICIT_KEY: "a second colon on this line, or the next line is indented too far",
   BLOCK_IN_FLOW: "a block cannot be inside brackets",
-  DUPLICATE_KEY: "duplicate key",
   KEY_OVER_1024_CHARS: "a key of more than 1024 characters",
   MISSING_CHAR: "a closing quote, a colon or a comma is missing",
   MULTILINE_IMPLICIT_KEY: "a key cannot span lines; is a colon missing?",
@@ -33,7 +32,9 @@ export function readYaml(text: string): ParseResult {
   // Most configs are JSON, and what is loaded stays in memory.
   const yaml = require("yaml") as Library;
   try {
-    const document = yaml.parseDocument(text, { prettyErrors: false, keepSourceTokens: false });
+    // Duplicate keys are found below: the parser compares keys as values, so that 1 and "1" pass it.
+    const options = { prettyErrors: false, keepSourceTokens: false, uniqueKeys: false };
+    const document = yaml.parseDocument(text, options);
     // One mistake may cause several errors at one place; only the first is reported.
     const found = new Map<number, Fault>();
     for (const { code, pos } of [...document.errors, ...document.warnings]) {
@@ -116,8 +117,8 @@ class Converter {
       const name = String(key.source ?? key.value);
       const tree = this.convert(value, depth + 1);
       if (name === "<<" && key.type === "PLAIN") merged.push(...this.#mergeSources(tree));
-      // The parser compares keys as values, so 1 and "1" pass it.
-      else if (own.has(name)) this.faults.push({ offset: keyOffset, message: "duplicate key" });
+      else if (own.has(name))
+        this.faults.push({ offset: keyOffset, message: `duplicate key ${JSON.stringify(name)}` });
       else own.set(name, { keyOffset, value: tree });
     }
     for (const { members } of merged) {
