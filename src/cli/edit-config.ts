@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { checkRules } from "../config/check-rules.js";
 import { type ConfigEdit, EditError, editConfig, replaceFile } from "../config/edit.js";
 import { findConfig } from "../config/find.js";
-import { readErrorMessage } from "../config/load.js";
+import { readErrorMessage, writeErrorMessage } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -68,7 +68,7 @@ export async function changeConfig(
     else await replaceFile(path, { before: text, after });
   } catch (error) {
     if (error instanceof EditError) log.error({ file }, `${file} was not changed: ${error.message}`);
-    else log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    else log.error({ file }, `${file} cannot be written: ${writeErrorMessage(error)}`);
     return EXIT.failed;
   }
   // Variables that are unset only now are reported, but do not prevent the edit.

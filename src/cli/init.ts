@@ -6,7 +6,7 @@ import { editConfig } from "../config/edit.js";
 import { hostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
-import { readErrorMessage } from "../config/load.js";
+import { writeErrorMessage } from "../config/load.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
@@ -48,7 +48,7 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
   try {
     await writeFile(path, text, { flag: "wx", mode: 0o600 });
   } catch (error) {
-    log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    log.error({ file }, `${file} cannot be written: ${writeErrorMessage(error)}`);
     return EXIT.failed;
   }
   for (const [name, server] of servers) {

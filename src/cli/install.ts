@@ -8,7 +8,7 @@ import { editToml, tableText } from "../config/edit-toml.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { firstPresent, hostPathContext } from "../config/hosts/host-paths.js";
 import { type HostConnection, KNOWN_HOSTS, type KnownHost, knownHost } from "../config/hosts/known-hosts.js";
-import { readErrorMessage } from "../config/load.js";
+import { readErrorMessage, writeErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { parse } from "../config/read.js";
 import { readToml } from "../config/read-toml.js";
@@ -110,7 +110,7 @@ export async function install(
     return EXIT.done;
   } catch (error) {
     if (error instanceof EditError) log.error({ file }, `${file} was not changed: ${error.message}`);
-    else log.error({ file }, `${file} cannot be written: ${readErrorMessage(error)}`);
+    else log.error({ file }, `${file} cannot be written: ${writeErrorMessage(error)}`);
     return EXIT.failed;
   }
 }

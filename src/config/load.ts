@@ -62,3 +62,9 @@ export function readErrorMessage(error: unknown): string {
   if (code === "EISDIR") return "it is a folder";
   return typeof code === "string" ? code : "it failed";
 }
+
+/** The same of an unwritable file; of one that does not exist yet, the folder is missing. */
+export function writeErrorMessage(error: unknown): string {
+  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+  return isMissing ? "its folder does not exist" : readErrorMessage(error);
+}

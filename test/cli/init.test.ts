@@ -10,6 +10,12 @@ const serversOf = (text: string): Record<string, unknown> => {
 };
 
 describe("init", () => {
+  test("names a missing folder", async () => {
+    const { code, said } = await atHome().run("init", "--out", "no/such/cardea.json");
+    expect(code).toBe(1);
+    expect(said.at(-1)).toContain("no/such/cardea.json cannot be written: its folder does not exist");
+  });
+
   test("creates a config from the servers of installed hosts, and prints how to connect each host", async () => {
     const { run, write, read } = atHome();
     write(DESKTOP, {
