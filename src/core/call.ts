@@ -254,8 +254,16 @@ export interface RoundState {
 
 /** What the policy must know again. */
 export interface PolicyRoundState {
-  /** The rule that asked for approval, the single use of the answer, and whether not all of the call was shown. */
-  readonly asked?: { readonly rule: string; readonly nonce: string; readonly isCut?: boolean };
+  /**
+   * The rule that asked for approval, the single use of the answer, the digest of the call that was shown, and whether not all
+   * of it was.
+   */
+  readonly asked?: {
+    readonly rule: string;
+    readonly nonce: string;
+    readonly call: string;
+    readonly isCut?: boolean;
+  };
   /** The rule whose approval was given in an earlier round. */
   readonly approved?: string;
   /** Questions of this round that the policy refused; they are answered together with the rest. */

@@ -83,7 +83,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     for (const both of each) redactedInput = await redactedCall(redactedInput, both);
     if (call.record !== undefined && rules.length > 0)
       call.record.forwardedArguments = redactedInput.params.arguments;
-    let reply = await forward(redactedInput, route, round, approved, next);
+    let reply = await forward(call, route, round, approved, next, redactedInput);
     for (const { results } of each) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -176,22 +176,26 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
       .map((rule) => redactionsOf(rule, rule.redact));
     let redactedInput = call;
     for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
-    let reply = await forward(redactedInput, route, round, undefined, next);
+    let reply = await forward(call, route, round, undefined, next, redactedInput);
     reply = await taskQuestions.filterReply(call, route, reply, next);
     for (const { results } of redacting) reply = await redactedReply(reply, results);
     return reply;
   }
 
-  /** Forwards the call. Rounds whose questions are all refused are answered here; others go to the host. */
+  /**
+   * Forwards the call, as `sent`, which may be redacted: rules for questions see the whole arguments. Rounds whose questions
+   * are all refused are answered here; others go to the host.
+   */
   async function forward(
     call: Call,
     route: Route,
     round: PolicyRoundState | undefined,
     approved: string | undefined,
     next: Handler,
+    sent: Call = call,
   ): Promise<Reply> {
     let rounds = round?.rounds ?? 0;
-    let reply = await next(resumedCall(call, round));
+    let reply = await next(resumedCall(sent, round));
     for (let refusedRounds = 0; reply.kind === "input_required"; ) {
       rounds += 1;
       const { asked, refused } = await evaluateQuestions(evaluator, call, route, reply.requests, rounds);
@@ -203,7 +207,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
       refusedRounds += 1;
       if (refusedRounds > MAX_REFUSED_ROUNDS) throw tooManyRefusedRounds(route);
       // Every question was refused: the server gets the refusals at once.
-      reply = await next({ ...call, inputResponses: withRefusals(undefined, refused, reply.state) });
+      reply = await next({ ...sent, inputResponses: withRefusals(undefined, refused, reply.state) });
     }
     return isUrlElicitationError(reply) ? evaluateUrlError(call, route, reply, rounds + 1) : reply;
   }

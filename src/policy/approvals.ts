@@ -154,7 +154,8 @@ export class Approvals {
     named: ReadonlySet<string>,
   ): Promise<Reply> {
     const { message, isCut } = await approvalPromptOf(rule, call, route, named);
-    const asked = { rule: rule.name, nonce, ...(isCut && { isCut }) };
+    const shown = await shownIdentity(call, route);
+    const asked = { rule: rule.name, nonce, call: shown, ...(isCut && { isCut }) };
     if (this.expiry !== undefined) {
       const traceId = call.record?.traceId;
       const open = { nonce, ...aboutCall(rule, call, route), ...(traceId !== undefined && { traceId }) };
@@ -179,7 +180,7 @@ export class Approvals {
   /**
    * Takes the answer to the question.
    *
-   * @throws GatewayError `state_rejected` when the answer was used before.
+   * @throws GatewayError `state_rejected` when the answer was used before, or a new config has changed the call that was shown.
    */
   async accept(
     rule: RuleConfig,
@@ -197,6 +198,10 @@ export class Approvals {
       );
     }
     this.#asked.delete(asked.nonce);
+    if (asked.call !== (await shownIdentity(call, route))) {
+      const sentence = "the config has changed this call since its approval was asked for; make it again";
+      throw new GatewayError("state_rejected", "gateway", sentence);
+    }
     if (call.inputResponses?.unanswered?.has(APPROVAL_KEY) === true) return "expired";
     if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept")
       return "declined";
@@ -224,6 +229,10 @@ export class Approvals {
       );
   }
 }
+
+/** The config may add arguments to those of the host, and rename a target: no seal of the state covers that. */
+const shownIdentity = (call: Call, { upstream, target }: Route): string | Promise<string> =>
+  callIdentity(call, upstream, target, argsOf(call));
 
 const aboutCall = (rule: RuleConfig, call: Call, route: Route) => ({
   rule: rule.name,

@@ -17,6 +17,7 @@ import { Limit } from "../../src/policy/limits/limit.js";
 import { ResponseCache } from "../../src/policy/response-cache.js";
 import { RetryBudget } from "../../src/policy/retry.js";
 import { Tasks } from "../../src/routing/tasks.js";
+import { callIdentity } from "../../src/runtime/canonical-digest.js";
 import { RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords } from "../../src/telemetry/call-records.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
@@ -158,7 +159,11 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
             inputResponses: { responses: { "cardea/approval": { action: "accept" } } },
           },
         );
-        void approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at) });
+        const { upstream, target } = route;
+        const shown = Promise.resolve(callIdentity(call, upstream, target, call.params.arguments));
+        void shown.then((digest) =>
+          approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at), call: digest }),
+        );
       };
     },
   },

@@ -38,6 +38,15 @@ describe("approval", () => {
     });
   });
 
+  test("holds only for the arguments that were shown: the config may add others while the question is open", async () => {
+    const { handle, calls } = policyOf({ rules: [approve] });
+    const withDefault = (env: string) => toolCall("files", "delete_all", { env }, { client: asksPeople });
+    const asked = await handle(withDefault("test"));
+    const accepted = { "cardea/approval": { action: "accept" } };
+    expect(wordOf(await handle(again(withDefault("prod"), asked, accepted)))).toBe("state_rejected");
+    expect(calls).toEqual([]);
+  });
+
   test("shows what follows a long text, and says how much it does not show", async () => {
     const { handle } = policyOf({ rules: [approve] });
     const asked = async (args: JsonObject): Promise<string> => {

@@ -5,7 +5,8 @@ import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { ExactNumber } from "../../src/wire/json.js";
 import { decodeHeaderValue, encodeHeaderValue } from "../../src/wire/mirrored-headers.js";
 import { THROUGH_CALL_TOOL } from "../support/through.js";
-import { policyOf, result, toolCall } from "./support.js";
+import { elicitation } from "./replies.js";
+import { policyOf, result, routeTo, toolCall, wordOf } from "./support.js";
 
 const NOTHING = { paths: [], patterns: [] };
 const KEY = "AKIAIOSFODNN7EXAMPLE";
@@ -351,4 +352,41 @@ describe("long texts", () => {
       content: [{ type: "text", text: "[redacted]" }],
     });
   });
+});
+
+test("a rule for questions sees the arguments of the call whole", async () => {
+  const asking = async (call: Call): Promise<Reply> =>
+    call.inputResponses === undefined
+      ? { kind: "input_required", requests: { sure: elicitation("sure?") }, state: { server: "s" } }
+      : result({ content: [] });
+  const rules = [
+    { on: "elicitation", when: "args.env == 'prod'", effect: "deny" } as const,
+    rule({ arguments: { paths: ["env"], patterns: [] } }),
+  ];
+  const { handle, calls } = policyOf({ rules }, asking);
+  expect(wordOf(await handle(toolCall("db", "query", { env: "prod" })))).toBe("result");
+  expect(calls.map(({ params }) => params.arguments)).toEqual([{ env: "[redacted]" }, { env: "[redacted]" }]);
+  expect(wordOf(await handle(toolCall("db", "query", { env: "test" })))).toBe("input_required");
+});
+
+test("the result of a task is redacted like that of its call where the tool has a name with a hash ending", async () => {
+  const route = {
+    ...routeTo("other", "files__read"),
+    exposed: "files__read_abcdefgh",
+    unambiguousName: "files-_read_abcdefgh",
+  };
+  const redacting = { ...rule({ results: { paths: [], patterns: [PATTERN] } }), servers: ["other"] };
+  const { handle } = policyOf({ rules: [{ tools: ["files__*"], effect: "allow" }, redacting] }, async () =>
+    result({ content: [{ type: "text", text: KEY }] }),
+  );
+  const calls = [
+    toolCall("other", "x", {}, { params: { name: route.exposed, arguments: {} }, route }),
+    toolCall("other", "x", {}, { method: "tasks/result", params: { taskId: "t" }, route }),
+  ];
+  for (const call of calls) {
+    const reply = await handle(call);
+    expect(reply.kind === "result" && reply.result.object).toEqual({
+      content: [{ type: "text", text: "[redacted]" }],
+    });
+  }
 });

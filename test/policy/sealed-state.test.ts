@@ -83,7 +83,11 @@ test("any state comes back to the server byte for byte, and shows nothing of its
 });
 
 test("what the gateway's own layers have written comes back to them, beside the server's state", async () => {
-  const policy = { asked: { rule: "r", nonce: "n\n" }, refused: { "a\nb": "roots" }, rounds: 2 } as const;
+  const policy = {
+    asked: { rule: "r", nonce: "n\n", call: "c" },
+    refused: { "a\nb": "roots" },
+    rounds: 2,
+  } as const;
   for (const state of [
     { policy, parked: "token" },
     { links: ["1", "2\n"], server: "" },

@@ -63,7 +63,8 @@ export class Limits {
   /** The shortest time-out that a limit sets for this call; undefined where none does. */
   timeoutMs(call: Call): number | undefined {
     const { route } = call;
-    if (route === undefined) return undefined;
+    // It waits until its task is done, however long that takes.
+    if (route === undefined || call.method === "tasks/result") return undefined;
     const times = this.applicable("call", call, route).flatMap(({ limit }) => limit.config.timeoutMs ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }

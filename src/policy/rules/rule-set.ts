@@ -240,6 +240,13 @@ export class RuleSet {
    * that decides without them, and those before it that depend on them. In doubt more is redacted.
    */
   mayRedact(client: Client, route: Route): readonly RedactingRule[] {
+    const readings = this.#readingsOf(route);
+    if (readings === undefined) return this.#mayRedactReading(client, route);
+    const all = [...readings.all, ...readings.alike];
+    return [...new Set(all.flatMap((reading) => this.#mayRedactReading(client, reading)))];
+  }
+
+  #mayRedactReading(client: Client, route: Route): readonly RedactingRule[] {
     const found: RedactingRule[] = [];
     for (const { config, matcher, when, restricts } of this.#rulesFor("call", route)) {
       if (!matcher.matchesPrincipal(client.principal)) continue;

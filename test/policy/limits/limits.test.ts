@@ -364,6 +364,9 @@ describe("a time-out", () => {
     });
     expect(policy.timeoutMs?.(toolCall("slow", "x"))).toBe(900_000);
     expect(policy.timeoutMs?.(toolCall("other", "x"))).toBeUndefined();
+    // A host that waits for the result of a task may wait as long as the task takes.
+    const waiting = { method: "tasks/result", params: { taskId: "t" } };
+    expect(policy.timeoutMs?.(toolCall("slow", "x", {}, waiting))).toBeUndefined();
   });
 });
 
