@@ -1,7 +1,14 @@
 /** Everything built from one config: its servers, their merged catalog, and the middleware stacks of a call. */
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
 import type { Config, ServerConfig } from "../config/config.js";
-import { compose, type Handler, type Middleware, observerMiddleware } from "../core/call.js";
+import {
+  type Call,
+  compose,
+  type Handler,
+  type Middleware,
+  type Observer,
+  observerMiddleware,
+} from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
@@ -123,6 +130,7 @@ export function createPipeline(
     ...(tracing === undefined ? [] : [tracing.calls]), // before the records, which carry the trace id
     callRecords(recordSinks), // last: it reads the members that the others have set
     liveCalls.running.observer,
+    openCallsOf(servers),
   ]);
   // the log line is written before the host receives the reply
   const observed: Middleware =
@@ -160,6 +168,15 @@ export function createPipeline(
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
   return { config, servers, catalog, policy, schemas, tasks, handle, route, evaluateQuestion };
+}
+
+/** Counts the calls to each server, for a later config that no longer has it. */
+function openCallsOf(servers: ReadonlyMap<string, ServerRuntime>): Observer {
+  const add = ({ route }: Call, change: 1 | -1): void => {
+    const server = route === undefined ? undefined : servers.get(route.upstream);
+    if (server !== undefined) server.openCalls.count += change;
+  };
+  return { onStart: (call) => add(call, 1), onEnd: (call) => add(call, -1) };
 }
 
 /** A server that is hidden from a client cannot send it questions. */

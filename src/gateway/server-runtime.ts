@@ -27,6 +27,8 @@ export interface ServerRuntime {
   readonly upstream: StartableUpstream;
   readonly breaker: CircuitBreaker;
   readonly semaphore: Semaphore;
+  /** The calls to it from the moment their target is known, wherever they wait. */
+  readonly openCalls: { count: number };
   readonly retryBudget: RetryBudget;
   readonly cache: ResponseCache;
   /** The cached and shared state of it. */
@@ -119,6 +121,7 @@ export function startServer(
     upstream,
     breaker,
     semaphore,
+    openCalls: { count: 0 },
     retryBudget: new RetryBudget(),
     cache,
     kept,
@@ -212,7 +215,7 @@ function withQuestionPolicy(
 
 /** Timeout (ms) of the calls of a draining server. */
 const DRAIN_MS = 25_000;
-/** How often (ms) it is checked whether calls that wait for a person have ended: they have no place in its semaphore. */
+/** How often (ms) it is checked whether calls that have no place in its semaphore have ended: they wait for a limit or a person. */
 const POLL_MS = 100;
 
 interface DrainingServer {
@@ -251,7 +254,8 @@ export class DrainingServers {
     drainTimer = setTimeout(end, DRAIN_MS);
     this.#entries.add(entry);
     const endWhenIdle = (): void => {
-      if (server.upstream.hasOpenCalls && !cancelled) setTimeout(endWhenIdle, POLL_MS).unref();
+      const isBusy = server.openCalls.count > 0 || server.upstream.hasOpenCalls;
+      if (isBusy && !cancelled) setTimeout(endWhenIdle, POLL_MS).unref();
       else end();
     };
     inBackground(

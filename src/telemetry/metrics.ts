@@ -24,7 +24,7 @@ export class Metrics {
   /** Those that every call updates. */
   readonly calls = new CallMetrics();
   readonly #registry = new Registry();
-  readonly #gauges = new Map<keyof GaugeLabels, Map<string, GaugeSource>>();
+  readonly #gauges = new Map<keyof GaugeLabels, GaugeReadings>();
   /** Calls queued at limits, by server. */
   readonly #queued = new Map<string, number>();
 
@@ -250,7 +250,7 @@ export class Metrics {
 
   /**
    * Reports `value()` under the labels at every scrape until the returned function is called. A gauge is exported from
-   * its first call on. A later call with the same labels replaces the earlier one.
+   * its first call on. Of several with the same labels the latest that was not stopped counts.
    */
   gauge<K extends keyof GaugeLabels>(
     what: K,
@@ -260,9 +260,11 @@ export class Metrics {
     const readings = this.#gauges.get(what) ?? this.#registerGauge(what);
     const key = JSON.stringify(labels);
     const reading: GaugeSource = { labels, value };
-    readings.set(key, reading);
+    readings.set(key, [...(readings.get(key) ?? []), reading]);
     return () => {
-      if (readings.get(key) === reading) readings.delete(key);
+      const others = readings.get(key)?.filter((other) => other !== reading) ?? [];
+      if (others.length > 0) readings.set(key, others);
+      else readings.delete(key);
     };
   }
 
@@ -273,8 +275,8 @@ export class Metrics {
     return [await this.#registry.metrics(), this.calls.text].join("\n");
   }
 
-  #registerGauge(what: keyof GaugeLabels): Map<string, GaugeSource> {
-    const readings = new Map<string, GaugeSource>();
+  #registerGauge(what: keyof GaugeLabels): GaugeReadings {
+    const readings: GaugeReadings = new Map();
     const [name, help, ...labelNames] = GAUGES[what];
     new Gauge({
       name,
@@ -282,9 +284,8 @@ export class Metrics {
       labelNames,
       registers: [this.#registry],
       async collect() {
-        const all = [...readings.values()].map(
-          async ({ labels, value }) => [{ ...labels }, await value()] as const,
-        );
+        const latest = [...readings.values()].flatMap((sources) => sources.at(-1) ?? []);
+        const all = latest.map(async ({ labels, value }) => [{ ...labels }, await value()] as const);
         const read = await Promise.all(all);
         this.reset();
         for (const [labels, value] of read) this.set(labels, value);
@@ -302,6 +303,9 @@ export class Metrics {
     return new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [this.#registry] });
   }
 }
+
+/** By the labels. */
+type GaugeReadings = Map<string, readonly GaugeSource[]>;
 
 interface GaugeSource {
   readonly labels: Readonly<Record<string, string>>;
