@@ -165,6 +165,7 @@ export class LeasedBudget implements SharedBudget {
 
   /** Returns the lease if nothing was spent since `before` (by `performance.now()`). */
   async giveBack(before: number): Promise<void> {
+    this.#dropEnded();
     const count = this.#left;
     if (count < 1 || this.#usedAt > before || this.#asking !== undefined) return;
     this.#left = 0;

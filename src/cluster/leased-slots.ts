@@ -57,6 +57,8 @@ export class LeasedSlots implements SharedPlaces {
   /** Slots of ended calls, to be reused by the next call. */
   readonly #spare: string[] = [];
   readonly #waiters = new Set<() => void>();
+  /** Requests for a slot that the store has not answered. */
+  #asking = 0;
 
   constructor(
     readonly key: string,
@@ -64,7 +66,9 @@ export class LeasedSlots implements SharedPlaces {
   ) {}
 
   get isIdle(): boolean {
-    return this.#taken.size === 0 && this.#spare.length === 0 && this.#waiters.size === 0;
+    return (
+      this.#taken.size === 0 && this.#spare.length === 0 && this.#waiters.size === 0 && this.#asking === 0
+    );
   }
 
   async take(limit: number, signal: StopSignal): Promise<() => void> {
@@ -108,12 +112,15 @@ export class LeasedSlots implements SharedPlaces {
     const id = nextId();
     if (!store.isUp) return this.#takeAlone(limit, id);
     onUse();
+    this.#asking += 1;
     try {
       const taken = await store.run(TAKE, [this.key], [id, String(limit), String(SLOT_TTL_MS)]);
       return taken === 1 ? this.#hold(id) : undefined;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) this.context.onRefused(error);
       return this.#takeAlone(limit, id);
+    } finally {
+      this.#asking -= 1;
     }
   }
 

@@ -137,6 +137,10 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     inBackground(removed, this.options.logger, "removing the record of a session");
   }
 
+  hasMoved(id: string): boolean {
+    return this.#moved.has(id);
+  }
+
   isHeld(id: string): boolean {
     return this.#held.has(id);
   }

@@ -183,6 +183,8 @@ export interface AdoptedSession extends Omit<SessionState, "principal"> {
 export interface SessionRecords {
   /** Writes the record, after the session was opened and after each change. */
   write(id: string, state: SessionState): void;
+  /** Whether this replica had the session, and another one took it over. */
+  hasMoved(id: string): boolean;
   /** The session has ended. */
   remove(id: string): void;
   /**

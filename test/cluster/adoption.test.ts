@@ -116,6 +116,20 @@ describe("a session whose replica has crashed", () => {
     expect(adopted).toHaveLength(1);
   });
 
+  test("returns to the replica that issued it, where that one had stalled", async () => {
+    const cluster = await clusterOf(2);
+    const [first, second] = cluster.replicas as readonly [Running, Running];
+    const host = await openAt(first.url);
+    const key = `session:{${host.session}}`;
+    const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as unknown[];
+    cluster.store.set(key, JSON.stringify([second.id, record]), 60_000);
+    first.stall(11_000);
+    expect((await listTools(first.url, host.session)).status).toBe(200);
+    await crash(cluster, 1);
+    expect((await listTools(first.url, host.session)).status).toBe(200);
+    expect(owner(cluster, host.session)).toBe(first.id);
+  });
+
   test("is 404 at another endpoint, and for an id that was never issued", async () => {
     const cluster = await clusterOf(2);
     const host = await openAt(cluster.replicas[0]?.url);

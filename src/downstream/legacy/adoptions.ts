@@ -42,7 +42,8 @@ export class Adoptions {
     const id = Array.isArray(said) ? said.join(", ") : said;
     if (id === undefined || sessionOpener.store.has(id)) return this.#running.get(id ?? "");
     const from = issuerOf(id);
-    if (from === undefined || from === issuer) return undefined;
+    // An id of this replica is adopted only if it was taken over: another one has ended, or is none.
+    if (from === undefined || (from === issuer && !this.parts.records.hasMoved(id))) return undefined;
     const adoption = this.#running.get(id) ?? this.#inTurn(() => this.#adopt(id, exchange));
     this.#running.set(id, adoption);
     const forget = (): void => void this.#running.delete(id);

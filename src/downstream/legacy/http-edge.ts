@@ -71,7 +71,9 @@ export class LegacyHttpEdge {
   /** @throws GatewayError `overloaded` */
   get(exchange: HttpExchange): void | Promise<void> {
     const adoption = this.#adoptions?.begin(exchange);
-    return adoption === undefined ? this.#get(exchange) : adoption.then(() => this.#get(exchange));
+    return adoption === undefined
+      ? this.#get(exchange)
+      : adoption.then(() => (exchange.response.destroyed ? undefined : this.#get(exchange)));
   }
 
   delete(exchange: HttpExchange): void | Promise<void> {

@@ -11,6 +11,7 @@ function sharedRecords(): SessionRecords {
   const states = new Map<string, SessionState>();
   return {
     write: (id, state) => void states.set(id, state),
+    hasMoved: () => false,
     remove: (id) => void states.delete(id),
     release: () => {},
     move: async () => false,
@@ -171,4 +172,43 @@ describe("the id of an event", () => {
       }),
     );
   });
+});
+
+test("a host that disconnects before its session is taken over takes no place among the streams", async () => {
+  const records = sharedRecords();
+  let [onAsked, adopt] = [() => {}, () => {}];
+  const asked = new Promise<void>((resolve) => {
+    onAsked = resolve;
+  });
+  const adoptable = new Promise<void>((resolve) => {
+    adopt = resolve;
+  });
+  let open = 0;
+  const acquire = () => {
+    open += 1;
+    return () => {
+      open -= 1;
+    };
+  };
+  const first = await edgeServer({}, { records, issuer: "first" });
+  const slow: SessionRecords = {
+    ...records,
+    async adopt(...about) {
+      onAsked();
+      await adoptable;
+      return records.adopt(...about);
+    },
+  };
+  const second = await edgeServer({}, { records: slow, issuer: "other", streamQuota: { acquire } });
+  const host = await first.host();
+  const leave = new AbortController();
+  const stream = new Host(second.url, host.headers, host.initialize).get({}, leave.signal).catch(() => {});
+  await asked;
+  leave.abort();
+  await stream;
+  const other = await second.host();
+  await other.request("ping");
+  adopt();
+  await other.request("ping");
+  await expect.poll(() => open).toBe(0);
 });
