@@ -32,7 +32,21 @@ interface Rotated {
  *
  * @throws VaultError if there is no key, or the disk or the store fails
  */
-export async function rotateRecords({ records, keys: source, locked }: Rotated): Promise<Rotation> {
+export async function rotateRecords(rotated: Rotated): Promise<Rotation> {
+  // Two at once would each replace the key that the other one has just made.
+  const lock = await rotated.records.lock({
+    file: "rotation",
+    what: "the rotation of keys",
+    remedy: "try again",
+  });
+  try {
+    return await rotateLocked(rotated);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function rotateLocked({ records, keys: source, locked }: Rotated): Promise<Rotation> {
   const before = await readKeys(source, true);
   if (before === undefined) throw new VaultError("key", "the key file was removed while it was created");
   const keys = source.kind === "own" ? await addOwnKey(source.file, before) : before;

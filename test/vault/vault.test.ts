@@ -302,6 +302,16 @@ describe("keys", () => {
     expect((await (await vaultIn(state)).read("linear", "ann"))?.generation).toBe(2);
   });
 
+  test("two rotations at once lose no record", async () => {
+    const state = stateFolder();
+    const vaults = [await vaultIn(state), await vaultIn(state)] as const;
+    const principals = Array.from({ length: 20 }, (_, at) => `person-${at}`);
+    for (const principal of principals) await vaults[0].write(credential({ principal }));
+    await Promise.all(vaults.map((vault) => vault.rotate()));
+    for (const principal of principals)
+      expect(await vaults[0].read("linear", principal)).toEqual(credential({ principal }));
+  });
+
   test("rotation reports an unreadable record, leaves it, and keeps all keys", async () => {
     const state = stateFolder();
     const vault = await vaultIn(state);
