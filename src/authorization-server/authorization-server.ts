@@ -91,7 +91,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     limit: limitOf("documents"),
     now,
   });
-  const clients = new Clients({ documents, sealing, now });
+  const clients = new Clients({ documents, sealing, allowed, now });
   const refusals = limitOf("refusals");
   const onSignIn = (event: HostSignIn): void => {
     // Unauthenticated clients can cause unlimited refusals, which must not push older events out of a rotating log.

@@ -1,6 +1,7 @@
 /** Finds the host of a `client_id`. */
 import { type ClientDocuments, isDocumentUrl } from "./client-documents.js";
 import { OAuthError } from "./oauth-error.js";
+import type { AllowedHosts } from "./redirect-uris.js";
 import { readRegistration } from "./registration.js";
 import { digestOf, type Sealing } from "./sealing.js";
 import type { HostClient, Now } from "./types.js";
@@ -8,6 +9,7 @@ import type { HostClient, Now } from "./types.js";
 interface ClientsOptions {
   readonly documents: ClientDocuments;
   readonly sealing: () => Promise<Sealing>;
+  readonly allowed: AllowedHosts;
   readonly now: Now;
 }
 
@@ -21,9 +23,9 @@ export class Clients {
 
   /** The client with this id, which may have expired. @throws OAuthError `invalid_client` if there is none */
   async find(id: string, address: string): Promise<HostClient> {
-    const { documents, sealing, now } = this.#options;
+    const { documents, sealing, allowed, now } = this.#options;
     if (isDocumentUrl(id)) return documents.find(id, address);
-    const found = readRegistration(id, await sealing(), now);
+    const found = readRegistration(id, await sealing(), allowed, now);
     if (found !== undefined) return found;
     throw new OAuthError("invalid_client", "client_id is not known here: the host must register again", {
       status: 401,

@@ -23,6 +23,10 @@ export function readRedirectUris(value: unknown, allowed: AllowedHosts): readonl
   });
 }
 
+/** Those of `uris`, of an earlier registration, that are still allowed. */
+export const stillAllowed = (uris: readonly unknown[], allowed: AllowedHosts): readonly string[] =>
+  uris.filter((uri): uri is string => typeof uri === "string" && faultOf(uri, allowed) === undefined);
+
 const refused = (message: string): OAuthError => new OAuthError("invalid_redirect_uri", message);
 
 function faultOf(uri: string, allowed: AllowedHosts): string | undefined {

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { sendJson } from "./answers.js";
 import { OAuthError } from "./oauth-error.js";
 import type { RateLimit } from "./rate-limit.js";
-import { type AllowedHosts, readRedirectUris } from "./redirect-uris.js";
+import { type AllowedHosts, readRedirectUris, stillAllowed } from "./redirect-uris.js";
 import { addressOf, readJson } from "./requests.js";
 import type { Sealing } from "./sealing.js";
 import type { HostClient, Now } from "./types.js";
@@ -58,15 +58,20 @@ export async function register(
   });
 }
 
-/** The client of a `client_id` that `register` issued; undefined for any other text. */
-export function readRegistration(id: string, sealing: Sealing, now: Now): HostClient | undefined {
+/** The client of a `client_id` that `register` issued, with what the config still allows; undefined for any other text. */
+export function readRegistration(
+  id: string,
+  sealing: Sealing,
+  allowed: AllowedHosts,
+  now: Now,
+): HostClient | undefined {
   if (!id.startsWith(PREFIX) || id.length > MAX_ID_LENGTH) return undefined;
   const value = sealing.open("registration", id.slice(PREFIX.length));
   if (!isObject(value) || !Array.isArray(value.u) || typeof value.at !== "number") return undefined;
   return {
     id,
     name: stringAt(value, "n") ?? "",
-    redirectUris: value.u.filter((uri) => typeof uri === "string"),
+    redirectUris: stillAllowed(value.u, allowed),
     kind: "registered",
     isExpired: now() - value.at >= REGISTRATION_MS,
   };

@@ -1,5 +1,6 @@
 /** Hosts that register themselves (RFC 7591): what they may register, how often, and how long it is good. */
 import { describe, expect, test } from "vitest";
+import { MemoryStore } from "../../src/authorization-server/memory-store.js";
 import { RateLimit } from "../../src/authorization-server/rate-limit.js";
 import { REGISTRATION_MS } from "../../src/authorization-server/registration.js";
 import { collectGarbage } from "../support/heap.js";
@@ -34,6 +35,16 @@ describe("a registration", () => {
       token_endpoint_auth_method: "none",
     });
     expect(headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("does not outlive the permission of its redirect URI", async () => {
+    const store = new MemoryStore(Date.now);
+    const redirect_uri = "https://evil.example/cb";
+    const client_id = await hostId(await startWorld({ store }), { redirect_uris: [redirect_uri] });
+    const later = await startWorld({ store, signIn: { allowedRedirectHosts: ["claude.ai"] } });
+    const page = await new Browser().open(authorizeUrl(later, { client_id, redirect_uri }));
+    expect(page.status).toBe(400);
+    expect(page.text).toContain("redirect_uri is not registered");
   });
 
   test.each([
