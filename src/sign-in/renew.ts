@@ -23,6 +23,8 @@ export interface RenewalRequest {
 export interface Unsaved {
   readonly credential: Credential;
   readonly spent: string | undefined;
+  /** Whether there was a record when they came: without one now, the principal has signed out. */
+  readonly hadRecord: boolean;
 }
 
 /** The outcome of a renewal. `credential` is the newest record; undefined if there is none. */
@@ -123,7 +125,7 @@ class RenewalUnderLock {
     switch (outcome.kind) {
       case "tokens": {
         const credential = withoutIntent(begun, mergedTokens(begun.tokens, outcome.tokens));
-        return this.#persist(begun.generation, { credential, spent });
+        return this.#persist(begun.generation, { credential, spent, hadRecord: true });
       }
       case "invalid_grant":
         return this.#signOut(begun, outcome.description);
@@ -150,7 +152,8 @@ class RenewalUnderLock {
     if (outcome.kind === "tokens") {
       const { tokens, signIn } = outcome;
       const credential: Credential = { ...signIn, generation: 0, tokens };
-      return this.#persist(kept?.generation, { credential, spent: kept?.tokens?.refreshToken });
+      const spent = kept?.tokens?.refreshToken;
+      return this.#persist(kept?.generation, { credential, spent, hadRecord: kept !== undefined });
     }
     if (outcome.kind !== "invalid_grant" || kept?.grant === "client_credentials") {
       return failure(outcome, kept);
@@ -164,11 +167,11 @@ class RenewalUnderLock {
    *
    * @param base the generation that they were obtained with; undefined if there was no record
    */
-  async #persist(base: number | undefined, { credential, spent }: Unsaved): Promise<Renewal> {
+  async #persist(base: number | undefined, { credential, spent, hadRecord }: Unsaved): Promise<Renewal> {
     let written = credential;
     try {
       const newest = await this.#read();
-      if (newest === undefined && base !== undefined) {
+      if (newest === undefined && hadRecord) {
         return { kind: "sign_in_required", credential: undefined, reason: "the principal has signed out" };
       }
       const isChanged = newest?.generation !== base && newest?.tokens?.refreshToken !== spent;
@@ -178,7 +181,7 @@ class RenewalUnderLock {
       return { kind: "usable", outcome: "refreshed", credential: written };
     } catch (error) {
       if (!(error instanceof VaultError)) throw error;
-      const unsaved = { credential: written, spent };
+      const unsaved = { credential: written, spent, hadRecord };
       return { kind: "usable", outcome: "not_kept", credential: written, unsaved };
     }
   }

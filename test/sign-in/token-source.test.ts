@@ -128,6 +128,29 @@ describe("the steps of a refresh:", () => {
     expect(world.issuer.sent).toHaveLength(1);
   });
 
+  test("a client that needs no person stays signed in while its first tokens cannot be written", async () => {
+    const world = new World();
+    let obtained = 0;
+    world.issuer.obtain = async () => {
+      obtained += 1;
+      const { generation: _g, tokens: _t, ...signIn } = world.issuer.signIn({ grant: "client_credentials" });
+      const tokens = { accessToken: `service-${obtained}`, obtainedAt: world.now };
+      return { kind: "tokens", tokens, signIn };
+    };
+    world.disk.fault = new VaultError("disk", "the disk is full (ENOSPC)");
+    const { source } = world.start();
+    for (let at = 0; at < 5; at += 1) {
+      expect(source.header ?? (await source.obtain(SIGNAL))).toBe("Bearer service-1");
+      await turns();
+      world.pass(5_000);
+    }
+    expect(world.changes).toEqual([true]);
+    world.disk.fault = undefined;
+    expect(source.header).toBe("Bearer service-1");
+    await turns();
+    expect(world.disk.get()?.tokens?.accessToken).toBe("service-1");
+  });
+
   test("tokens are used although the record has become unreadable, and written as soon as possible", async () => {
     const world = new World();
     world.signIn();
