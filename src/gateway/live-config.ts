@@ -59,6 +59,9 @@ export class LiveConfig implements ConfigInEffect {
   readonly evaluateQuestion: EvaluateQuestion = (server, client, question) =>
     this.#pipeline.evaluateQuestion(server, client, question);
 
+  readonly redactionOutsideCalls: ConfigInEffect["redactionOutsideCalls"] = (server, client) =>
+    this.#pipeline.policy.redactionOutsideCalls(client, server);
+
   readonly route: Handler = (call) => this.#pipeline.route(call);
 
   readonly isAggregated = (): boolean => this.#pipeline.config.servers.length > 1;

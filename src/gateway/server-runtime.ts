@@ -10,6 +10,7 @@ import { inBackground, type Logger } from "../core/logger.js";
 import { SHARED_SCOPE, type UpstreamObserver } from "../core/upstream.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/concurrency.js";
+import type { MessageRedaction } from "../policy/redaction/outside-calls.js";
 import { ResponseCache } from "../policy/response-cache.js";
 import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
@@ -45,6 +46,8 @@ export interface ServerRuntime {
 export interface ConfigInEffect {
   /** Evaluates a server's question to a session when no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
+  /** What rules redact in messages of `server` to `client` outside of calls; undefined where none does. */
+  redactionOutsideCalls(server: string, client: Client): MessageRedaction | undefined;
   /** Handles a call that has passed the middleware of an earlier config. */
   readonly route: Handler;
   /** Whether hosts see several servers. */
@@ -69,12 +72,7 @@ export function startServer(
     credentials: signIn?.credentials,
     gateway: { info: identity.info, instance: identity.instance, isAggregated: inEffect.isAggregated },
     questions: {
-      directory: withQuestionPolicy(
-        name,
-        directoryWithHandles(name, directory, tasks),
-        inEffect.evaluateQuestion,
-        pendingQuestions,
-      ),
+      directory: withPolicy(name, directoryWithHandles(name, directory, tasks), inEffect, pendingQuestions),
       parked: sessions.parkedCalls,
       roots: config.roots?.map((root) => ({ ...root })),
       onRefused: (why) => metrics.questionRefused(name, why),
@@ -93,7 +91,8 @@ export function startServer(
         life.restarted();
       },
       onOutput: (line) => life.wrote(telemetry.redact(line)),
-      onTaskStatus: (notice) => forwardTaskNotification(name, notice, directory, tasks),
+      onTaskStatus: (notice) =>
+        forwardTaskNotification(name, notice, withPolicy(name, directory, inEffect, pendingQuestions), tasks),
       onUnmatchedMessage: () => metrics.unmatchedMessage(name),
     },
     log: telemetry.logger,
@@ -186,28 +185,42 @@ export class SessionDirectory implements ClientDirectory {
   }
 }
 
-/** `directory` for `server`: each question passes `evaluateQuestion` and counts as pending until it is answered. */
-function withQuestionPolicy(
+/**
+ * `directory` for `server`: each question passes the policy and counts as pending until it is answered; what rules redact is
+ * taken out of questions, answers and notifications.
+ */
+function withPolicy(
   server: string,
   directory: ClientDirectory,
-  evaluateQuestion: EvaluateQuestion,
+  inEffect: ConfigInEffect,
   pendingQuestions: Pick<PendingQuestions, "add">,
 ): ClientDirectory {
   return {
     find(affinity) {
       const clientChannel = directory.find(affinity);
       if (clientChannel === undefined) return undefined;
+      const { client } = clientChannel;
       return {
         ...clientChannel,
         async request(question, signal) {
-          const evaluated = evaluateQuestion(server, clientChannel.client, question);
-          const closeQuestion = pendingQuestions.add(server, clientChannel.client, evaluated);
+          const evaluated = inEffect.evaluateQuestion(server, client, question);
+          const redaction = inEffect.redactionOutsideCalls(server, client);
+          const shown = redaction === undefined ? evaluated : await redaction.question(evaluated);
+          const closeQuestion = pendingQuestions.add(server, client, shown);
           try {
-            return await clientChannel.request(evaluated, signal);
+            const answer = await clientChannel.request(shown, signal);
+            return redaction === undefined ? answer : await redaction.answer(answer);
           } finally {
             closeQuestion();
           }
         },
+        ...(clientChannel.notify !== undefined && {
+          notify: (notice) => {
+            const redaction = inEffect.redactionOutsideCalls(server, client);
+            const shown = redaction === undefined ? notice : redaction.notice(notice);
+            if (shown !== undefined) clientChannel.notify?.(shown);
+          },
+        }),
       };
     },
   };

@@ -15,8 +15,8 @@ import {
   TaskQuestions,
   withRefusals,
 } from "./questions.js";
-import { type Redactions, redactedCall, redactedReply } from "./redaction/messages.js";
-import { redaction } from "./redaction/redaction.js";
+import { redactedCall, redactedReply } from "./redaction/messages.js";
+import type { RuleRedactions } from "./redaction/rule-redactions.js";
 import { evaluateMethodYielding } from "./rules/method-inputs.js";
 import {
   argsOf,
@@ -36,8 +36,11 @@ const APPROVABLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
  */
-export function access(evaluator: QuestionEvaluator, approvals: Approvals): Middleware {
-  const redactions = new Map<RuleConfig, Redactions>();
+export function access(
+  evaluator: QuestionEvaluator,
+  approvals: Approvals,
+  redactions: RuleRedactions,
+): Middleware {
   const taskQuestions = new TaskQuestions(evaluator);
 
   return (next: Handler): Handler =>
@@ -78,7 +81,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     next: Handler,
     rules: readonly RedactingRule[],
   ): Promise<Reply> {
-    const each = rules.map((redacting) => redactionsOf(redacting, redacting.redact));
+    const each = rules.map((redacting) => redactions.of(redacting));
     let redactedInput = call;
     for (const both of each) redactedInput = await redactedCall(redactedInput, both);
     if (call.record !== undefined && rules.length > 0)
@@ -171,9 +174,7 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     round: PolicyRoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
-    const redacting = evaluator.ruleSet
-      .mayRedact(call.client, route)
-      .map((rule) => redactionsOf(rule, rule.redact));
+    const redacting = evaluator.ruleSet.mayRedact(call.client, route).map((rule) => redactions.of(rule));
     let redactedInput = call;
     for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
     let reply = await forward(call, route, round, undefined, next, redactedInput);
@@ -233,18 +234,6 @@ export function access(evaluator: QuestionEvaluator, approvals: Approvals): Midd
     if (Object.keys(refused).length > 0) throw urlNotAllowed(route);
     return reply;
   }
-
-  function redactionsOf(
-    rule: RuleConfig,
-    { arguments: args, results, replacement }: RedactSettings,
-  ): Redactions {
-    let made = redactions.get(rule);
-    if (made === undefined) {
-      made = { args: redaction(args, replacement), results: redaction(results, replacement) };
-      redactions.set(rule, made);
-    }
-    return made;
-  }
 }
 
 type ErrorReply = Extract<Reply, { kind: "error" }>;
@@ -256,8 +245,6 @@ const NO_RULES: readonly RedactingRule[] = [];
 /** Usually none, or the deciding one. */
 const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly RedactingRule[] =>
   rule !== undefined && redacts(rule) ? [rule, ...redacting] : redacting;
-
-type RedactSettings = NonNullable<RuleConfig["redact"]>;
 
 /** The call as its server knows it: with the answers that are for the server, and its own state. */
 function resumedCall(call: Call, round: PolicyRoundState | undefined): Call {

@@ -17,6 +17,8 @@ import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
 import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
+import { type MessageRedaction, messageRedaction } from "./redaction/outside-calls.js";
+import { RuleRedactions } from "./redaction/rule-redactions.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
@@ -40,6 +42,8 @@ export interface Policy {
    * @throws GatewayError `denied`, with the words for the server, where it may not
    */
   question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;
+  /** What rules redact in messages of `server` to `client` that belong to no running call; undefined where none does. */
+  redactionOutsideCalls(client: Client, server: string): MessageRedaction | undefined;
   /** For the catalog; undefined where no rule hides anything, so that all clients share their lists. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
   /** Logs a call of a target that is hidden from its client. */
@@ -142,7 +146,8 @@ export function createPolicy(
   );
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
-  const accessMiddleware = access(evaluator, approvals);
+  const redactions = new RuleRedactions();
+  const accessMiddleware = access(evaluator, approvals, redactions);
   const isTrivial = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
@@ -162,6 +167,12 @@ export function createPolicy(
       if (permitted !== undefined) return permitted;
       const refusal = questionRefusal(questionKind(question) ?? "elicitation");
       throw new GatewayError("denied", "gateway", refusal.message, { server, rpc: codeOf(refusal) });
+    },
+    redactionOutsideCalls(client, server) {
+      const redacting = ruleSet.mayRedactAt(client, server);
+      return redacting.length === 0
+        ? undefined
+        : messageRedaction(redacting.map((rule) => redactions.of(rule)));
     },
     visible: ruleSet.hides ? (client, route) => ruleSet.isVisible(client, route) : undefined,
     recordHidden: (call, route) => {

@@ -36,6 +36,31 @@ describe("redaction", () => {
     expect(args).toEqual(before);
   });
 
+  test("takes out of questions, answers and notices outside of calls", async () => {
+    const { policy } = policyOf({
+      rules: [
+        redact({
+          arguments: { paths: [], patterns: ["pw-\\d+"] },
+          results: { paths: [], patterns: ["sk-[a-z0-9]+"] },
+        }),
+        { ...redact({ results: { paths: [], patterns: ["nothing of this server"] } }), servers: ["other"] },
+      ],
+    });
+    const { client } = toolCall("db", "query");
+    const redaction = policy.redactionOutsideCalls(client, "db");
+    expect(await redaction?.question(elicitation("is it sk-abc?"))).toEqual(elicitation("is it [redacted]?"));
+    expect(await redaction?.answer({ action: "accept", content: { it: "pw-123" } })).toEqual({
+      action: "accept",
+      content: { it: "[redacted]" },
+    });
+    const status = { taskId: "sk-task", status: "working", statusMessage: "with sk-abc" };
+    expect(redaction?.notice({ method: "notifications/tasks/status", params: status })).toEqual({
+      method: "notifications/tasks/status",
+      params: { ...status, statusMessage: "with [redacted]" },
+    });
+    expect(policyOf({ rules: [] }).policy.redactionOutsideCalls(client, "db")).toBeUndefined();
+  });
+
   test("takes out of results, errors, questions and notices", async () => {
     const secret = "key sk-abc123 end";
     const clean = "key [redacted] end";

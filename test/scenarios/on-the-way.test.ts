@@ -247,3 +247,20 @@ describe("a host with form elicitation only", () => {
     await stage.close();
   });
 });
+
+test.each(named(kinds.filter(({ era }) => era === "legacy")))(
+  "%s gets log messages between calls without what a rule redacts",
+  async (_name, kind) => {
+    const redact = { results: { patterns: ["later"] } };
+    const rules = [{ name: "no-later", effect: "redact", redact }];
+    const stage = await openStage(LEGACY, { config: { policy: { rules } } });
+    const host = await listening(stage, kind, "info");
+    for (const { key } of LEGACY) {
+      const since = host.heard.length;
+      await host.call(`${key}__talk_later`, { label: "talk" }).outcome;
+      await until("the line", () => heardBy(host, "notifications/message", since).length > 0);
+      expect(heardBy(host, "notifications/message", since)).toMatchObject([{ data: "[redacted] error" }]);
+    }
+    await stage.close();
+  },
+);

@@ -148,7 +148,7 @@ const redactedNotify =
  * A notice that belongs to a call: sent at once, or it would come behind the result. Undefined where nothing of it is
  * left that a host could read.
  */
-function redactedNotice(notice: Notice, results: Redaction): Notice | undefined {
+export function redactedNotice(notice: Notice, results: Redaction): Notice | undefined {
   const { method, params } = notice;
   if (params === undefined || !results.active) return notice;
   const clean = results.applyNow(params);
