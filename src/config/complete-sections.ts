@@ -116,12 +116,15 @@ export function completePolicy({ default: fallback, rules }: PolicyShape): Polic
       const rememberMs = remember === undefined ? undefined : parseDuration(remember);
       return {
         ...rule,
-        name: rule.name ?? `rule-${index + 1}`,
+        ...named(rule.name, `rule-${index + 1}`),
         ...(rememberMs !== undefined && { rememberMs }),
       };
     }),
   };
 }
+
+const named = (name: string | undefined, number: string): { name: string; isUnnamed?: true } =>
+  name === undefined ? { name: number, isUnnamed: true } : { name };
 
 /** Names each limit and reads its rate, quota and timeout. */
 export function completeLimits(limits: readonly LimitShape[]): readonly LimitConfig[] {
@@ -131,7 +134,7 @@ export function completeLimits(limits: readonly LimitShape[]): readonly LimitCon
     const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
     return {
       ...limit,
-      name: limit.name ?? `limit-${index + 1}`,
+      ...named(limit.name, `limit-${index + 1}`),
       ...(rate !== undefined && { rate }),
       ...(quota !== undefined && { quota }),
       ...(timeoutMs !== undefined && { timeoutMs }),

@@ -262,6 +262,8 @@ export interface MatcherConfig {
 export interface RuleConfig extends MatcherConfig {
   /** As in the file, or `rule-N` with its index. */
   readonly name: string;
+  /** Whether the name is `rule-N`. */
+  readonly isUnnamed?: true;
   /** A CEL expression. */
   readonly when?: string;
   readonly effect: "allow" | "deny" | "approve" | "redact" | "hide";
@@ -298,6 +300,8 @@ export interface RedactionConfig {
 export interface LimitConfig extends MatcherConfig {
   /** As in the file, or `limit-N` with its index. */
   readonly name: string;
+  /** Whether the name is `limit-N`. */
+  readonly isUnnamed?: true;
   readonly rate?: { readonly count: number; readonly windowMs: number };
   /** The burst; default the count of the rate. */
   readonly burst?: number;

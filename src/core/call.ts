@@ -255,7 +255,7 @@ export interface RoundState {
 /** What the policy must know again. */
 export interface PolicyRoundState {
   /**
-   * The rule that asked for approval, the single use of the answer, the digest of the call that was shown, and whether not all
+   * The identity of the rule that asked for approval, the single use of the answer, the digest of the call that was shown, and whether not all
    * of it was.
    */
   readonly asked?: {
@@ -264,7 +264,7 @@ export interface PolicyRoundState {
     readonly call: string;
     readonly isCut?: boolean;
   };
-  /** The rule whose approval was given in an earlier round. */
+  /** The identity of the rule whose approval was given in an earlier round. */
   readonly approved?: string;
   /** Questions of this round that the policy refused; they are answered together with the rest. */
   readonly refused?: Readonly<Record<string, QuestionKind>>;

@@ -8,6 +8,7 @@ import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
 import { type Approvals, supportsFormElicitation } from "./approvals.js";
+import { identityOf } from "./identity.js";
 import {
   evaluateQuestions,
   type InputRequired,
@@ -65,7 +66,7 @@ export function access(
         const question = await requireApproval(call, route, rule, decision, round);
         if (question !== undefined) return question;
       }
-      const approved = effect === "approve" ? rule?.name : undefined;
+      const approved = effect === "approve" && rule !== undefined ? identityOf(rule) : undefined;
       const rules = redactingRules(decision);
       return rules.length === 0
         ? forward(call, route, round, approved, next)
@@ -116,7 +117,7 @@ export function access(
       if (answer !== "accepted") throw notApproved(route, rule);
       return undefined;
     }
-    if (round?.approved === rule.name) return undefined;
+    if (round?.approved === identityOf(rule)) return undefined;
     if (await approvals.isRemembered(rule, call, route)) {
       // A later round is the same call, and was counted with the first.
       if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");

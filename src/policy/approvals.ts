@@ -10,6 +10,7 @@ import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
 import { ExpiringEntries } from "./expiring-entries.js";
+import { identityOf } from "./identity.js";
 import { argsOf } from "./rules/policy-input.js";
 
 const MAX_REMEMBERED = 10_000;
@@ -155,7 +156,7 @@ export class Approvals {
   ): Promise<Reply> {
     const { message, isCut } = await approvalPromptOf(rule, call, route, named);
     const shown = await shownIdentity(call, route);
-    const asked = { rule: rule.name, nonce, call: shown, ...(isCut && { isCut }) };
+    const asked = { rule: identityOf(rule), nonce, call: shown, ...(isCut && { isCut }) };
     if (this.expiry !== undefined) {
       const traceId = call.record?.traceId;
       const open = { nonce, ...aboutCall(rule, call, route), ...(traceId !== undefined && { traceId }) };
@@ -188,7 +189,7 @@ export class Approvals {
     route: Route,
     asked: NonNullable<PolicyRoundState["asked"]>,
   ): Promise<ApprovalAnswer> {
-    const isUnused = asked.rule === rule.name && !this.#spent.has(asked.nonce);
+    const isUnused = asked.rule === identityOf(rule) && !this.#spent.has(asked.nonce);
     if (isUnused) this.#spent.set(asked.nonce, true);
     if (!isUnused || (this.useOnce !== undefined && !(await this.useOnce(asked.nonce)))) {
       throw new GatewayError(
@@ -252,7 +253,7 @@ export function supportsFormElicitation({ client }: Call): boolean {
 function keyOf(rule: RuleConfig, call: Call, { upstream, target }: Route) {
   const args = argsOf(call);
   return isShort(args, MAX_REMEMBERED_LENGTH)
-    ? callIdentity(call, upstream, target, args, rule.name)
+    ? callIdentity(call, upstream, target, args, identityOf(rule))
     : undefined;
 }
 

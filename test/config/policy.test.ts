@@ -28,10 +28,11 @@ describe("policy and limits", () => {
       policy: {
         default: "allow",
         rules: [
-          { name: "rule-1", on: "call", effect: "deny", tools: ["a"] },
+          { name: "rule-1", isUnnamed: true, on: "call", effect: "deny", tools: ["a"] },
           { name: "ask", on: "call", effect: "approve", rememberMs: 3_600_000 },
           {
             name: "rule-3",
+            isUnnamed: true,
             on: "call",
             effect: "redact",
             redact: {
@@ -43,8 +44,22 @@ describe("policy and limits", () => {
         ],
       },
       limits: [
-        { name: "limit-1", on: "call", rate: { count: 10, windowMs: 60_000 }, burst: 5, per: "principal" },
-        { name: "limit-2", on: "call", timeoutMs: 1_800_000, tools: ["slow__*"], per: "all" },
+        {
+          name: "limit-1",
+          isUnnamed: true,
+          on: "call",
+          rate: { count: 10, windowMs: 60_000 },
+          burst: 5,
+          per: "principal",
+        },
+        {
+          name: "limit-2",
+          isUnnamed: true,
+          on: "call",
+          timeoutMs: 1_800_000,
+          tools: ["slow__*"],
+          per: "all",
+        },
       ],
     });
   });

@@ -1,4 +1,5 @@
 /** What does one limit of the config count? Token buckets, quotas and semaphores, by the key of its `per`. */
+import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
@@ -7,6 +8,7 @@ import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 import { boundedKey, entryLimit } from "../../runtime/cache-limits.js";
 import { writeJson } from "../../wire/json-text.js";
 import { Semaphore } from "../concurrency.js";
+import { withoutNumber } from "../identity.js";
 import { hasUri } from "../rules/policy-input.js";
 import { compileMatcher, type Matcher, type PolicyFault } from "../rules/rule.js";
 
@@ -19,6 +21,7 @@ const NO_BUDGETS: readonly CallBudget[] = [];
 /** One limit of the config, with its state for each key. */
 export class Limit {
   readonly matcher: Matcher;
+  #config: LimitConfig;
   readonly #budgets = new LRUCache<string, readonly CallBudget[]>(entryLimit(MAX_BUDGETS));
   /** Only those in use. */
   readonly #semaphores = new Map<string, Semaphore>();
@@ -28,12 +31,24 @@ export class Limit {
 
   /** @param shared where replicas count together; @param purpose tells equal limits apart that count different things */
   constructor(
-    readonly config: LimitConfig,
+    config: LimitConfig,
     private readonly shared?: SharedLimits,
     purpose = "calls",
   ) {
+    this.#config = config;
     this.matcher = compileMatcher(config);
-    this.#scope = shared === undefined ? "" : writeJson([purpose, config]);
+    this.#scope = shared === undefined ? "" : writeJson([purpose, withoutNumber(config)]);
+  }
+
+  get config(): LimitConfig {
+    return this.#config;
+  }
+
+  /** Continues as the limit of a later config if it is the same, perhaps under another number; else false. */
+  takeOver(later: LimitConfig): boolean {
+    const isSame = isDeepStrictEqual(withoutNumber(later), withoutNumber(this.#config));
+    if (isSame) this.#config = later;
+    return isSame;
   }
 
   /** What pays for this call, each for itself; nothing where the limit does not count. */

@@ -1,5 +1,4 @@
 /** Which limits apply to a call, and what does it spend of them? A call that resumes a paid round spends nothing. */
-import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { InteractionKind, LimitConfig } from "../../config/config.js";
 import type { Call, Handler, Middleware, Route } from "../../core/call.js";
@@ -38,8 +37,7 @@ export class Limits {
   ) {
     const held = before === undefined ? [] : before.#limits;
     this.#limits = configs.map(
-      (config) =>
-        held.find((limit) => isDeepStrictEqual(limit.config, config)) ?? new Limit(config, shared, purpose),
+      (config) => held.find((limit) => limit.takeOver(config)) ?? new Limit(config, shared, purpose),
     );
     this.hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
