@@ -6,11 +6,10 @@
  * A release, and the takeover from a dead process, removes that one token: a slow process that removes the token of a
  * dead holder cannot remove the token of the next one.
  */
-import { createHash, randomBytes } from "node:crypto";
-import { readFileSync, readlinkSync } from "node:fs";
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
+import { placeOfPids } from "../runtime/pid-namespace.js";
 import { startTimesOf } from "../runtime/process-start-times.js";
 import { codeOf } from "../state/private-file.js";
 import { DRAFT_SUFFIX } from "./durable-files.js";
@@ -196,16 +195,6 @@ async function becomes(draft: string, lock: string): Promise<boolean> {
     });
     return false;
   }
-}
-
-function placeOfPids(): string {
-  let place = hostname();
-  try {
-    place = `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8")} ${readlinkSync("/proc/self/ns/pid")}`;
-  } catch {
-    // Not Linux.
-  }
-  return createHash("sha256").update(place).digest("hex").slice(0, 16);
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
