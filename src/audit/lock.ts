@@ -18,7 +18,7 @@ const GUARD_MS = 5_000;
 const MAX_ATTEMPTS = 100;
 const RETRY_MS = 20;
 
-/** Who has a lock: a process; one that has not written its text yet; one that has ended; nobody. */
+/** Who has a lock: a process; one that has not written its text yet; one that has ended; or none. */
 type Holder = { readonly pid: number; readonly isElsewhere: boolean } | "unknown" | "ended" | "nobody";
 
 /** Locks `file`. @returns its release. @throws Error if a running process holds it */

@@ -1,4 +1,4 @@
-/** Takes the lock of each file that it is told on a line of stdin, and says whether it has it; "release" releases it. */
+/** Takes the lock of each file on a line of stdin, and writes whether it has it; "release" releases it. */
 import { createInterface } from "node:readline";
 import { takeLock } from "../../../build/audit/lock.js";
 
