@@ -199,13 +199,13 @@ export class Approvals {
       );
     }
     this.#asked.delete(asked.nonce);
+    if (call.inputResponses?.unanswered?.has(APPROVAL_KEY) === true) return "expired";
+    if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept")
+      return "declined";
     if (asked.call !== (await shownIdentity(call, route))) {
       const sentence = "the config has changed this call since its approval was asked for; make it again";
       throw new GatewayError("state_rejected", "gateway", sentence);
     }
-    if (call.inputResponses?.unanswered?.has(APPROVAL_KEY) === true) return "expired";
-    if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept")
-      return "declined";
     // Where not all was shown, the approval holds for this call only.
     if (rule.rememberMs === undefined || asked.isCut === true) return "accepted";
     const digest = keyOf(rule, call, route);
