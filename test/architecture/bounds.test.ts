@@ -39,7 +39,7 @@ interface Shown {
 interface Filled {
   readonly mib: number;
   readonly times: number;
-  fill(): (at: number) => void;
+  fill(): (at: number) => unknown;
 }
 
 const route = routeTo("files", "read");
@@ -161,7 +161,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
         );
         const { upstream, target } = route;
         const shown = Promise.resolve(callIdentity(call, upstream, target, call.params.arguments));
-        void shown.then((digest) =>
+        return shown.then((digest) =>
           approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at), call: digest }),
         );
       };
@@ -287,14 +287,14 @@ describe("memory stays bounded while hosts send without end:", () => {
   const filled = Object.entries(BOUNDS).flatMap(([owner, bound]) =>
     "fill" in bound ? [[owner, bound] as const] : [],
   );
-  test.each(filled)("%s", (_, { fill, times, mib }) => {
+  test.each(filled)("%s", async (_, { fill, times, mib }) => {
     const put = fill();
-    put(0);
+    await put(0);
     collectGarbage();
     const before = process.memoryUsage().heapUsed;
-    for (let at = 1; at < times; at += 1) put(at);
+    for (let at = 1; at < times; at += 1) await put(at);
     collectGarbage();
     expect((process.memoryUsage().heapUsed - before) / MIB).toBeLessThan(mib);
-    put(times);
+    await put(times);
   });
 });
