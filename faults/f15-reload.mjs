@@ -85,7 +85,8 @@ await row(
     row.check("list_changed to a host whose lists did not change", 0, announced, announced === 0);
 
     // A change of one server is a change of that one alone.
-    gateway.configure(config("changed", { more: stdioServer() }));
+    // On demand it would start with its first call, as the lists of this very command are known.
+    gateway.configure(config("changed", { more: { ...stdioServer(), start: "eager" } }));
     await gateway.met("more");
     const more = pids();
     row.check(
