@@ -14,7 +14,7 @@ const RENEW_MS = 2_000;
 const STALE_MS = 10_000;
 /** Writing a lock and taking one over take no longer than this (ms), so that an empty lock and a guard that are older are left over. */
 const GUARD_MS = 5_000;
-/** How often, and in which distance (ms), a lock is tried to get while another process takes over the one that is left over. */
+/** Attempts, and the time between them (ms), while another process takes over a lock that is left over. */
 const MAX_ATTEMPTS = 100;
 const RETRY_MS = 20;
 
@@ -62,7 +62,7 @@ function held(lock: string, text: string): () => Promise<void> {
 
 /**
  * Removes a lock that is left over, one process at a time: between a look at it and its removal another one could take it
- * over. False where another process is at it.
+ * over. False where another process is removing it.
  */
 async function removeAlone(lock: string): Promise<boolean> {
   const guard = `${lock}.takeover`;

@@ -151,7 +151,7 @@ export function interactionEvents(record: CallRecord, call: Call, reply: Reply):
       events.push({ kind: "question", ...about, ...(outcome !== undefined && { outcome }) });
     }
   }
-  for (const refused of call.record?.refusedQuestions?.slice(0, MAX_QUESTIONS) ?? []) {
+  for (const refused of call.record?.refusedQuestions ?? []) {
     events.push({
       kind: "question",
       ...about,

@@ -100,10 +100,14 @@ async function evaluateQuestion(
   return decisive === undefined ? request : { ...request, params };
 }
 
+/** The refused questions of one call that are noted. */
+const MAX_NOTED = 32;
+
 /** For the audit log. */
 function noteRefused({ record }: Call, request: JsonObject, rule: string | undefined): void {
   if (record === undefined) return;
   record.refusedQuestions ??= [];
+  if (record.refusedQuestions.length >= MAX_NOTED) return;
   record.refusedQuestions.push({ method: stringAt(request, "method") ?? "", rule });
 }
 

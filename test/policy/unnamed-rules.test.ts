@@ -38,6 +38,16 @@ test("a limit keeps its count when another one is put before it", async () => {
   expect(outcomes).toEqual(["result", "rate_limited", "rate_limited"]);
 });
 
+test("two equal limits stay two, so that a call pays each of them once", async () => {
+  const next = policies();
+  const quota = { tools: ["db__*"], quota: "2/day" };
+  next({ limits: [quota, quota] });
+  const policy = next({ limits: [quota, quota] });
+  const outcomes: string[] = [];
+  for (let at = 0; at < 3; at += 1) outcomes.push(wordOf(await run(policy, call)));
+  expect(outcomes).toEqual(["result", "result", "rate_limited"]);
+});
+
 test("a remembered approval holds for its rule, and not for another one at its place", async () => {
   const next = policies();
   const ask = { tools: ["db__*"], effect: "approve", message: "harmless", remember: "1h" };

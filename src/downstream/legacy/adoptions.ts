@@ -42,7 +42,7 @@ export class Adoptions {
     const id = Array.isArray(said) ? said.join(", ") : said;
     if (id === undefined || sessionOpener.store.has(id)) return this.#running.get(id ?? "");
     const from = issuerOf(id);
-    // An id of this replica is adopted only if it was taken over: another one has ended, or is none.
+    // A session of this replica is adopted only if another one has taken it over; any other has ended.
     if (from === undefined || (from === issuer && !this.parts.records.hasMoved(id))) return undefined;
     const adoption = this.#running.get(id) ?? this.#inTurn(() => this.#adopt(id, exchange));
     this.#running.set(id, adoption);

@@ -35,10 +35,12 @@ export class Limits {
     shared?: SharedLimits,
     purpose?: string,
   ) {
-    const held = before === undefined ? [] : before.#limits;
-    this.#limits = configs.map(
-      (config) => held.find((limit) => limit.takeOver(config)) ?? new Limit(config, shared, purpose),
-    );
+    // Each once: two equal limits stay two.
+    const held = new Set(before === undefined ? [] : before.#limits);
+    this.#limits = configs.map((config) => {
+      for (const limit of held) if (limit.takeOver(config) && held.delete(limit)) return limit;
+      return new Limit(config, shared, purpose);
+    });
     this.hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
     this.#isShared = shared !== undefined;

@@ -134,7 +134,10 @@ export class ConnectionSubscriptions {
   remove(uri: string): void {
     const count = this.#counts.get(uri) ?? 0;
     if (count > 1) this.#counts.set(uri, count - 1);
-    else if (this.#counts.delete(uri)) this.#connection?.unsubscribe(uri);
+    else if (this.#counts.delete(uri)) {
+      this.#moved.delete(uri);
+      this.#connection?.unsubscribe(uri);
+    }
   }
 
   /** The error with which the server refused `uri`; undefined while no connection was ever open. Waits for the answer. */
