@@ -9,7 +9,7 @@ import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";
 import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";
-import type { Upstream, UpstreamState } from "../core/upstream.js";
+import { stateInUse, type Upstream, type UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
@@ -30,6 +30,7 @@ import {
   type WaitLimit,
 } from "./server-lists.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
+import { SoughtTargets } from "./sought-targets.js";
 import { countsByServer } from "./tool-overview.js";
 import { type FoundTools, searchableServer, type ToolQuery, ToolSearch } from "./tool-search.js";
 import type { CatalogView, Snapshot, VisibilityCheck } from "./view.js";
@@ -85,11 +86,16 @@ export interface Catalog {
   freshness(client: Client, kind: ListKind): Freshness;
   /**
    * Waits, bounded by `callWaitMs`, for lists that would change the view of `client`: of starting servers, and the
-   * first lists of its class. With `sought`, targets missing from the view, also for disconnected servers that may have
-   * them, if they can be reconnected now, and for starting ones like a list, until `stopWaiting`. Ends when `signal`
-   * aborts. Never rejects.
+   * first lists of its class. With `sought`, targets missing from the view, it waits for servers that may have them as long
+   * as a list does, until `stopWaiting`, and for disconnected ones, if they can be reconnected now. Ends when the view has one
+   * of them, and when `signal` aborts. Never rejects.
    */
   prepare(client: Client, sought?: readonly Target[], signal?: StopSignal): Promise<void>;
+  /**
+   * A server that may have `name`, as what it lists for `client` is not known: it is not connected, or has not listed yet.
+   * Undefined if there is none.
+   */
+  unlistedOwner(client: Client, kind: ListKind, name: string): string | undefined;
   /**
    * Like `prepare`, for a list of `client`, which its host may cache: waits for each starting server up to
    * `startupWaitMs`, for a `required` one up to its `connectTimeoutMs`. Ends when `signal` aborts and at `stopWaiting`.
@@ -179,6 +185,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     ]),
   );
   const startupWaits = new StartupWaits();
+  const soughtTargets = new SoughtTargets();
   const closed = new Stop();
   const starts = new Map<ServerNamespace, Readonly<Record<RouteKind, Route>>>();
   const owners = new NameOwners(spaces, naming.reserved ?? [], naming);
@@ -222,6 +229,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         logger,
         onViewsChanged: () => {
           views.expire();
+          soughtTargets.listsChanged();
           changes.listsChanged();
         },
         onListChanged: (kind) => onListChanged?.(space.name, kind),
@@ -292,6 +300,30 @@ export function createCatalog(options: CatalogOptions): Catalog {
     return spaces.filter((space) => isServerShown(client, space, () => views.of(client)));
   }
 
+  const hasPrefixOf = (space: ServerNamespace, { kind, name }: Target): boolean => {
+    const prefix = exposedPrefixOf(space, kind);
+    return prefix !== "" && name.startsWith(prefix);
+  };
+
+  /** What a call for `sought` waits for at one server. A name without the prefix of any server may be the own name of each. */
+  function waitsForTargets(
+    client: Client,
+    space: ServerNamespace,
+    { spaces, sought }: { readonly spaces: readonly ServerNamespace[]; readonly sought: readonly Target[] },
+    signal: StopSignal,
+  ): readonly Promise<void>[] {
+    const server = servers.get(space.name);
+    if (server === undefined) return [];
+    const isNamed = sought.some(({ kind, name }) => name.startsWith(exposedPrefixOf(space, kind)));
+    const mayHave = isNamed || sought.some((target) => !spaces.some((other) => hasPrefixOf(other, target)));
+    const listed =
+      mayHave && !startupWaits.isOver
+        ? startupWaits.during(signal, async (end) => server.prepare(client, listWait(server, end)))
+        : server.prepare(client, { ms: times.callWaitMs, signal });
+    const connected = isNamed ? server.connectAndPrepare(client, signal) : undefined;
+    return [listed, connected].filter((wait) => wait !== undefined);
+  }
+
   const listWait = ({ name }: ServerLists, signal: StopSignal): WaitLimit => ({
     ms: listWaitMs.get(name) ?? times.startupWaitMs,
     signal,
@@ -336,20 +368,24 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     prepare(client, sought = [], signal) {
       // A hidden server is neither connected nor awaited on behalf of this client.
-      const waits = visibleServers(client).flatMap((space) => {
-        const server = servers.get(space.name);
-        if (server === undefined) return [];
-        const mayHave = (target: Target): boolean =>
-          target.name.startsWith(exposedPrefixOf(space, target.kind));
-        const isSought = sought.some(mayHave);
-        const started =
-          isSought && server.isStarting && !startupWaits.isOver
-            ? startupWaits.during(signal, async (end) => server.prepare(client, listWait(server, end)))
-            : server.prepare(client, { ms: times.callWaitMs, signal });
-        const connected = isSought ? server.connectAndPrepare(client, signal) : undefined;
-        return [started, connected].filter((wait) => wait !== undefined);
-      });
-      return waits.length === 0 ? RESOLVED : Promise.all(waits).then(() => {});
+      const spaces = visibleServers(client);
+      if (sought.length === 0) {
+        const waits = spaces.flatMap(({ name }) => servers.get(name)?.prepare(client) ?? []);
+        return waits.length === 0 ? RESOLVED : Promise.all(waits).then(() => {});
+      }
+      const isFound = (): boolean =>
+        sought.some(({ kind, name }) => views.of(client).find(kind, name) !== undefined);
+      return soughtTargets.during(isFound, signal, (end) =>
+        Promise.all(spaces.flatMap((space) => waitsForTargets(client, space, { spaces, sought }, end))),
+      );
+    },
+    unlistedOwner(client, kind, name) {
+      const owner = views.of(client).unavailableOwner(kind, name);
+      if (owner !== undefined) return owner;
+      const spaces = visibleServers(client);
+      // A name with the prefix of a server is no own name of another one.
+      if (spaces.some((space) => hasPrefixOf(space, { kind, name }))) return undefined;
+      return spaces.find((space) => servers.get(space.name)?.isLoading(client, kind))?.name;
     },
     prepareLists(client, signal) {
       if (startupWaits.isOver) return RESOLVED;
@@ -423,7 +459,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     status: () =>
       [...servers.values()].map((server) => ({
         name: server.name,
-        state: server.upstream.state,
+        state: stateInUse(server.upstream),
         lastError: server.upstream.lastError ?? server.listError,
         serverInfo: server.facts?.serverInfo,
         ...server.status(),

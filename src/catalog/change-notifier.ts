@@ -128,9 +128,10 @@ export class ChangeNotifier implements ChangeFeed {
   /** A server has connected, for the first time or again; it may notify of other resources. */
   serverOpened(name: string): void {
     this.listsChanged();
-    const tells = supportsSubscribe(this.#options.servers.get(name));
+    const server = this.#options.servers.get(name);
     const again = new Map<Client, string[]>();
     for (const subscriber of [...(this.#followers.get(name) ?? [])]) {
+      const tells = supportsSubscribe(server, subscriber.client);
       for (const [uri, follow] of [...subscriber.follows]) {
         if (follow?.server !== name) continue;
         if (!tells) this.#unfollow(subscriber, uri);

@@ -47,7 +47,7 @@ export class ResourceOwners {
     if (route === undefined || server === undefined) return NOT_FOUND;
     if (mayFollow?.(client, route) === false) return NOT_FOUND;
     if (server.facts === undefined) return { when: "later" };
-    if (!supportsSubscribe(server)) return NOT_SUBSCRIBABLE;
+    if (!supportsSubscribe(server, client)) return NOT_SUBSCRIBABLE;
     return { when: "now", server, target: route.target };
   }
 
@@ -82,7 +82,7 @@ export class ResourceOwners {
       if (route === undefined) for (const server of this.#starting(view)) listers.add(server);
       else if (mayFollow?.(client, route) !== false) {
         const server = servers.get(route.upstream);
-        if (server !== undefined && server.facts === undefined) owners.add(server);
+        if (server !== undefined && !isMet(server, client)) owners.add(server);
       }
     }
     const met = (some: ReadonlySet<ServerLists>, ms: number): Promise<unknown> =>
@@ -102,11 +102,18 @@ export class ResourceOwners {
   }
 }
 
-/** Whether a server advertises resource subscriptions. */
-export function supportsSubscribe(server: Pick<ServerLists, "facts"> | undefined): boolean {
-  const capabilities: JsonObject | undefined = server?.facts?.capabilities;
+/** Whether a server advertises resource subscriptions to clients like `client`: in a session it may offer others. */
+export function supportsSubscribe(
+  server: Pick<ServerLists, "factsFor"> | undefined,
+  client: Client,
+): boolean {
+  const capabilities: JsonObject | undefined = server?.factsFor(client)?.capabilities;
   return objectAt(capabilities, "resources")?.subscribe === true;
 }
+
+/** Whether it is known what a server offers to `client`; the connection that says so may not have been opened yet. */
+const isMet = (server: ServerLists, client: Client): boolean =>
+  server.facts !== undefined && (supportsSubscribe(server, client) || server.isPrepared(client));
 
 const NOT_FOUND: ResourceLookup = { when: "never", isMet: false };
 /** For a server without resource subscriptions. */

@@ -111,6 +111,22 @@ export class ScopedLists {
     );
   }
 
+  /** Whether a list of this scope itself, or of its class, is loaded; `read` may return that of other clients. */
+  isLoaded(listScope: ListScope, kind: ListKind): boolean {
+    if (
+      listScope.capabilityClass === SHARED_SCOPE.capabilityClass ||
+      this.find(listScope)?.lists.has(kind) === true
+    )
+      return true;
+    const known = this.#classes.get(listScope.capabilityClass);
+    return known !== undefined && !known.stale && known.lists.has(kind);
+  }
+
+  /** Whether anything is known of what this scope or its class lists. */
+  hasClass(listScope: ListScope): boolean {
+    return LIST_KINDS.some((kind) => this.isLoaded(listScope, kind));
+  }
+
   /** Whether the lists of this scope are known without a request over its own connection. */
   isComplete(listScope: ListScope): boolean {
     if (

@@ -195,6 +195,17 @@ export class ServerLists {
     return this.#lists.find(this.upstream.listScope(client))?.wantsSignIn === true;
   }
 
+  /** Whether `client` sees the list of its own class; until that is loaded, it sees the one of other clients. */
+  knows(client: Client, kind: ListKind): boolean {
+    return this.#cached(client, kind) !== undefined && this.#lists.isLoaded(this.#register(client), kind);
+  }
+
+  /** Whether the list for `client` is not known yet and is on its way. */
+  isLoading(client: Client, kind: ListKind): boolean {
+    if (this.knows(client, kind)) return false;
+    return this.isStarting || this.#loads.isRunning(this.upstream.listScope(client));
+  }
+
   /** How many entries the server gave for that, before its filters; undefined when nothing is known. */
   unfilteredCount(client: Client, kind: ListKind): number | undefined {
     return this.#cached(client, kind)?.unfiltered.length;
@@ -246,7 +257,8 @@ export class ServerLists {
     const signedIn = this.#signedIn.get(client.principal.id);
     const isAway = upstream.state === "backoff" || upstream.state === "needs_sign_in";
     const isBackAgain = upstream.state === "starting" && !this.isStarting;
-    const connects = (isAway || isBackAgain) && (facts === undefined || this.#away);
+    const isUnlisted = facts === undefined || this.#away || !this.#lists.hasClass(this.#register(client));
+    const connects = (isAway || isBackAgain) && isUnlisted;
     // `prepare` waits for the lists of a first start.
     const isListing = !this.isStarting && this.#lacksList;
     if (!connects && !isListing && signedIn === undefined) return undefined;

@@ -36,6 +36,11 @@ export class SingleFlightLoads {
     return load;
   }
 
+  /** Whether the lists of the class of `audience` are being loaded. */
+  isRunning({ capabilityClass: name }: ListScope): boolean {
+    return this.#running.has(name);
+  }
+
   async #await(name: string, ask: () => Promise<boolean>): Promise<void> {
     const heard = await ask();
     this.#running.delete(name);

@@ -61,7 +61,7 @@ export class Views {
       owners,
       learnedUris,
       appPages,
-      isKnown: (client, server, kind) => servers.get(server)?.read(client, kind) !== undefined,
+      isKnown: (client, server, kind) => servers.get(server)?.knows(client, kind) === true,
       mayHaveResources: (server) =>
         facts(server)?.capabilities.resources !== undefined || facts(server) === undefined,
     };

@@ -51,12 +51,21 @@ export type RestartReason = "lost" | "failed_start" | "unresponsive" | "operator
  */
 export type UpstreamState = "starting" | "ready" | "idle" | "needs_sign_in" | "backoff" | "stopped";
 
+/** The state for status pages and metrics: a server whose connections of single clients are in use is not idle. */
+export const stateInUse = ({
+  state,
+  servesClients,
+}: Pick<Upstream, "state" | "servesClients">): UpstreamState =>
+  state === "idle" && servesClients === true ? "ready" : state;
+
 /** One server: calls, lists, subscriptions, tasks, events. */
 export interface Upstream {
   readonly name: string;
   /** Runs a call whose `params` already carry the server's own names. */
   readonly call: Handler;
   readonly state: UpstreamState;
+  /** Whether a connection that is kept for single clients is open. Absent: there are none. */
+  readonly servesClients?: boolean;
   /** Whether it is started when something needs it. Absent: it is kept running. */
   readonly startsOnDemand?: boolean;
   /** Whether a list for `client` (undefined: the shared one) needs no new connection. Absent: while it is ready. */

@@ -7,7 +7,7 @@ import type { ServerConfig } from "../config/config.js";
 import type { Handler } from "../core/call.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import { SHARED_SCOPE, type UpstreamObserver } from "../core/upstream.js";
+import { SHARED_SCOPE, stateInUse, type UpstreamObserver } from "../core/upstream.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/concurrency.js";
 import type { MessageRedaction } from "../policy/redaction/outside-calls.js";
@@ -102,7 +102,7 @@ export function startServer(
   const breaker = new CircuitBreaker();
   const semaphore = new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT);
   const readings = [
-    metrics.gauge("upstreamUp", { server: name }, () => (upstream.state === "ready" ? 1 : 0)),
+    metrics.gauge("upstreamUp", { server: name }, () => (stateInUse(upstream) === "ready" ? 1 : 0)),
     metrics.gauge("inflightRequests", { server: name }, () => semaphore.running),
     metrics.gauge("queueDepth", { server: name }, () => semaphore.queued + metrics.queued(name)),
     metrics.gauge("circuitState", { server: name }, () => BREAKER_STATE_VALUES[breaker.state]),

@@ -6,6 +6,7 @@ import type { Config } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ClusterParts } from "../core/cluster.js";
 import type { ListKind } from "../core/lists.js";
+import { stateInUse } from "../core/upstream.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { ModernEdge } from "../downstream/modern/edge.js";
 import type { Pipeline } from "../gateway/pipeline.js";
@@ -96,7 +97,7 @@ export function createStatusPages({
         return {
           name: config.name,
           transport: config.transport.kind,
-          state: upstream.state,
+          state: stateInUse(upstream),
           revisions: upstream.revisions ?? [],
           required: config.required,
           ...(lastError !== undefined && { lastError }),

@@ -50,6 +50,7 @@ export interface RouterOptions {
     | "status"
     | "wantsSignIn"
     | "reachable"
+    | "unlistedOwner"
   >;
   /** The stack of each server, by its key in the config. */
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -102,7 +103,7 @@ export function router(options: RouterOptions): Handler {
       return invalidParams(message);
     }
     const view = catalog.view(call.client);
-    const absent = view.unavailableOwner(target.kind, target.name);
+    const absent = catalog.unlistedOwner(call.client, target.kind, target.name);
     if (absent !== undefined) return unavailable(absent, call);
     const owners = view.list(target.kind).entries.filter(({ route }) => route.exposed === target.name);
     return owners.length > 1
@@ -110,12 +111,14 @@ export function router(options: RouterOptions): Handler {
       : unknownTarget(target.kind, target.name);
   }
 
-  /** The error for a server that is not connected: "unknown" would suggest a misspelt name. */
+  /** The error for a server whose lists are not known: "unknown" would suggest a misspelt name. */
   async function unavailable(server: string, call: Call): Promise<GatewayError> {
     if (catalog.wantsSignIn(call.client, server))
       return (await signInError?.(server, call)) ?? signInRequired(server);
-    const why = catalog.status().find(({ name }) => name === server)?.lastError;
-    const message = `server ${server} is not available${why === undefined ? "" : `: ${why}`}`;
+    const { state, lastError: why } = catalog.status().find(({ name }) => name === server) ?? {};
+    const isOpen = state === "ready" || state === "idle";
+    const what = isOpen ? "has not listed for this host yet" : "is not available";
+    const message = `server ${server} ${what}${why === undefined ? "" : `: ${why}`}`;
     return new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
   }
 

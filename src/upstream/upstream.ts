@@ -83,6 +83,10 @@ class SupervisedUpstream implements StartableUpstream {
     return this.#connections.state;
   }
 
+  get servesClients(): boolean {
+    return this.#connections.servesClients;
+  }
+
   get lastError(): string | undefined {
     return this.state === "ready" ? undefined : this.#shared.lastError;
   }

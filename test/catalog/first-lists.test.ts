@@ -2,6 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../src/catalog/catalog.js";
 import type { Client } from "../../src/core/client.js";
+import type { Target } from "../../src/core/methods.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
 import { type FakeUpstream, fakeClient, fakeUpstream } from "../support/fake-upstream.js";
@@ -296,5 +297,119 @@ describe("a host that can be asked questions has its own connection", () => {
     expect([first.waited, second.waited]).toEqual([0, 0]);
     await pass(4_000);
     expect(names(catalog, "tools", asker)).toEqual(["files__read", "files__ask"]);
+  });
+});
+
+describe("a call of a name that is listed for some capabilities only, before any host has listed with them,", () => {
+  const own = { key: "sampling", capabilityClass: "sampling" };
+  const host = (affinity = "s1") => fakeClient({ affinity, capabilities: { sampling: {} } });
+  const lists = { tools: [tool("read")], prompts: [{ name: "plain" }] };
+  const askable = (state: "starting" | "ready", scope = own) =>
+    fakeUpstream("files", { state, lists, audience: () => scope })
+      .setList("tools", [tool("read"), tool("ask")], scope.key)
+      .setList("prompts", [{ name: "plain" }, { name: "interview" }], scope.key);
+  const SOUGHT: readonly Target[] = [
+    { kind: "tools", name: "files__ask" },
+    { kind: "tools", name: "ask" },
+    { kind: "prompts", name: "files__interview" },
+  ];
+
+  /** When a call finds its target, and which server is not known to lack it when it has waited. */
+  function calling(catalog: Catalog, sought: Target = SOUGHT[0] as Target, client: Client = host()) {
+    const began = performance.now();
+    const seen = {
+      waited: Number.NaN,
+      found: undefined as string | undefined,
+      unlisted: undefined as unknown,
+    };
+    void catalog.prepare(client, [sought], new Stop().signal).then(() => {
+      seen.waited = performance.now() - began;
+      seen.found = catalog.view(client).list(sought.kind).find(sought.name)?.target;
+      seen.found ??= catalog.view(client).find(sought.kind, sought.name)?.target;
+      seen.unlisted = catalog.unlistedOwner(client, sought.kind, sought.name);
+    });
+    return seen;
+  }
+
+  test.each(SOUGHT)("waits for the start and the first list with them ($kind, $name)", async (sought) => {
+    const catalog = catalogOf([readyAfter(3_000, askable("starting")).slow(2_000)]);
+    const [call, second] = [calling(catalog, sought), calling(catalog, sought, host("s2"))];
+    await pass(10_000);
+    expect([call.waited, second.waited]).toEqual([7_000, 7_000]);
+    expect(call.found).toBe(sought.name.replace("files__", ""));
+  });
+
+  test.each(SOUGHT)(
+    "waits for a slow list of a server that has started long ago ($kind, $name)",
+    async (sought) => {
+      const catalog = catalogOf([askable("ready").slow(4_000)]);
+      await pass(20_000);
+      const first = calling(catalog, sought);
+      await pass(2_000);
+      const second = calling(catalog, sought);
+      await pass(10_000);
+      expect([first.waited, second.waited]).toEqual([4_000, 2_000]);
+      expect([first.found, second.found]).toEqual(Array(2).fill(sought.name.replace("files__", "")));
+    },
+  );
+
+  test("ends its wait when the name is listed, however long other lists take", async () => {
+    const catalog = catalogOf([askable("ready").slow(2_000, "tools").slow(9_000, "prompts")]);
+    await pass(20_000);
+    const call = calling(catalog);
+    await pass(2_000);
+    expect([call.waited, call.found]).toEqual([2_000, "ask"]);
+    expect(vi.getTimerCount()).toBeLessThanOrEqual(5);
+  });
+
+  test("waits for one load, however many hosts call", async () => {
+    const files = askable("ready").slow(3_000);
+    const catalog = catalogOf([files]);
+    await pass(20_000);
+    const calls = Array.from({ length: 24 }, (_, index) => calling(catalog, undefined, host(`s${index}`)));
+    await pass(10_000);
+    expect(calls.map(({ found }) => found)).toEqual(calls.map(() => "ask"));
+    expect(files.listed.filter((each) => each === "tools@sampling")).toHaveLength(1);
+  });
+
+  test("is not unknown when the server starts or lists for longer than calls wait", async () => {
+    const [slow, hung] = [askable("ready").slow(14_000), askable("starting")];
+    const [listing, starting] = [catalogOf([slow]), catalogOf([hung])];
+    await pass(20_000);
+    const calls = [calling(listing), calling(starting)];
+    await pass(10_000);
+    calls.push(calling(listing), calling(starting));
+    await settle();
+    expect(calls.map(({ waited }) => waited)).toEqual([10_000, 0, 0, 0]);
+    expect(calls.map(({ unlisted }) => unlisted)).toEqual(["files", "files", "files", "files"]);
+  });
+
+  test("is unknown once the list is there and lacks it", async () => {
+    const catalog = catalogOf([askable("ready").slow(3_000)]);
+    await pass(20_000);
+    const call = calling(catalog, { kind: "tools", name: "files__misspelt" });
+    await pass(10_000);
+    expect(call).toEqual({ waited: 3_000, found: undefined, unlisted: undefined });
+    const again = calling(catalog, { kind: "tools", name: "misspelt" });
+    await settle();
+    expect(again).toEqual({ waited: 0, found: undefined, unlisted: undefined });
+  });
+
+  test("does not wait for a server whose prefix the name lacks for longer than other calls", async () => {
+    const catalog = catalogOf([askable("ready"), starting("stuck")]);
+    await pass(500);
+    const call = calling(catalog, { kind: "tools", name: "files__misspelt" });
+    await pass(5_000);
+    expect([call.waited, call.unlisted]).toEqual([1_500, undefined]);
+  });
+
+  test("does not wait for a server that failed at its last start, and says that it is away", async () => {
+    const files = askable("starting");
+    const catalog = catalogOf([files]);
+    files.goDown("it exits at once");
+    await settle();
+    const call = calling(catalog);
+    await settle();
+    expect(call).toEqual({ waited: 0, found: undefined, unlisted: "files" });
   });
 });

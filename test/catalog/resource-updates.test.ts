@@ -8,6 +8,7 @@ import { GatewayError } from "../../src/core/errors.js";
 import type { ListKind } from "../../src/core/lists.js";
 import { type ListScope, SHARED_SCOPE } from "../../src/core/upstream.js";
 import type { RpcError } from "../../src/wire/envelope.js";
+import type { JsonObject } from "../../src/wire/json.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
 import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { followable, listen } from "./subscribers.js";
@@ -341,5 +342,75 @@ describe("a resource", () => {
     listen(catalog, { resources: [exposed] });
     catalog.close();
     expect(files.followed).toEqual([]);
+  });
+});
+
+describe("a server of both eras that offers resource updates in sessions only", () => {
+  const uri = "files+test://a";
+  const inSession = (client: Client): ListScope => ({
+    key: client.affinity,
+    capabilityClass: "sessions",
+    hasOwnUpdates: true,
+  });
+  const bothEras = (capabilities: { readonly shared: JsonObject; readonly session: () => JsonObject }) => {
+    const files = fakeUpstream("files", {
+      audience: (client) => (client.session ? inSession(client) : SHARED_SCOPE),
+      capabilities: { resources: capabilities.shared },
+      lists: { resources: [{ uri: "test://a" }] },
+    });
+    return Object.assign(files, {
+      factsFor: ({ session }: Client) => ({
+        capabilities: { resources: session ? capabilities.session() : capabilities.shared },
+        serverInfo: {},
+      }),
+    });
+  };
+  const host = fakeClient({ affinity: "me", session: true });
+
+  test("follows them for a host with a session, and not for others", async () => {
+    const files = bothEras({ shared: {}, session: () => ({ subscribe: true }) });
+    const catalog = catalogOf([files]);
+    await settle();
+    expect([await followable(catalog, [uri], host), await followable(catalog, [uri])]).toEqual([
+      { [uri]: "now" },
+      {},
+    ]);
+    const { heard } = listen(catalog, { client: host, lists: [], resources: [uri] });
+    expect(files.followed).toEqual(["test://a@me"]);
+    files.resourceUpdated("test://a", inSession(host));
+    expect(heard).toEqual([{ kind: "resource", uri }]);
+  });
+
+  test("follows them for others where only those are offered them", async () => {
+    const catalog = catalogOf([bothEras({ shared: { subscribe: true }, session: () => ({}) })]);
+    await settle();
+    expect([await followable(catalog, [uri], host), await followable(catalog, [uri])]).toEqual([
+      {},
+      { [uri]: "now" },
+    ]);
+  });
+
+  test("opens the first session to learn what it offers", async () => {
+    let isOpen = false;
+    const files = bothEras({ shared: {}, session: () => (isOpen ? { subscribe: true } : {}) });
+    const list = files.list.bind(files);
+    files.list = (kind, client, signal) => {
+      isOpen ||= client?.session === true;
+      return list(kind, client, signal);
+    };
+    const catalog = catalogOf([files]);
+    await settle();
+    expect(await followable(catalog, [uri], host)).toEqual({ [uri]: "now" });
+  });
+
+  test("keeps the subscription of a session when the shared connection is opened again", async () => {
+    const files = bothEras({ shared: {}, session: () => ({ subscribe: true }) });
+    const catalog = catalogOf([files]);
+    await settle();
+    const { heard } = listen(catalog, { client: host, lists: [], resources: [uri] });
+    files.goDown();
+    files.becomeReady();
+    await settle();
+    expect([heard, files.followed]).toEqual([[], ["test://a@me"]]);
   });
 });

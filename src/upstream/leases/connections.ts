@@ -291,8 +291,13 @@ export class Connections {
 
   /** The state of the shared connection; where principals have their own, one of these makes the server ready. */
   get state(): UpstreamState {
-    const isServed = this.shared.state === "needs_sign_in" && this.leases.all().some(isOpen);
+    const isServed = this.shared.state === "needs_sign_in" && this.servesClients;
     return isServed ? "ready" : this.shared.state;
+  }
+
+  /** Whether a connection of single clients is open. */
+  get servesClients(): boolean {
+    return this.leases.all().some(isOpen);
   }
 
   /**
