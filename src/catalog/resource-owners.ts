@@ -111,7 +111,7 @@ export function supportsSubscribe(
   return objectAt(capabilities, "resources")?.subscribe === true;
 }
 
-/** Whether it is known what a server offers to `client`; the connection that says so may not have been opened yet. */
+/** Whether it is known what a server offers to `client`; its own connection, which tells it, may not have been opened yet. */
 const isMet = (server: ServerLists, client: Client): boolean =>
   server.facts !== undefined && (supportsSubscribe(server, client) || server.isPrepared(client));
 
