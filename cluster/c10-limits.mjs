@@ -1,5 +1,8 @@
-/** C10: limits that three replicas count together, in random workloads: never over, and with few calls to the store. `--seed=N` repeats them. */
-import { row } from "../faults/support/row.mjs";
+/**
+ * C10: limits that three replicas count together, in random workloads and through outages of the store: never over, the
+ * limit at once after an outage, and with few calls to the store. `--seed=N` repeats them.
+ */
+import { pause, row } from "../faults/support/row.mjs";
 import { startCluster } from "./support/cluster.mjs";
 import { admitted } from "./support/limits.mjs";
 import { words } from "./support/load.mjs";
@@ -31,9 +34,53 @@ const STEADY = [
   { name: "twice", rate: 100, of: 2, seconds: 8 },
 ];
 
+/** How the store goes away and comes back. After `KILL` it is empty. */
+const OUTAGES = [
+  { name: "stopped", rate: 100, ms: 1_000, how: "SIGSTOP" },
+  { name: "stoppedlong", rate: 100, ms: 8_000, how: "SIGSTOP" },
+  { name: "killed", rate: 100, ms: 8_000, how: "SIGKILL" },
+];
+/** After it replicas are connected again, and the shares of those without calls are used, in s. */
+const BACK_S = 2.5;
+
+/** At twice the limit through an outage: how much was admitted in each second after it, and in all. */
+async function throughOutage(row, cluster, { name, rate, ms, how }) {
+  const { redis } = cluster;
+  const seconds = 2 + ms / 1000 + BACK_S + 5;
+  const measured = admitted(cluster, { server: name, perSecond: 2 * rate, seconds, shares: [1, 1, 1] });
+  const begun = performance.now();
+  await pause(2_000);
+  if (how === "SIGKILL") await redis.kill();
+  else redis.program.child.kill("SIGSTOP");
+  await pause(ms);
+  if (how === "SIGKILL") await redis.again();
+  else redis.program.child.kill("SIGCONT");
+  const back = (performance.now() - begun) / 1000;
+  const { times, elapsed, errors } = await measured;
+  const after = [0, 1, 2, 3, 4, 5, 6].map(
+    (second) => times.filter((at) => at >= back + second && at < back + second + 1).length,
+  );
+  const what = `${how} for ${ms / 1000} s at twice ${rate}/s`;
+  row.note(`${what}: admitted in each second after it: ${after.join(", ")}`);
+  const ceiling = Math.floor(rate + rate * elapsed);
+  row.check(
+    `${what}: admitted`,
+    `<= ${ceiling}`,
+    `${times.length}${Object.keys(errors).length === 0 ? "" : `; ${words(errors)}`}`,
+    times.length <= ceiling,
+  );
+  const settled = after.slice(Math.ceil(BACK_S));
+  row.timing(
+    `${what}: admitted in each second from ${Math.ceil(BACK_S)} s after it`,
+    `${0.85 * rate} to ${1.15 * rate}`,
+    settled.join(", "),
+    settled.every((count) => count >= 0.85 * rate && count <= 1.15 * rate),
+  );
+}
+
 await row(
   "C10",
-  "rate limits over three replicas: 20 random workloads, and the calls to Redis",
+  "rate limits over three replicas: 20 random workloads, outages of Redis, and the calls to Redis",
   async (row) => {
     const random = randomOf(SEED);
     const pick = (list) => list[Math.floor(random() * list.length)];
@@ -49,7 +96,10 @@ await row(
       };
     });
     row.note(`seed ${SEED}`);
-    const all = [...workloads, ...STEADY.map((one) => ({ ...one, burst: one.rate, shares: [1, 1, 1] }))];
+    const all = [
+      ...workloads,
+      ...[...STEADY, ...OUTAGES].map((one) => ({ ...one, burst: one.rate, shares: [1, 1, 1] })),
+    ];
     const cluster = await startCluster(row, {
       balancer: false,
       config: ({ urls }) => ({
@@ -107,6 +157,11 @@ await row(
         figure,
         per <= (steady.aim ?? 1) && result.admitted <= result.ceiling,
       );
+    }
+    for (const outage of OUTAGES) {
+      await throughOutage(row, cluster, outage);
+      await cluster.known();
+      await pause(2_000);
     }
   },
 );

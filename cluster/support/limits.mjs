@@ -4,14 +4,15 @@ import { newAgent, openHost, refusalOf, textOf } from "../../test/support/host/h
 /**
  * @param cluster of `startCluster`
  * @param {{ server: string, perSecond: number, seconds: number, shares: number[] }} workload `shares`: how much of it each replica gets
- * @returns `sent`, `admitted`, `refused`, `errors` by word, and `elapsed`: from before the first call to after the last answer (s)
+ * @returns `sent`, `admitted`, `refused`, `errors` by word, and `elapsed`: from before the first call to after the last answer (s);
+ *   `times`: of the answers of admitted calls, in s since the first call
  */
 export async function admitted(cluster, { server, perSecond, seconds, shares }) {
   const agent = newAgent({ timeout: 4_000 });
   const hosts = await Promise.all(cluster.replicas.map(({ url }) => openHost(url, "modern", { agent })));
   const whole = shares.reduce((sum, share) => sum + share, 0);
   const bounds = shares.map((_, i) => shares.slice(0, i + 1).reduce((sum, share) => sum + share, 0) / whole);
-  const result = { sent: 0, admitted: 0, refused: 0, errors: {} };
+  const result = { sent: 0, admitted: 0, refused: 0, errors: {}, times: [] };
   const calls = [];
   const call = async (n) => {
     // The golden ratio spreads the calls evenly, whatever the shares.
@@ -19,8 +20,10 @@ export async function admitted(cluster, { server, perSecond, seconds, shares }) 
     const host = hosts[bounds.findIndex((bound) => at < bound)];
     try {
       const { message, status } = await host.call(`${server}__run`, { key: `${server}-${n}` });
-      if (textOf(message) === `${server}-${n}`) result.admitted += 1;
-      else if (refusalOf(message)?.code === "rate_limited") result.refused += 1;
+      if (textOf(message) === `${server}-${n}`) {
+        result.admitted += 1;
+        result.times.push(elapsed());
+      } else if (refusalOf(message)?.code === "rate_limited") result.refused += 1;
       else note(refusalOf(message)?.code ?? `HTTP ${status}`);
     } catch (error) {
       note(error.code ?? error.message);

@@ -6,16 +6,23 @@ import {
   type BudgetSettings,
   type SharedBudget,
   type SharedStore,
-  type StoreScript,
   StoreUnavailable,
 } from "../core/cluster.js";
+import { GIVE_BACK, LEASE_QUOTA, LEASE_RATE } from "./lease-scripts.js";
+import { OwnShare, type ShareSettings } from "./own-share.js";
+
+/** When the store was unavailable, by `performance.now()`; `until` is absent while it is. */
+export interface Outage {
+  readonly since: number;
+  readonly until?: number;
+}
 
 /** The source of leases, and the behaviour during an outage. */
 export interface LeaseContext {
   readonly store: SharedStore;
   readonly onOutage: "share" | "closed" | "open";
-  /** Since when the store is unavailable, by `performance.now()`; undefined while it is available. */
-  readonly awaySince: () => number | undefined;
+  /** The last outage of the store; undefined before the first. */
+  readonly outage: () => Outage | undefined;
   /** 1 / number of replicas. */
   readonly share: () => number;
   /** Called with each command. */
@@ -36,63 +43,13 @@ const CLOSED_MS = 1_000;
 /** A refused lease is retried after this time, in ms. */
 const REFUSED_MS = 1_000;
 
-/**
- * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas, spent without a lease. Returns the granted
- * number and the ms until there is more, by the clock of the store.
- */
-const LEASE_RATE: StoreScript = {
-  name: "lease.rate",
-  text: `local t = redis.call('TIME')
-local now = t[1] * 1000 + t[2] / 1000
-local capacity, per = tonumber(ARGV[1]), tonumber(ARGV[2])
-local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
-local tokens = tonumber(kept[1]) or capacity
-local at = tonumber(kept[2]) or now
-tokens = math.min(capacity, tokens + math.max(0, now - at) * per) - tonumber(ARGV[5])
-local granted = 0
-if tokens >= 1 then
-  granted = math.min(tonumber(ARGV[3]), math.max(1, math.floor(tokens / (2 * tonumber(ARGV[4])))))
-end
-tokens = tokens - granted
-redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', tokens), 'at', string.format('%.3f', now))
-redis.call('PEXPIRE', KEYS[1], math.ceil((capacity - tokens) / per) + 60000)
-local wait = 0
-if granted == 0 then wait = math.max(1, math.ceil((1 - tokens) / per)) end
-return {granted, wait}`,
-};
-
-/** The same for a quota: a window starts with its first call. Also returns the ms until the window ends. */
-const LEASE_QUOTA: StoreScript = {
-  name: "lease.quota",
-  text: `local count, window = tonumber(ARGV[1]), tonumber(ARGV[2])
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
-  redis.call('SET', KEYS[1], 0, 'PX', window)
-  left = window
-end
-local used = tonumber(redis.call('GET', KEYS[1])) + tonumber(ARGV[5])
-local rest = count - used
-local granted = 0
-if rest >= 1 then
-  granted = math.min(tonumber(ARGV[3]), math.max(1, math.floor(rest / (2 * tonumber(ARGV[4])))))
-end
-redis.call('SET', KEYS[1], used + granted, 'KEEPTTL')
-return {granted, granted == 0 and left or 0, left}`,
-};
-
-/** Returns ARGV[1] calls: to a bucket of at most ARGV[2], or, if that is 0, to the window of a quota. */
-const GIVE_BACK: StoreScript = {
-  name: "lease.return",
-  text: `if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local count, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
-if capacity > 0 then
-  local tokens = tonumber(redis.call('HGET', KEYS[1], 'tokens')) or 0
-  redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', math.min(capacity, tokens + count)))
-else
-  redis.call('SET', KEYS[1], math.max(0, tonumber(redis.call('GET', KEYS[1])) - count), 'KEEPTTL')
-end
-return 1`,
-};
+/** What the store said last, by its own clock: sent with each lease, as the store may lose its data. */
+interface Seen {
+  /** Tokens of the bucket, or used calls of the window. */
+  readonly count: string;
+  /** When, or the end of the window. */
+  readonly at: string;
+}
 
 /** One bucket, as seen by this replica. */
 export class LeasedBudget implements SharedBudget {
@@ -103,12 +60,12 @@ export class LeasedBudget implements SharedBudget {
   #refusedUntil = 0;
   #usedAt = performance.now();
   #asking: Promise<void> | undefined;
-  /** Admitted during an outage; the next lease deducts it. */
-  #debt = 0;
-  /** Whether the store refused the last lease, e.g. for missing permissions. */
-  #isRefused = false;
-  /** This replica's share during an outage: its tokens, and when they were counted. */
-  #own: { tokens: number; at: number } | undefined;
+  #isReporting = false;
+  /** Since when the store refuses leases, e.g. for missing permissions, by `performance.now()`. */
+  #refusedSince: number | undefined;
+  /** This replica's share during an outage; the next lease reports it. */
+  #own: OwnShare | undefined;
+  #seen: Seen | undefined;
 
   constructor(
     /** Relative to the prefix of the store. */
@@ -143,24 +100,22 @@ export class LeasedBudget implements SharedBudget {
         if (until === this.#until) this.#left += 1;
       };
     }
-    const own = this.#fill();
-    own.tokens -= 1;
-    this.#debt += 1;
-    return () => {
-      own.tokens += 1;
-      this.#debt -= 1;
-    };
+    return this.#filledShare().share.spend();
   }
 
   prepare(): Promise<void> | undefined {
     this.#dropEnded();
     if (this.#left >= 1) return undefined;
     if (!this.context.store.isUp) return this.#firstMoment();
+    // A report leases nothing.
+    if (this.#asking !== undefined && this.#isReporting) return this.#asking.then(() => this.prepare());
     if (performance.now() < this.#refusedUntil) return undefined;
-    this.#asking ??= this.#lease().finally(() => {
-      this.#asking = undefined;
-    });
-    return this.#asking;
+    return this.#ask(WANTED);
+  }
+
+  /** Tells the store what was spent of this replica's share in an outage that has ended. */
+  async report(): Promise<void> {
+    if (this.#own !== undefined && this.context.store.isUp && this.#asking === undefined) await this.#ask(0);
   }
 
   /** Returns the lease if nothing was spent since `before` (by `performance.now()`). */
@@ -176,49 +131,80 @@ export class LeasedBudget implements SharedBudget {
     await this.context.store.run(GIVE_BACK, [this.key], [String(count), String(capacity)]).catch(() => {});
   }
 
-  /** Whether it can be dropped without loss. */
-  get isIdle(): boolean {
-    return this.#left < 1 && this.#debt === 0 && this.#asking === undefined && this.#own === undefined;
-  }
-
   get #isAlone(): boolean {
-    return this.#isRefused || !this.context.store.isUp;
+    return this.#refusedSince !== undefined || !this.context.store.isUp;
   }
 
-  async #lease(): Promise<void> {
+  #ask(wanted: number): Promise<void> {
+    this.#isReporting = wanted === 0;
+    this.#asking ??= this.#lease(wanted).finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #lease(wanted: number): Promise<void> {
     const { store, share, onUse } = this.context;
-    const debt = this.#debt;
-    const [script, most, per] =
-      this.settings.kind === "rate"
-        ? [LEASE_RATE, this.settings.capacity, this.settings.perMs]
-        : [LEASE_QUOTA, this.settings.count, this.settings.windowMs];
-    const args = [most, per, WANTED, Math.max(1, Math.round(1 / share())), debt].map(String);
+    const own = this.#own;
+    this.#own = undefined;
+    const replicas = Math.max(1, Math.round(1 / share()));
+    const args = [...this.#limitArgs, wanted, replicas, ...this.#reportArgs(own)].map(String);
+    const seen = [this.#seen?.count ?? "", this.#seen?.at ?? ""];
     onUse();
     try {
-      const answer = (await store.run(script, [this.key], args)) as readonly number[];
-      const [granted = 0, waitMs = 0, leftMs] = answer;
-      const now = performance.now();
-      this.#isRefused = false;
-      this.#debt -= debt;
-      this.#own = undefined;
-      this.#left += granted;
-      this.#refusedUntil = granted === 0 ? now + waitMs : 0;
-      if (leftMs !== undefined) this.#until = now + leftMs;
+      const script = this.settings.kind === "rate" ? LEASE_RATE : LEASE_QUOTA;
+      this.#take(wanted, (await store.run(script, [this.key], [...args, ...seen])) as readonly unknown[]);
     } catch (error) {
+      if (own !== undefined) this.#own = OwnShare.merged(own, this.#own);
       // The store reports its outage itself; meanwhile this replica's share counts.
       if (error instanceof StoreUnavailable) return this.#firstMoment();
-      this.#isRefused = true;
+      this.#refusedSince ??= performance.now();
       this.#refusedUntil = performance.now() + REFUSED_MS;
       this.context.onRefused(error);
     }
+  }
+
+  #take(wanted: number, answer: readonly unknown[]): void {
+    const [granted = 0, waitMs = 0] = answer.map(Number);
+    const now = performance.now();
+    this.#refusedSince = undefined;
+    this.#left += granted;
+    if (wanted > 0) this.#refusedUntil = granted === 0 ? now + waitMs : 0;
+    if (this.settings.kind === "quota" && answer[2] !== undefined) this.#until = now + Number(answer[2]);
+    const [count, at] = this.settings.kind === "quota" ? answer.slice(3) : answer.slice(2);
+    if (count !== undefined && at !== undefined) this.#seen = { count: String(count), at: String(at) };
+  }
+
+  get #limitArgs(): readonly [number, number] {
+    const { settings } = this;
+    return settings.kind === "rate"
+      ? [settings.capacity, settings.perMs]
+      : [settings.count, settings.windowMs];
+  }
+
+  #reportArgs(own: OwnShare | undefined): readonly number[] {
+    if (own === undefined) return [0, 0, 0, 0, 0];
+    const now = performance.now();
+    const end = this.#refusedSince === undefined ? (this.context.outage()?.until ?? now) : now;
+    const { spent, unspent, burst, perMs, aloneMs, agoMs } = own.report(
+      this.#shareSettings,
+      this.#aloneSince,
+      end,
+      now,
+    );
+    if (this.settings.kind === "quota") return [spent, burst, perMs, aloneMs, agoMs];
+    // Where each replica counts separately, what was spent beyond the rate is deducted, so that nothing counts twice.
+    return this.context.onOutage === "open" ? [burst, 0, 0, 0, 0] : [spent, unspent, perMs, aloneMs, agoMs];
   }
 
   /**
    * Resolves at the end of the first period of an outage; undefined after it, or if a wait is unnecessary or useless.
    */
   #firstMoment(): Promise<void> | undefined {
-    const { awaySince, onOutage } = this.context;
-    const restMs = (awaySince() ?? Number.NEGATIVE_INFINITY) + FIRST_MOMENT_MS - performance.now();
+    const { outage, onOutage } = this.context;
+    const { since = Number.NEGATIVE_INFINITY, until } = outage() ?? {};
+    const restMs =
+      (until === undefined ? since : Number.NEGATIVE_INFINITY) + FIRST_MOMENT_MS - performance.now();
     const waitMs = this.#waitAlone();
     if (onOutage === "closed" || waitMs === 0 || waitMs > restMs) return undefined;
     return new Promise((resolve) => setTimeout(resolve, restMs));
@@ -233,26 +219,37 @@ export class LeasedBudget implements SharedBudget {
 
   #waitAlone(): number {
     if (this.context.onOutage === "closed") return CLOSED_MS;
-    const { tokens } = this.#fill();
-    return tokens >= 1 ? 0 : Math.max(1, (1 - tokens) / this.#aloneSettings().perMs);
+    const { share, tokens } = this.#filledShare();
+    const windowMs = this.#untilWindowEnds(share);
+    if (windowMs > 0) return windowMs;
+    return tokens >= 1 ? 0 : Math.max(1, (1 - tokens) / this.#shareSettings.perMs);
   }
 
-  /** This replica's own bucket: initially empty if shares count, so that the sum never exceeds the limit. */
-  #fill(): { tokens: number; at: number } {
-    const { capacity, perMs } = this.#aloneSettings();
-    const now = performance.now();
-    const { onOutage, awaySince } = this.context;
-    const since = awaySince() ?? now;
-    // The bucket of an earlier outage is discarded.
-    const kept = this.#isRefused || (this.#own?.at ?? 0) >= since ? this.#own : undefined;
-    const own = kept ?? { tokens: onOutage === "open" ? capacity : 0, at: since };
-    own.tokens = Math.min(capacity, own.tokens + (now - own.at) * perMs);
-    own.at = now;
-    this.#own = own;
-    return own;
+  /** Ms until the known window of a quota ends, if this replica has spent its part of what the window had left. */
+  #untilWindowEnds({ spent }: OwnShare): number {
+    const { settings, context } = this;
+    const leftMs = this.#until - performance.now();
+    if (settings.kind !== "quota" || context.onOutage !== "share" || !Number.isFinite(leftMs)) return 0;
+    const rest = Math.max(0, settings.count - Number(this.#seen?.count ?? 0));
+    return spent + 1 > rest * context.share() ? Math.max(1, leftMs) : 0;
   }
 
-  #aloneSettings(): { readonly capacity: number; readonly perMs: number } {
+  /** This replica's share, initially empty so that the sum never exceeds the limit, and its tokens. */
+  #filledShare(): { readonly share: OwnShare; readonly tokens: number } {
+    const settings = this.#shareSettings;
+    const since = this.#aloneSince;
+    this.#own ??= new OwnShare(this.context.onOutage === "open" ? settings.capacity : 0, since);
+    return { share: this.#own, tokens: this.#own.fill(settings, since, performance.now()) };
+  }
+
+  /** Since when this replica counts by itself. */
+  get #aloneSince(): number {
+    const { since, until } = this.context.outage() ?? {};
+    const isAway = since !== undefined && (until === undefined || this.#refusedSince === undefined);
+    return isAway ? since : (this.#refusedSince ?? performance.now());
+  }
+
+  get #shareSettings(): ShareSettings {
     const { settings } = this;
     const part = this.context.onOutage === "open" ? 1 : this.context.share();
     return settings.kind === "rate"

@@ -10,7 +10,7 @@ import type {
   SharedStore,
 } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import { LeasedBudget } from "./leased-budget.js";
+import { LeasedBudget, type Outage } from "./leased-budget.js";
 import { LeasedSlots, SLOT_TTL_MS } from "./leased-slots.js";
 
 /** Dependencies of the limits. */
@@ -45,7 +45,7 @@ export class LeasedLimits implements SharedLimits {
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #digestKey: Buffer;
   readonly #ends: readonly (() => void)[];
-  #awaySince: number | undefined;
+  #outage: Outage | undefined;
   #lastPlace = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -57,12 +57,10 @@ export class LeasedLimits implements SharedLimits {
       setInterval(() => this.#inBackground(this.#renewPlaces()), SLOT_TTL_MS / 4),
     ];
     for (const timer of this.#timers) timer.unref();
-    this.#awaySince = options.store.isUp ? undefined : performance.now();
+    this.#outage = options.store.isUp ? undefined : { since: performance.now() };
     this.#ends = [
       options.store.subscribe(HINT, (key) => this.#places.get(key)?.wake()),
-      options.store.onChange((isUp) => {
-        this.#awaySince = isUp ? undefined : performance.now();
-      }),
+      options.store.onChange((isUp) => this.#onChange(isUp)),
     ];
   }
 
@@ -76,7 +74,7 @@ export class LeasedLimits implements SharedLimits {
     if (budget === undefined) {
       const { store, onOutage, onLeaseCall } = this.options;
       const context = {
-        ...{ store, onOutage, share: () => this.share, awaySince: () => this.#awaySince },
+        ...{ store, onOutage, share: () => this.share, outage: () => this.#outage },
         onUse: () => onLeaseCall("rate"),
         onRefused: (error: unknown) => this.#reportRefusal(error),
       };
@@ -110,6 +108,20 @@ export class LeasedLimits implements SharedLimits {
     for (const end of this.#ends) end();
     const budgets = [...this.#budgets.values()].map((budget) => budget.giveBack(Number.POSITIVE_INFINITY));
     await Promise.all([...budgets, this.#freeSpares()]);
+  }
+
+  #onChange(isUp: boolean): void {
+    const now = performance.now();
+    if (!isUp) this.#outage = { since: now };
+    else if (this.#outage !== undefined) {
+      this.#outage = { ...this.#outage, until: now };
+      this.#inBackground(this.#report());
+    }
+  }
+
+  /** One after the other: a store that has just started is not flooded. */
+  async #report(): Promise<void> {
+    for (const budget of [...this.#budgets.values()]) await budget.report();
   }
 
   #giveIdleBack(): void {

@@ -16,6 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "support/peers/raw.ts": "its limit only ends what hangs",
   "support/fake-channel.ts": "its users inject time",
   "support/fake-upstream.ts": "its users inject time",
+  "support/limited-replicas.ts": "its users inject time",
   "support/replicas.ts": "the clock of a replica, which tests set",
   "upstream/life-cycle/world.ts": "its users inject time",
   "security/slow-clients.test.ts": "the clients drip; nothing is expected at a time",

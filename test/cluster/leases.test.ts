@@ -42,7 +42,7 @@ test("the rest of a lease is returned to the window of the quota that it comes f
   const quota = { kind: "quota", count: 20, windowMs: 1_000 } as const;
   for (const afterMs of [500, 1_001]) {
     sent.length = 0;
-    const budget = new LeasedBudget("k", quota, { ...context, awaySince: () => undefined });
+    const budget = new LeasedBudget("k", quota, { ...context, outage: () => undefined });
     await budget.prepare();
     budget.spend();
     await pass(afterMs);
