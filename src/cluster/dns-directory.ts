@@ -24,7 +24,7 @@ export interface DnsDirectoryOptions {
   readonly now?: () => number;
 }
 
-/** Resolution interval in ms; an unknown id triggers at most one resolution in the second time. */
+/** Resolution interval in ms; for unknown ids the second time is between two resolutions, which lookups wait for. */
 const EVERY_MS = 5_000;
 const REFRESH_MS = 1_000;
 /** A replica that does not respond counts as gone after this time (ms): it may only be busy. */
@@ -43,6 +43,8 @@ export class DnsDirectory implements ReplicaDirectory {
   /** When each replica last responded. */
   #answeredAt = new Map<string, number>();
   #reading: Promise<void> | undefined;
+  /** For the lookups that wait. */
+  #next: Promise<void> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #failed = false;
 
@@ -60,8 +62,8 @@ export class DnsDirectory implements ReplicaDirectory {
 
   async find(issuer: string): Promise<Replica | undefined> {
     const known = this.#others.get(issuer);
-    if (known !== undefined || this.#now() - this.#readAt < REFRESH_MS) return known;
-    await this.#read();
+    if (known !== undefined || issuer === this.own) return known;
+    await this.#readAnew();
     return this.#others.get(issuer);
   }
 
@@ -99,6 +101,22 @@ export class DnsDirectory implements ReplicaDirectory {
 
   #now(): number {
     return this.options.now?.() ?? performance.now();
+  }
+
+  /** A resolution that starts after this call; calls until then share it. */
+  #readAnew(): Promise<void> {
+    this.#next ??= this.#nextRead().finally(() => {
+      this.#next = undefined;
+    });
+    return this.#next;
+  }
+
+  async #nextRead(): Promise<void> {
+    await this.#reading;
+    const waitMs = this.#readAt + REFRESH_MS - this.#now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    this.#next = undefined;
+    await this.#read();
   }
 
   #read(): Promise<void> {

@@ -90,12 +90,12 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
       ...secure,
       admit: admitPeers(key, () => ({ id, version, isLeaving, startedAt, keys, now: Date.now() }), logger),
     },
-    start(bound) {
+    async start(bound) {
       logger.info(
         { replica: id, port: bound },
         `replica ${id} of the cluster, for the others at port ${bound}`,
       );
-      directory.start(peers.kind === "store" ? advertised(peers, bound) : "");
+      return directory.start(peers.kind === "store" ? advertised(peers, bound) : "");
     },
     leave() {
       isLeaving = true;

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
+import { overloaded } from "../core/errors.js";
 import {
   type Certificates,
   type IssuedKind,
@@ -45,6 +46,7 @@ export interface SessionOwners {
 /** Cache lifetime (ms) of a check of a replica without a valid registration, and the number of cached replicas. */
 const ASKED_MS = 1_000;
 const MAX_ASKED = 100;
+const RETRY_MS = 1_000;
 
 /** The other replicas, keyed by the id that prefixes what they issue. */
 export class ReplicaOwners implements Owners {
@@ -72,16 +74,36 @@ export class ReplicaOwners implements Owners {
     const replica = issuer === directory.own || isMoved ? undefined : await this.#running(issuer, gone);
     if (replica !== undefined) return replica;
     // A task handle opens everywhere; the state of a parked call only at its replica.
-    if (kind !== "session") return kind === "task" ? "here" : "nowhere";
+    if (kind === "task") return "here";
+    if (kind === "state") {
+      await this.#checkCertain();
+      return "nowhere";
+    }
     const owner = await sessions?.ownerOf(id);
-    if (owner === undefined) return issuer === directory.own ? "here" : "nowhere";
+    if (owner === undefined) {
+      if (sessions?.isHeld(id) !== true) await this.#checkCertain();
+      return issuer === directory.own ? "here" : "nowhere";
+    }
     if (owner === directory.own) return "here";
     const running = await this.#running(owner, gone);
     if (running !== undefined) return running;
     // Of concurrent requests one replica becomes the owner, and opens it for the first request of its principal.
     const next = await sessions?.claim(id, owner);
     if (next === directory.own) return "here";
-    return (next === undefined ? undefined : await this.#running(next, gone)) ?? "nowhere";
+    const last = next === undefined ? undefined : await this.#running(next, gone);
+    if (last !== undefined) return last;
+    // Its record was deleted meanwhile; or it changed owners, and the next one is gone, too.
+    if (next === undefined) return "nowhere";
+    throw overloaded("the session is being taken over", RETRY_MS);
+  }
+
+  /** @throws GatewayError `overloaded` while a replica or a session may run that the store does not list */
+  async #checkCertain(): Promise<void> {
+    if ((await this.options.directory.isCertain?.()) !== false) return;
+    throw overloaded(
+      "the cluster's store, which knows where this is served, cannot be reached or has lost its data",
+      RETRY_MS,
+    );
   }
 
   close(): void {}

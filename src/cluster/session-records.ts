@@ -11,7 +11,7 @@ import {
   type StoreScript,
   StoreUnavailable,
 } from "../core/cluster.js";
-import { overloaded } from "../core/errors.js";
+import { GatewayError, overloaded } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { issuerOf } from "../core/owners.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
@@ -196,9 +196,13 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     const { onAdopted = () => {} } = this.options;
     try {
       const [owner, text] = (await this.#run(READ, id, [])) as readonly unknown[];
-      if (owner !== this.#own) return undefined;
       const record = recordIn(text);
       const isOwn = record?.principal === this.#digestOf(principal) && record.endpoint === endpoint;
+      if (owner !== this.#own) {
+        // It is not over: its host comes again, and is forwarded.
+        if (isOwn && typeof owner === "string") throw overloaded("another replica serves the session", 1_000);
+        return undefined;
+      }
       if (record === undefined || !isOwn) {
         onAdopted("refused");
         return undefined;
@@ -207,7 +211,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
       onAdopted("adopted");
       return { ...record, from: issuerOf(id) ?? this.#own };
     } catch (error) {
-      onAdopted("failed");
+      if (!(error instanceof GatewayError)) onAdopted("failed");
       throw this.#asOutage(error);
     }
   }

@@ -1,6 +1,12 @@
 /** Finds the running replicas through their registrations in the shared store. */
 import { LRUCache } from "lru-cache";
-import type { Replica, ReplicaDirectory, SharedStore, StoreScript } from "../core/cluster.js";
+import {
+  type Replica,
+  type ReplicaDirectory,
+  type SharedStore,
+  type StoreScript,
+  untilUp,
+} from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { isObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
@@ -32,8 +38,8 @@ export interface StoreDirectoryOptions {
 const SCHEMA = 1;
 const TTL_MS = 10_000;
 const HEARTBEAT_MS = 3_000;
-/** Minimum time (ms) between two lookups of unknown ids. */
-const REFRESH_MS = 1_000;
+/** A start waits at most this time (ms) for the store. */
+const START_MS = 1_000;
 /** The number of remembered replicas with an expired registration. */
 const MAX_SILENT = 100;
 
@@ -83,7 +89,12 @@ export class StoreDirectory implements ReplicaDirectory {
   /** When this process last sent a heartbeat; a stalled process sends none. */
   #triedAt: number | undefined;
   #hasStalled = false;
-  #readAt = Number.NEGATIVE_INFINITY;
+  /** The heartbeat after the one that is under way. */
+  #next: Promise<void> | undefined;
+  /** Whether the store answered the last heartbeat. */
+  #isAnswered = false;
+  /** When the store was last found to have lost its data. */
+  #emptiedAt = Number.NEGATIVE_INFINITY;
   readonly #silent = new LRUCache<string, Replica>({ max: MAX_SILENT });
 
   constructor(private readonly options: StoreDirectoryOptions) {
@@ -117,24 +128,30 @@ export class StoreDirectory implements ReplicaDirectory {
 
   async find(issuer: string): Promise<Replica | undefined> {
     const known = this.#others.get(issuer);
-    if (known !== undefined || this.#now() - this.#readAt < REFRESH_MS) return known;
-    await this.beat();
+    if (known !== undefined || issuer === this.own) return known;
+    await this.#readAnew();
     return this.#others.get(issuer);
+  }
+
+  /** After a loss the others write their records again with their next heartbeats. */
+  async isCertain(): Promise<boolean> {
+    await this.#readAnew();
+    return this.#isAnswered && this.#now() - this.#emptiedAt >= this.#ttlMs;
   }
 
   silent(id: string): Replica | undefined {
     return this.#silent.get(id);
   }
 
-  /** Registers this replica at `url`, periodically. */
-  start(url: string): void {
+  /** Registers this replica at `url`, periodically. Resolves when the store has it, or after a second without the store. */
+  async start(url: string): Promise<void> {
     this.#url = url;
     this.#timer = setInterval(() => this.#beatInBackground(), this.options.heartbeatMs ?? HEARTBEAT_MS);
     this.#timer.unref();
     this.options.store.onChange((isUp) => {
       if (isUp) this.#beatInBackground();
     });
-    this.#beatInBackground();
+    if (await untilUp(this.options.store, START_MS)) await this.#readAnew();
   }
 
   /** Announces to the others that this replica is about to stop. */
@@ -159,6 +176,16 @@ export class StoreDirectory implements ReplicaDirectory {
     return this.#beating;
   }
 
+  /** A heartbeat under way may have been answered before this call: its registrations are not enough. */
+  #readAnew(): Promise<void> {
+    if (this.#beating === undefined) return this.beat();
+    this.#next ??= this.#beating.then(() => {
+      this.#next = undefined;
+      return this.beat();
+    });
+    return this.#next;
+  }
+
   async #beatOnce(): Promise<void> {
     const sentAt = this.#now();
     if (this.hasStalled) this.#hasStalled = true;
@@ -168,13 +195,15 @@ export class StoreDirectory implements ReplicaDirectory {
       entries = await this.options.store.run(BEAT, KEYS, [this.own, this.#entry(), String(this.#ttlMs)]);
     } catch {
       // The store reports its outage itself; the last state still holds.
+      this.#isAnswered = false;
       return;
     }
-    this.#readAt = this.#now();
+    this.#isAnswered = true;
     const [added, ...listed] = Array.isArray(entries) ? entries : [];
     this.#keep(this.#read(listed));
     const hasLapsed = this.#beatAt !== undefined && sentAt - this.#beatAt >= this.#ttlMs;
     const isMissed = this.#beatAt !== undefined && added === 1;
+    if (isMissed && !hasLapsed) this.#emptiedAt = this.#now();
     if (this.#url !== "") this.#beatAt = sentAt;
     if (hasLapsed) this.options.onLapsed?.();
     else if (isMissed) this.options.onEmptied?.();

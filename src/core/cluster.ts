@@ -27,8 +27,11 @@ export interface ClusterParts {
   readonly servers?: SharedServers;
   /** Reports what happens from now on. */
   observe(observer: ClusterObserver): void;
-  /** The listener for replicas is bound at this port: other replicas learn of this one from now on. */
-  start(port: number): void;
+  /**
+   * The listener for replicas is bound at this port: other replicas learn of this one from now on. Resolves when they can,
+   * or a second later.
+   */
+  start(port: number): Promise<void>;
   /** This replica is about to stop, and takes over nothing more. */
   leave(): void;
   /** Other replicas forget this one. */
@@ -152,8 +155,10 @@ export interface ReplicaDirectory {
   readonly own: string;
   /** How many replicas there are with this one, as far as is known; at least 1. */
   readonly count: number;
-  /** The replica that issues ids with this prefix; undefined if none runs. */
+  /** The replica that issues ids with this prefix; undefined if none runs. One that has started before the call is found. */
   find(issuer: string): Promise<Replica | undefined>;
+  /** Whether what is in neither the directory nor the store is certainly over: false in and after a loss of the store. */
+  isCertain?(): Promise<boolean>;
   /** All others. */
   others(): readonly Replica[];
   /** A replica whose registration has expired without notice: it has ended, is suspended, or only cannot reach the store. */
@@ -189,7 +194,7 @@ export interface SessionRecords {
   remove(id: string): void;
   /**
    * Makes this replica the owner of a session whose owner is gone, or has given it to this one; undefined if there is none
-   * for this principal here. @throws GatewayError `overloaded` while the store is away
+   * for this principal here. @throws GatewayError `overloaded` while the store is away, and where another replica is the owner
    */
   adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined>;
   /** The session was adopted and could not be opened: it may be adopted again, here or elsewhere. */

@@ -38,6 +38,16 @@ export interface Forwarder {
     message: Envelope,
     body: string,
   ): Promise<"done" | "here"> | undefined;
+  /**
+   * Forwards a request that was to be served here, if its session has moved since `forwardBySession`: while its credentials
+   * were checked, or its body was read. As `forwardByMessage`; `body`: as it was read, absent if there is none.
+   */
+  forwardMoved(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body?: string,
+    messageId?: MessageId,
+  ): Promise<"done" | "here"> | undefined;
   /** Another process of this gateway has forwarded `request`, `hops` times in all. */
   receive(request: IncomingMessage, hops: number): void;
   /**
@@ -107,6 +117,19 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
       if (issued === undefined || !owners.isForeign(issued.id) || hopsOf(request) >= MAX_HOPS)
         return undefined;
       return serve({ request, response, ...issued, body: Buffer.from(text), messageId: message.id });
+    },
+    forwardMoved(request, response, text, messageId) {
+      const id = sessionOf(request);
+      if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return undefined;
+      const body = text === undefined ? undefined : Buffer.from(text);
+      return serve({
+        request,
+        response,
+        id,
+        kind: "session",
+        messageId,
+        ...(body !== undefined && { body }),
+      });
     },
     endStreams() {
       isStopping = true;

@@ -31,7 +31,7 @@ export interface McpEndpointSettings {
   /** The methods that are served, for those who ask by another one. Default: all that a session needs. */
   readonly allow?: string;
   /** Where there are other processes of this gateway: takes a message that belongs to one of them. */
-  readonly forwarder?: Pick<Forwarder, "forwardByMessage">;
+  readonly forwarder?: Pick<Forwarder, "forwardByMessage" | "forwardMoved">;
 }
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
@@ -82,9 +82,8 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
       text.length,
     );
     const era = eraOfMessage(message, versionOf(request));
-    // Without a session, what is brought back says whose it is; with one, the listener has looked already.
-    if (forwarder !== undefined && era === "modern" && !isBatch(message)) {
-      const forwarding = forwarder.forwardByMessage(request, response, message, text);
+    if (forwarder !== undefined) {
+      const forwarding = forwardingOf(forwarder, exchange, message, era, text);
       if (forwarding !== undefined && (await forwarding) === "done") return;
     }
     // The call may wait for long, for a person or a server; until then this frame would keep the whole body.
@@ -107,8 +106,25 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     checkEndpoint(exchange);
     const edge = edges[eraOfHeader(versionOf(exchange.request))];
     if (edge[verb] === undefined) throw notAllowed(settings.allow ?? "POST, OPTIONS");
+    const forwarding = forwarder?.forwardMoved(exchange.request, exchange.response);
+    if (forwarding !== undefined && (await forwarding) === "done") return;
     await edge[verb](exchange);
   }
+}
+
+/**
+ * Without a session, what a message brings back says whose it is. With one the listener has looked, and the session may
+ * have moved since.
+ */
+function forwardingOf(
+  forwarder: Pick<Forwarder, "forwardByMessage" | "forwardMoved">,
+  { request, response }: HttpExchange,
+  message: Envelope | Batch,
+  era: "modern" | "legacy",
+  text: string,
+): Promise<"done" | "here"> | undefined {
+  if (era === "legacy") return forwarder.forwardMoved(request, response, text, idOf(message));
+  return isBatch(message) ? undefined : forwarder.forwardByMessage(request, response, message, text);
 }
 
 /** @param allow the methods that are, for the `Allow` header */

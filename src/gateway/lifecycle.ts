@@ -45,7 +45,8 @@ export class Lifecycle {
     overload.start();
     const { url: adminUrl } = await listeners.admin.start();
     const { url, peerPort } = await listeners.http.start();
-    if (peerPort !== undefined) cluster?.start(peerPort);
+    // Before a load balancer sends hosts: their sessions must be found by the other replicas.
+    if (peerPort !== undefined) await cluster?.start(peerPort);
     status.url = url;
     return { url, adminUrl };
   }

@@ -97,8 +97,7 @@ export class TokenSource implements RequestCredentials {
     if (credential === undefined || isNewer) this.#adopt(credential);
   }
 
-  #adopt(record: Credential | undefined): void {
-    const credential = this.#owned(record);
+  #adopt(credential: Credential | undefined): void {
     // Tokens that only this process has are newer than those on disk.
     if (this.#unsaved !== undefined) return;
     const { isSignedIn } = this;
@@ -109,13 +108,6 @@ export class TokenSource implements RequestCredentials {
     const isWider = isSignedIn && (credential?.askedScopes ?? []).some((scope) => !asked.includes(scope));
     if (!isFirst && (isWider || isSignedIn !== this.isSignedIn))
       this.options.onSignedIn(this.isSignedIn, isWider);
-  }
-
-  /** Tokens for another server that had this name, or of another issuer than that of the config, are not sent. */
-  #owned(record: Credential | undefined): Credential | undefined {
-    if (record === undefined || (this.options.endpoint.accepts?.(record) ?? true)) return record;
-    const { tokens: _, ...rest } = record;
-    return rest;
   }
 
   /** The header for a retry of the request; undefined if there is none. */
@@ -242,7 +234,6 @@ export class TokenSource implements RequestCredentials {
       ...(scopes !== undefined && { scopes }),
       ...(this.#unsaved !== undefined && { unsaved: this.#unsaved }),
     };
-    const before = this.#token.credential;
     let renewal: Renewal;
     try {
       renewal = await renewSafely(request, this.options, this.#token.credential);
@@ -254,11 +245,11 @@ export class TokenSource implements RequestCredentials {
       this.options.events.failed(this.options, "unavailable", this.#token.credential, trouble.message, bug);
       throw trouble;
     }
-    this.#take(renewal, before);
+    this.#take(renewal);
   }
 
   /** @throws GatewayError if there is no usable token */
-  #take(renewal: Renewal, before: Credential | undefined): void {
+  #take(renewal: Renewal): void {
     const { events } = this.options;
     this.#unsaved = undefined;
     this.#adopt(renewal.credential);
@@ -270,7 +261,7 @@ export class TokenSource implements RequestCredentials {
     }
     const { outcome, credential } = renewal;
     if (outcome !== "not_kept") {
-      events.refreshed(this.options, outcome, credential, before);
+      events.refreshed(this.options, outcome, credential);
       return;
     }
     this.#unsaved = renewal.unsaved;

@@ -50,7 +50,26 @@ test("a replica whose address disappears is removed, and a new one is found at o
   addresses = ["10.0.0.2"];
   await pass(1_500);
   expect((await directory.find("r2"))?.id).toBe("r2");
-  expect(await directory.find("r1")).toBeUndefined();
+  const gone = directory.find("r1");
+  await pass(1_000);
+  expect(await gone).toBeUndefined();
+});
+
+test("lookups of unknown replicas resolve the name once a second, together, and see what has changed since", async () => {
+  let [addresses, resolved] = [["10.0.0.1"], 0];
+  const directory = started({
+    resolve: async () => {
+      resolved += 1;
+      return addresses;
+    },
+    ask: async (url) => replica(`r${url.at(-6)}`, url.slice(7, -5)),
+  });
+  await settle();
+  const found = Promise.all(["r2", "r2", "r3"].map((id) => directory.find(id)));
+  addresses = ["10.0.0.1", "10.0.0.2"];
+  await pass(1_000);
+  expect((await found).map((one) => one?.id)).toEqual(["r2", "r2", undefined]);
+  expect(resolved).toBe(2);
 });
 
 test("a name that cannot be resolved is logged once, and the known replicas stay", async () => {
@@ -81,7 +100,9 @@ test("a replica that does not respond counts as busy for ten seconds, then as go
   await pass(6_000);
   expect((await directory.find("other"))?.id).toBe("other");
   await pass(6_000);
-  expect([directory.count, await directory.find("other")]).toEqual([1, undefined]);
+  const gone = directory.find("other");
+  await pass(1_000);
+  expect([directory.count, await gone]).toEqual([1, undefined]);
 });
 
 test("a process that stalled reports it until its timers have run", async () => {

@@ -43,15 +43,43 @@ describe("a replica", () => {
     expect([two.count, await two.find("one")]).toEqual([1, undefined]);
   });
 
-  test("that is unknown is looked up at most once per second", async () => {
+  test("that is unknown is looked up again, once for all concurrent requests", async () => {
     const store = memoryStore();
     const one = directory(store.view(), "one");
-    one.start("http://one:9001");
-    await settle();
-    await pass(1_500);
+    await one.start("http://one:9001");
     const before = store.uses.length;
-    for (let at = 0; at < 10; at += 1) expect(await one.find("other")).toBeUndefined();
-    expect(store.uses.length - before).toBe(1);
+    const found = await Promise.all(Array.from({ length: 10 }, () => one.find("other")));
+    expect(found.every((replica) => replica === undefined)).toBe(true);
+    // One may have been under way when the others asked.
+    expect(store.uses.length - before).toBeLessThanOrEqual(2);
+  });
+
+  test("that has just registered is found at once, also by a replica that has just looked", async () => {
+    const store = memoryStore();
+    const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
+    await one.start("http://one:9001");
+    expect(await one.find("two")).toBeUndefined();
+    const under = one.beat();
+    await two.start("http://two:9001");
+    expect((await one.find("two"))?.url).toBe("http://two:9001");
+    await under;
+  });
+
+  test("is certain of what is gone, except without the store, and for ten seconds after it lost its data", async () => {
+    const store = memoryStore();
+    const connection = store.view();
+    const one = directory(connection, "one");
+    await one.start("http://one:9001");
+    expect(await one.isCertain()).toBe(true);
+    connection.connect(false);
+    expect(await one.isCertain()).toBe(false);
+    connection.connect(true);
+    await settle();
+    expect(await one.isCertain()).toBe(true);
+    store.flush();
+    expect(await one.isCertain()).toBe(false);
+    await pass(10_000);
+    expect(await one.isCertain()).toBe(true);
   });
 
   test("keeps the known replicas during an outage of the store, and reports when its own registration is uncertain", async () => {

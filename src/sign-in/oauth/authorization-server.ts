@@ -43,12 +43,7 @@ export async function findAuthorizationServer(
       if (found.document === undefined) continue;
       const failed = checks(found.document, issuer, options);
       if (failed === undefined) {
-        const own = stringAt(found.document, "issuer") ?? issuer;
-        return {
-          issuer: own,
-          ...(own !== issuer && { requested: issuer }),
-          metadata: found.document,
-        };
+        return { issuer: stringAt(found.document, "issuer") ?? issuer, metadata: found.document };
       }
       if (failed.quirk !== undefined) mendable ??= failed;
       steps.push(failed);
