@@ -14,7 +14,13 @@ import { BadQuery } from "./pages.js";
  */
 export interface LoginActions {
   /** Starts one at `server` for the principal `as`. */
-  begin(server: string, as: string, options: { readonly device: boolean }): Promise<unknown>;
+  begin(
+    server: string,
+    as: string,
+    options: { readonly device: boolean; readonly acceptsAudience: boolean },
+  ): Promise<unknown>;
+  /** Pins the authorization server that `server` names now. */
+  acceptIssuer(server: string): Promise<unknown>;
   /** The outcome of one; undefined if it has expired. */
   state(login: string): Promise<unknown>;
   /** Finishes one with the callback URL from the browser. */
@@ -60,8 +66,13 @@ export function addLoginRoutes(
     acting((own, c, body) =>
       own.begin(c.req.param("server") ?? "", stringAt(body, "as") ?? ANONYMOUS, {
         device: body.device === true,
+        acceptsAudience: body.acceptsAudience === true,
       }),
     ),
+  );
+  app.post(
+    "/api/v1/logins/:server/accept-issuer",
+    acting((own, c) => own.acceptIssuer(c.req.param("server") ?? "")),
   );
   app.post(
     "/api/v1/logins/:server/:id/sign-out",

@@ -82,7 +82,16 @@ const API_ROUTES: readonly ApiRoute[] = [
   },
   {
     ...{ method: "post", path: "/api/v1/logins/{server}", summary: "Begin a sign-in", answer: login },
-    body: z.object({ as: z.string().optional(), device: z.boolean().optional() }),
+    body: z.object({
+      as: z.string().optional(),
+      device: z.boolean().optional(),
+      acceptsAudience: z.boolean().optional(),
+    }),
+  },
+  {
+    ...{ method: "post", path: "/api/v1/logins/{server}/accept-issuer" },
+    ...{ summary: "Pin the issuer that a server names now", body: z.object({}) },
+    answer: z.looseObject({ server: z.string(), issuer: z.string(), isChanged: z.boolean() }),
   },
   {
     ...{ method: "post", path: "/api/v1/logins/{server}/{id}/sign-out", summary: "Sign a principal out" },

@@ -24,6 +24,8 @@ interface Report extends Diagnosis {
   readonly malformed: readonly MalformedEntry[];
   /** For a server that needs a sign-in: the discovery steps, and the rules that they violate. */
   readonly signIn?: readonly Step[];
+  /** For a server that was signed in to: the authorization server that it is bound to. */
+  readonly issuer?: NonNullable<ProbeResult["issuerPin"]>;
 }
 
 type Step = NonNullable<ProbeResult["signInSteps"]>[number];
@@ -125,7 +127,7 @@ async function ineffective(
 function report(
   { name }: ServerConfig,
   diagnosis: Diagnosis,
-  { stderr, connected, signInSteps }: ProbeResult,
+  { stderr, connected, signInSteps, issuerPin }: ProbeResult,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
@@ -142,6 +144,7 @@ function report(
       member: safe(one.member),
     })),
     ...(signInSteps !== undefined && { signIn: signInSteps.map((step) => safeStep(step, safe)) }),
+    ...(issuerPin !== undefined && { issuer: safePin(issuerPin, safe) }),
   };
 }
 
@@ -152,6 +155,15 @@ const safeStep = ({ what, reason, quirk, ...step }: Step, safe: (text: string) =
   ...(quirk !== undefined && { quirk: safe(quirk) }),
 });
 
+const safePin = (
+  { issuer, endpoints, ...pin }: NonNullable<Report["issuer"]>,
+  safe: (text: string) => string,
+): NonNullable<Report["issuer"]> => ({
+  ...pin,
+  issuer: safe(issuer),
+  endpoints: Object.fromEntries(Object.entries(endpoints).map(([name, origin]) => [name, safe(origin)])),
+});
+
 /** The last lines, or all from the error on if that is earlier. */
 function tellingLines(lines: readonly string[]): readonly string[] {
   const error = indexOfError(lines);
@@ -160,11 +172,12 @@ function tellingLines(lines: readonly string[]): readonly string[] {
     : lines.slice(error, error + STDERR_LINES);
 }
 
-type Shown = Pick<Report, "ok" | "sentence" | "advice" | "signIn"> & Partial<Pick<Report, "stderr">>;
+type Shown = Pick<Report, "ok" | "sentence" | "advice" | "signIn" | "issuer"> &
+  Partial<Pick<Report, "stderr">>;
 
 function asText(
   name: string,
-  { ok, sentence, advice, stderr = [], signIn = [] }: Shown,
+  { ok, sentence, advice, stderr = [], signIn = [], issuer }: Shown,
   paint: Paint,
 ): string {
   const isPainted = paint("green", "x") !== "x";
@@ -173,10 +186,27 @@ function asText(
   const lines = [
     `${mark} ${paint("bold", escapeHidden(name))}: ${escapeHidden(sentence)}`,
     ...(advice === undefined ? [] : [`${indent}${paint(ok ? "yellow" : "bold", advice)}`]),
+    ...(issuer === undefined ? [] : [`${indent}${paint("dim", pinLine(issuer))}`]),
     ...stderr.map((line) => `${indent}${paint("dim", `| ${line}`)}`),
     ...signIn.map((step) => `${indent}${stepText(step, paint)}`),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+const HOW_PINNED = {
+  first_use: "pinned at the first sign-in",
+  record: "pinned by a sign-in of an earlier version",
+  operator: "accepted by an operator",
+  config: "from auth.issuer",
+};
+
+/** The issuer that gets the secrets of the server. */
+function pinLine({ issuer, endpoints, by, since }: NonNullable<Report["issuer"]>): string {
+  const others = [...new Set(Object.values(endpoints))].filter(
+    (origin) => !`${issuer}/`.startsWith(`${origin}/`),
+  );
+  const at = others.length > 0 ? `, with endpoints at ${others.join(", ")}` : "";
+  return `issuer: ${issuer}${at}; ${HOW_PINNED[by]}${since === undefined ? "" : ` (${since.slice(0, 10)})`}`;
 }
 
 /** A discovery step, with the quirk that would fix it. */

@@ -101,9 +101,13 @@ export function remoteSignIns(address: Address): SignInOperations {
   const post = async (path: string, body: JsonObject): Promise<unknown> =>
     answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
   return {
-    begin: async (server, as, { device }) =>
-      (await post(`logins/${encodeURIComponent(server)}`, { as, device })) as Awaited<
+    begin: async (server, as, options) =>
+      (await post(`logins/${encodeURIComponent(server)}`, { as, ...options })) as Awaited<
         ReturnType<SignInOperations["begin"]>
+      >,
+    acceptIssuer: async (server) =>
+      (await post(`logins/${encodeURIComponent(server)}/accept-issuer`, {})) as Awaited<
+        ReturnType<SignInOperations["acceptIssuer"]>
       >,
     async state(login) {
       const state = (await post("sign-ins/state", { login })) as { readonly state: string };

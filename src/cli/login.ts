@@ -16,6 +16,8 @@ export interface LoginFlags {
   /** False after `--no-browser`. */
   readonly browser?: boolean;
   readonly device?: boolean;
+  readonly acceptIssuer?: boolean;
+  readonly acceptAudience?: boolean;
 }
 
 /** Polling interval and timeout (ms) of a sign-in. */
@@ -31,13 +33,15 @@ export async function login(
   const options = {
     browser: !isFlagSet(flags.browser === false ? true : undefined, "CARDEA_NO_BROWSER", shell.env),
     device: isFlagSet(flags.device, "CARDEA_DEVICE", shell.env),
+    acceptsIssuer: isFlagSet(flags.acceptIssuer, "CARDEA_ACCEPT_ISSUER", shell.env),
+    acceptsAudience: isFlagSet(flags.acceptAudience, "CARDEA_ACCEPT_AUDIENCE", shell.env),
   };
   const log = await shell.openLog();
   const opened = await openDesk(flags, shell, log);
   if (opened === undefined) return EXIT.config;
   const interrupted = shell.signals.next().then(() => EXIT.failed);
   try {
-    const as = principalOf(flags, shell, opened.config);
+    const as = principalOf(server, flags, shell, opened.config);
     return await Promise.race([signIn(server, as, options, { shell, log, opened }), interrupted]);
   } catch (error) {
     return failed(error, log);
@@ -54,8 +58,12 @@ export function failed(error: unknown, log: Log): number {
   return isTemporary(error) ? EXIT.unavailable : EXIT.failed;
 }
 
-/** The principal of the sign-in. @throws UsageError if the gateway has principals and none is named */
+/**
+ * The principal of the sign-in at `server`. @throws UsageError if the gateway has principals and none is named, unless
+ * all of them have one sign-in there (`auth.as`)
+ */
 export function principalOf(
+  server: string,
   { as }: { readonly as?: string },
   { env }: Pick<CommandContext, "env">,
   config: Config | undefined,
@@ -63,7 +71,8 @@ export function principalOf(
   const named = as ?? (env.CARDEA_AS || undefined);
   if (named !== undefined) return named;
   const ids = [...new Set((config?.auth?.keys ?? []).map(({ id }) => id))];
-  if (config?.auth === undefined) return ANONYMOUS.id;
+  const { as: owner = "principal" } = config?.servers.find(({ name }) => name === server)?.auth ?? {};
+  if (config?.auth === undefined || owner !== "principal") return ANONYMOUS.id;
   const who = ids.length > 0 ? ` (of auth.keys: ${ids.join(", ")})` : "";
   throw new UsageError(
     `this gateway distinguishes principals: name one with --as ID${who}; hosts over stdio are ${ANONYMOUS.id}`,
@@ -74,6 +83,9 @@ interface SignInOptions {
   /** Whether a browser of this machine is opened, where there is one. */
   readonly browser: boolean;
   readonly device: boolean;
+  /** Whether the issuer that the server names now is pinned first. */
+  readonly acceptsIssuer: boolean;
+  readonly acceptsAudience: boolean;
 }
 
 interface Around {
@@ -85,12 +97,14 @@ interface Around {
 async function signIn(
   server: string,
   as: string,
-  { browser, device }: SignInOptions,
+  { browser, device, acceptsIssuer, acceptsAudience }: SignInOptions,
   { shell, log, opened }: Around,
 ): Promise<number> {
   const { desk } = opened;
-  const begun = await desk.begin(server, as, { device });
-  const { issuer, principal, scopes, userCode } = begun;
+  if (acceptsIssuer && !(await accept(server, { shell, log, opened }))) return EXIT.done;
+  const begun = await desk.begin(server, as, { device, acceptsAudience });
+  const { issuer, principal, scopes, userCode, resource } = begun;
+  if (acceptsAudience) log.info({ server, resource }, `the tokens will be valid for all of ${resource}`);
   const permissions = scopes.length > 0 ? ` with ${scopes.join(" ")}` : "";
   log.info({ server, issuer, principal }, `signing ${principal} in to ${server} at ${issuer}${permissions}`);
   await write(shell.stdout, `${begun.url}\n`);
@@ -115,6 +129,16 @@ async function signIn(
   log.info({ server, principal }, `${principal} is signed in to ${server}${granted}`);
   await write(shell.stdout, `${await whatItCanDo(server, as, opened, shell, log)}\n`);
   return EXIT.done;
+}
+
+/** Pins the issuer that the server names now. @returns whether a person has to sign in there */
+async function accept(server: string, { shell, log, opened: { desk } }: Around): Promise<boolean> {
+  const { issuer, before, isChanged, needsPerson, endpoints } = await desk.acceptIssuer(server);
+  const instead = before === undefined || !isChanged ? "" : `, in place of ${before.issuer}`;
+  const at = [...new Set(Object.values(endpoints))].join(", ");
+  log.info({ server, issuer }, `the issuer of ${server} is ${issuer} from now on (${at})${instead}`);
+  if (!needsPerson) await write(shell.stdout, `${server}: ${issuer}\n`);
+  return needsPerson;
 }
 
 async function untilEnded(

@@ -38,7 +38,7 @@ export async function logout(
   const opened = await openDesk(flags, shell, log);
   if (opened === undefined) return EXIT.config;
   try {
-    const as = principalOf(flags, shell, opened.config);
+    const as = principalOf(server, flags, shell, opened.config);
     const { wasSignedIn, isRevoked, reason } = await opened.desk.signOut(server, as);
     if (!wasSignedIn) log.warn({ server, principal: as }, `${as} was not signed in to ${server}`);
     else {
@@ -59,6 +59,17 @@ const HOW_REGISTERED = {
   dynamic: "registered",
 };
 
+const HOW_PINNED = {
+  first_use: "pinned at first use",
+  record: "pinned",
+  operator: "pinned by an operator",
+  config: "auth.issuer",
+};
+
+/** How the server is bound to its issuer, and to which if that is another one than that of the tokens. */
+const pinText = (pin: LoginRow["pin"]): string =>
+  pin === undefined ? "-" : `${HOW_PINNED[pin.by]}: ${pin.issuer}`;
+
 function lineOf({
   server,
   principal,
@@ -68,6 +79,7 @@ function lineOf({
   client,
   expiresAt,
   isRenewed,
+  pin,
 }: LoginRow): string {
   const until =
     state === "needs_sign_in"
@@ -78,5 +90,5 @@ function lineOf({
           ? "until it is refused"
           : `until ${expiresAt}`;
   const granted = scopes.length > 0 ? scopes.join(" ") : "-";
-  return `${[server, principal, until, issuer, granted, HOW_REGISTERED[client]].join("\t")}\n`;
+  return `${[server, principal, until, issuer, granted, HOW_REGISTERED[client], pinText(pin)].join("\t")}\n`;
 }

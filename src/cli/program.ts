@@ -194,6 +194,14 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       "--device",
       "sign in with a code on another device, if the server's issuer supports the device grant (CARDEA_DEVICE)",
     )
+    .option(
+      "--accept-issuer",
+      "accept the issuer that the server names now, instead of the pinned one (CARDEA_ACCEPT_ISSUER)",
+    )
+    .option(
+      "--accept-audience",
+      "accept tokens that are valid for more than the server's URL (CARDEA_ACCEPT_AUDIENCE)",
+    )
     .action((server: string, flags: LoginFlags & ConfigFlags & GatewayFlags) =>
       finish(import("./login.js").then(({ login }) => login(server, flags, shell))),
     );

@@ -20,6 +20,8 @@ export interface ServerAuthConfig {
   readonly scopes?: readonly string[];
   /** Absent: the first one that the server names. */
   readonly issuer?: string;
+  /** The resource that tokens are for, and that the server's metadata names. Absent: the server's URL. */
+  readonly resource?: string;
   /** With `enterprise` and `token_exchange`, always. */
   readonly idp?: IdentityProviderConfig;
   /** With `token_exchange`. */
@@ -112,7 +114,7 @@ const SERVICE_TYPES: ReadonlySet<string> = new Set(["client_credentials", "priva
 
 type Type = ServerAuthShape["type"];
 type OptionalKey = "clientId" | "clientSecret" | "privateKey" | "keyId" | "clientMetadataUrl" | "scopes";
-type Key = OptionalKey | "issuer" | "idp" | "audience" | "as";
+type Key = OptionalKey | "issuer" | "resource" | "idp" | "audience" | "as";
 
 /** The keys without effect for a type. */
 const UNUSED: Readonly<Record<Type, readonly Key[]>> = {
@@ -123,7 +125,7 @@ const UNUSED: Readonly<Record<Type, readonly Key[]>> = {
   token_exchange: [],
   none: [
     ...(["as", "clientId", "clientSecret", "privateKey", "keyId", "clientMetadataUrl", "scopes"] as const),
-    ...(["issuer", "idp", "audience"] as const),
+    ...(["issuer", "resource", "idp", "audience"] as const),
   ],
 };
 

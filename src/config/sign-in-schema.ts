@@ -99,7 +99,14 @@ export const serverAuthSchema = z.strictObject({
   scopes: scopes.exactOptional().describe("The scopes to request. Default: those in the server's challenge."),
   issuer: address
     .exactOptional()
-    .describe("The authorization server. Default: the first one that the server names."),
+    .describe(
+      "The authorization server. Default: the first one that the server names; that one is pinned, and another one is refused until `cardea login NAME --accept-issuer`.",
+    ),
+  resource: address
+    .exactOptional()
+    .describe(
+      "The resource that tokens are for, where the server's metadata name more than its URL, such as its origin: the tokens are valid for all of it. Default: the server's URL; a person who signs in may agree to more.",
+    ),
   idp: identityProvider
     .exactOptional()
     .describe(

@@ -74,8 +74,16 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     return this.#with(({ signIns }) => signIns.logins());
   }
 
-  begin(server: string, as: string, options: { readonly device: boolean }): Promise<unknown> {
+  begin(
+    server: string,
+    as: string,
+    options: { readonly device: boolean; readonly acceptsAudience: boolean },
+  ): Promise<unknown> {
     return this.#with(({ signIns }) => signIns.begin(server, as, options));
+  }
+
+  acceptIssuer(server: string): Promise<unknown> {
+    return this.#with(({ signIns }) => signIns.acceptIssuer(server));
   }
 
   state(login: string): Promise<unknown> {

@@ -6,12 +6,14 @@ import type { Config } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { checkPageRequestHead, rebindingProtection } from "../http/check-request-head.js";
+import type { AcceptedIssuer } from "../sign-in/accept-issuer.js";
+import type { LoginRow } from "../sign-in/login-rows.js";
 import { openSignIns } from "../sign-in/open-sign-ins.js";
 import type { LoginState } from "../sign-in/pending-content.js";
 import { CALLBACK_PATH } from "../sign-in/prepare-sign-in.js";
 import type { SignInPages } from "../sign-in/sign-in-pages.js";
 import { asRefusal } from "../sign-in/sign-in-refusal.js";
-import type { BegunLogin, LoginRow } from "../sign-in/sign-ins.js";
+import type { BegunLogin } from "../sign-in/sign-ins.js";
 import type { SignedOut } from "../sign-in/sign-out.js";
 import { stateFolder } from "./state-folder.js";
 
@@ -19,7 +21,13 @@ export type { BegunLogin, LoginRow, LoginState };
 
 /** Sign-in operations of commands. Each method throws an Error with a message for the person. */
 export interface SignInOperations {
-  begin(server: string, as: string, options: { readonly device: boolean }): Promise<BegunLogin>;
+  begin(
+    server: string,
+    as: string,
+    options: { readonly device: boolean; readonly acceptsAudience: boolean },
+  ): Promise<BegunLogin>;
+  /** Pins the authorization server that `server` names now. */
+  acceptIssuer(server: string): Promise<AcceptedIssuer>;
   /** Undefined if the login has expired. */
   state(login: string): Promise<LoginState | undefined>;
   /** Finishes with the callback URL from the browser. */
@@ -82,6 +90,7 @@ export function openLocalSignIns(
         }
         return signIns.begin(name, as, how);
       }),
+    acceptIssuer: (name) => orRefused(async () => (await opening).signIns.acceptIssuer(name)),
     state: (login) => orRefused(async () => (await opening).signIns.state(login)),
     finish: (login, url) =>
       orRefused(async () => {

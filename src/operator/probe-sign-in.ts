@@ -5,7 +5,6 @@ import type { SharedStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { GatewayError } from "../core/errors.js";
 import { SILENT } from "../core/logger.js";
-import type { Step } from "../sign-in/types.js";
 import type { ProbeResult } from "./probe.js";
 import { stateFolder } from "./state-folder.js";
 
@@ -40,30 +39,13 @@ export async function probeWithSignIn(
   }).catch((error: unknown) => ({ error }));
   if ("error" in opened) return { error: opened.error, stderr: [], nonProtocolOutput: [] };
   try {
-    const probed = await probe(opened.credentials);
+    const found = await probe(opened.credentials);
+    const pin = await opened.signIns.pinned(server.name);
+    const probed = { ...found, ...(pin !== undefined && { issuerPin: pin }) };
     const { error } = probed;
     if (!(error instanceof GatewayError) || error.code !== "sign_in_required") return probed;
-    return { ...probed, signInSteps: await stepsAt(server.name, config) };
+    return { ...probed, signInSteps: await opened.signIns.steps(server.name) };
   } finally {
     opened.close();
-  }
-}
-
-/** The discovery steps of a sign-in. */
-async function stepsAt(name: string, config: Config): Promise<readonly Step[]> {
-  const [{ signInServer }, { discoverFor }, { OAuthError }] = await Promise.all([
-    import("../sign-in/sign-in-server.js"),
-    import("../sign-in/prepare-sign-in.js"),
-    import("../sign-in/oauth/client.js"),
-  ]);
-  const server = signInServer(config, name);
-  if (server === undefined) return [];
-  try {
-    return (await discoverFor(server)).steps;
-  } catch (error) {
-    if (!(error instanceof OAuthError)) throw error;
-    return error.steps.length > 0
-      ? error.steps
-      : [{ what: "discovery", outcome: "failed", reason: error.message }];
   }
 }

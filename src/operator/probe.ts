@@ -7,6 +7,7 @@ import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { withTimeout } from "../core/stop.js";
 import type { ServerList } from "../core/upstream.js";
+import type { ShownPin } from "../sign-in/login-rows.js";
 import type { Step } from "../sign-in/types.js";
 import type { Channel } from "../upstream/transport/channel.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
@@ -35,6 +36,8 @@ export interface ProbeResult {
   readonly error?: unknown;
   /** For a server that needs a sign-in: the discovery steps. */
   readonly signInSteps?: readonly Step[];
+  /** The authorization server that it is bound to. */
+  readonly issuerPin?: ShownPin;
   /** The last lines of its stderr. */
   readonly stderr: readonly string[];
   /** The first characters of stdout lines that were not messages. */

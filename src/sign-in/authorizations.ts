@@ -3,9 +3,10 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { decodeJwt } from "jose";
 import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
+import { pinIssuer } from "./pinned-issuer.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
-import { endpointsOf, tokenContext } from "./sign-in-server.js";
+import { endpointsOf, proofKeys, tokenContext } from "./sign-in-server.js";
 import { credentialOf, storeTokens } from "./store-tokens.js";
 import type { TokenOutcome, TokenSet } from "./types.js";
 
@@ -142,12 +143,13 @@ async function redeem(
     throw new SignInRefusal(`${pending.issuer} did not sign you in to ${name}: ${why}. ${AGAIN}`, 403);
   }
   const server = serverNamed(context, at);
+  await pinIssuer(context.vault, server, prepared.discovered.authorizationServer, context.now());
   const outcome = await redeemCode(
     await tokenContext(server, endpointsOf(prepared), context.now),
     response.code,
     pending,
   );
-  if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, { prepared, server: name });
+  if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, { prepared, server: name, at });
   checkPerson(record, outcome.tokens);
   if (next === undefined) return keep(context, record, outcome.tokens);
   return beginAuthorization(context, { ...next, proof: "login", bindsBrowser: true });
@@ -198,11 +200,13 @@ export async function storeAndNotify(
 export const grantedScopes = ({ scope }: TokenSet, asked: readonly string[]): readonly string[] =>
   scope === undefined ? asked : scope.split(" ").filter((one) => one !== "");
 
-/** A client that the authorization server no longer knows is deleted, so that the next sign-in registers again. */
+/**
+ * The refusal of `server`, whose client is that of the server `at`. A client that the authorization server no longer
+ * knows is deleted, so that the next sign-in registers again. */
 export async function refusalOf(
-  { vault }: Pick<SignInContext, "vault">,
+  context: Pick<SignInContext, "vault" | "serverOf">,
   outcome: Exclude<TokenOutcome, { kind: "tokens" }>,
-  { prepared, server }: Pick<StateRecord, "prepared" | "server">,
+  { prepared, server, at = server }: Pick<StateRecord, "prepared" | "server"> & { readonly at?: string },
 ): Promise<SignInRefusal> {
   const { client, redirectUri, discovered } = prepared;
   const { issuer } = discovered.authorizationServer;
@@ -215,14 +219,14 @@ export async function refusalOf(
     return new SignInRefusal(`${issuer} issued no tokens for ${server}: ${said}. ${AGAIN}`, 502);
   }
   if (client.source !== "dynamic") {
-    const what =
-      client.source === "config" ? "auth.clientId and auth.clientSecret" : "the client metadata document";
+    const { auth } = serverNamed(context, at);
+    const what = client.source === "config" ? proofKeys(auth, "auth.") : "the client metadata document";
     return new SignInRefusal(
       `${issuer} does not accept the client ${client.clientId}: ${said}. Check ${what} of ${server}.`,
       502,
     );
   }
-  await vault.removeClient(issuer, redirectUri);
+  await context.vault.removeClient(issuer, redirectUri);
   return new SignInRefusal(
     `${issuer} no longer knows the gateway: ${said}. The gateway registers again at the next attempt. ${AGAIN}`,
     502,

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { grantedScopes, noteEnd, refusalOf, storeAndNotify } from "./authorizations.js";
 import { type DeviceAuthorization, pollDeviceToken, startDeviceAuthorization } from "./oauth/client.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
+import { pinIssuer } from "./pinned-issuer.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import { endpointsOf, tokenContext } from "./sign-in-server.js";
@@ -55,6 +56,8 @@ export class DeviceSignIns {
       throw new SignInRefusal(`${MAX_AT_ONCE} device sign-ins are in progress; try again later.`, 503);
     }
     const { scopes } = prepared;
+    const at = serverNamed(this.context, subject.server);
+    await pinIssuer(this.context.vault, at, prepared.discovered.authorizationServer, this.context.now());
     const started = await startDeviceAuthorization(await this.#tokens(subject, prepared), endpoint, scopes);
     if (started.kind !== "started") throw await refusalOf(this.context, started, { ...subject, prepared });
     const login = randomBytes(24).toString("base64url");

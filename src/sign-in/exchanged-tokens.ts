@@ -12,9 +12,17 @@ import {
   TOKEN_TYPES,
   takesIdJag,
 } from "./oauth/client.js";
-import { clientDocumentUrl, configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
+import { pinIssuer } from "./pinned-issuer.js";
+import {
+  checkAudience,
+  clientDocumentUrl,
+  configuredClient,
+  discoverFor,
+  discoverUnpinned,
+  redirectUriOf,
+} from "./prepare-sign-in.js";
 import { type Renewal, renew } from "./renew.js";
-import { endpointsOf, fetchFor, tokenContext } from "./sign-in-server.js";
+import { endpointsOf, fetchFor, proofKeys, type SignInServer, tokenContext } from "./sign-in-server.js";
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
 import type { ClientRegistration, Credential, Discovered, TokenOutcome, TokenSet, Vault } from "./types.js";
 
@@ -35,8 +43,14 @@ const LEFT_MS = 30_000;
  * VaultError
  */
 export async function exchangedTokens(exchange: Exchange): Promise<Obtained> {
-  const { server } = exchange.settings;
-  const { discovered } = await discoverFor(server, undefined, exchange.signal);
+  const { vault, signal, settings } = exchange;
+  const { server } = settings;
+  // By token exchange the authorization server of the server gets nothing.
+  const { discovered } =
+    server.auth.type === "token_exchange"
+      ? await discoverUnpinned(server, undefined, undefined, signal)
+      : await discoverFor(server, vault, undefined, signal);
+  checkAudience(server, discovered);
   const first = await loginOf(exchange, undefined);
   if (first.kind !== "login") return first;
   const outcome = await exchanged(exchange, discovered, first.login);
@@ -114,6 +128,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
         ...(server.auth.audience !== undefined && { audience: server.auth.audience }),
       },
     );
+    if (outcome.kind === "invalid_client") return unknownAtIssuer(login, issuer, outcome);
     if (outcome.kind !== "tokens") return outcome;
     if (isOfLogin(outcome.tokens, login)) {
       const description = `${login.issuer} returned the token of the login itself, which must not be sent to a server`;
@@ -132,6 +147,7 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
   }
   const client = await clientAt(exchange, discovered);
   const endpoints = endpointsOf({ discovered, client });
+  await pinIssuer(exchange.vault, server, discovered.authorizationServer, Date.now());
   const atServer = { ...(await tokenContext(server, endpoints, Date.now)), signal };
   const outcome = await enterpriseTokens({
     // `resource` is sent to both (RFC 8707).
@@ -145,9 +161,27 @@ async function exchanged(exchange: Exchange, discovered: Discovered, login: Cred
     const description = `${endpoints.issuer} does not accept the login of ${login.issuer}: ${outcome.description ?? "invalid_grant"}`;
     return { kind: "refused", error: "invalid_grant", description };
   }
+  if (outcome.kind === "invalid_client" && outcome.at === "identity_provider") {
+    return unknownAtIssuer(login, issuer, outcome);
+  }
   if (outcome.kind !== "tokens") return outcome;
   const signIn = { server: server.name, principal, ...endpoints, askedScopes, grant: "jwt_bearer" } as const;
   return { kind: "tokens", tokens: withoutRefreshToken(outcome.tokens), signIn };
+}
+
+/** The company's issuer rejects the gateway's client of `auth.idp`. */
+function unknownAtIssuer(
+  { issuer, client }: Credential,
+  { auth }: SignInServer,
+  { description }: { readonly description?: string },
+): Failed {
+  const said = description === undefined ? "" : ` (${description})`;
+  const advice = `correct ${proofKeys(auth, "auth.idp.")} in the config`;
+  return {
+    kind: "refused",
+    error: "invalid_client",
+    description: `${issuer} does not accept the client ${client.clientId}${said}: ${advice}`,
+  };
 }
 
 /** The subject token; undefined if the login has none. */

@@ -9,6 +9,8 @@ export interface PreparedSignIn {
   readonly redirectUri: string;
   /** All requested scopes. */
   readonly scopes: readonly string[];
+  /** The tokens are valid for more than the server, to which the person has not agreed yet. */
+  readonly isWider?: true;
 }
 
 /** The principal and the server of a sign-in. */

@@ -1,13 +1,15 @@
 /** Prepares a sign-in before the person is asked: the authorization server, the client there and the scopes. */
-import type { GuardedFetch } from "../http/guarded-fetch.js";
+import { type GuardedFetch, named } from "../http/guarded-fetch.js";
+import { writeJson } from "../wire/json-text.js";
 import { type Discovery, discover, discoverIssuer, OAuthError, register } from "./oauth/client.js";
 import type { PreparedSignIn } from "./pending-content.js";
+import { checkIssuer, pinOf } from "./pinned-issuer.js";
 import { fetchFor, type SignInServer } from "./sign-in-server.js";
-import type { Discovered, Vault } from "./types.js";
+import type { Discovered, IssuerPin, Step, Vault } from "./types.js";
 
 /** Input of the preparation. */
 export interface PrepareOptions {
-  readonly vault: Pick<Vault, "read" | "readClient" | "writeClient">;
+  readonly vault: Pick<Vault, "read" | "readClient" | "writeClient" | "readPin">;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: string;
   /** The id under which the credentials are stored. */
@@ -46,7 +48,7 @@ export function redirectUriOf(baseUrl: string, { auth }: SignInServer): string {
 export async function prepareSignIn(server: SignInServer, options: PrepareOptions): Promise<PreparedSignIn> {
   const { vault, baseUrl, owner, now } = options;
   const { auth, name } = server;
-  const discovered = await discoveredFor(server, options.challenge);
+  const discovered = await discoveredFor(server, vault, options.challenge);
   const redirectUri = redirectUriOf(baseUrl, server);
   const { issuer } = discovered.authorizationServer;
   const kept = await vault.readClient(issuer, redirectUri);
@@ -62,25 +64,70 @@ export async function prepareSignIn(server: SignInServer, options: PrepareOption
   });
   if (client.source === "dynamic" && client !== kept) await vault.writeClient(issuer, redirectUri, client);
   const before = await vault.read(name, owner);
+  // A person who agreed once is not asked again.
+  const isWider = discovered.isWider === true && before?.resource !== discovered.resource;
   // A scope of another authorization server means nothing at this one.
   const asked = before?.issuer === issuer ? before.askedScopes : [];
   const wanted = [...(auth.scopes ?? []), ...(auth.scopes === undefined ? discovered.scopes : [])];
   const challenged = options.challenge === undefined ? [] : discovered.scopes;
   const scopes = [...new Set([...asked, ...wanted, ...challenged, ...options.lackedScopes])];
-  return { discovered, client, redirectUri, scopes };
+  return { discovered, client, redirectUri, scopes, ...(isWider && { isWider }) };
 }
 
 /** @throws OAuthError */
-async function discoveredFor(server: SignInServer, challenge: string | undefined): Promise<Discovered> {
-  if (server.isIssuer !== true) return (await discoverFor(server, challenge)).discovered;
+async function discoveredFor(
+  server: SignInServer,
+  vault: Pick<Vault, "readPin">,
+  challenge: string | undefined,
+): Promise<Discovered> {
+  if (server.isIssuer !== true) return (await discoverFor(server, vault, challenge)).discovered;
   const { url, auth } = server;
   const { authorizationServer } = await discoverIssuer(url, { quirks: auth.quirks, fetch: fetchFor(server) });
   return { resource: url, authorizationServer, scopes: [] };
 }
 
-/** Discovery with the config of the server. @throws OAuthError */
+/**
+ * Discovery with the config of the server, and the issuer that it is pinned to.
+ *
+ * @throws OAuthError, also if the server names another issuer than before
+ */
 export async function discoverFor(
   server: SignInServer,
+  vault: Pick<Vault, "readPin">,
+  challenge?: string,
+  signal?: AbortSignal,
+): Promise<Discovery> {
+  const pin = await pinOf(vault, server);
+  const found = await discoverUnpinned(server, pin, challenge, signal);
+  const step = { what: "compare the issuer with the pinned one" } as const;
+  try {
+    checkIssuer(server, found.discovered.authorizationServer, pin);
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    const failed = { ...step, outcome: "failed", reason: error.message } as const;
+    throw new OAuthError(error.message, { code: error.code, steps: [...found.steps, failed] });
+  }
+  return pin === undefined ? found : { ...found, steps: [...found.steps, { ...step, outcome: "ok" }] };
+}
+
+/** The steps of discovery, for `doctor`, also of one that fails. @throws VaultError */
+export async function discoverySteps(
+  server: SignInServer,
+  vault: Pick<Vault, "readPin">,
+): Promise<readonly Step[]> {
+  try {
+    return (await discoverFor(server, vault)).steps;
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    if (error.steps.length > 0) return error.steps;
+    return [{ what: "discovery", outcome: "failed", reason: error.message }];
+  }
+}
+
+/** The same, whatever the server names. @throws OAuthError */
+export async function discoverUnpinned(
+  server: SignInServer,
+  pin: IssuerPin | undefined,
   challenge?: string,
   signal?: AbortSignal,
 ): Promise<Discovery> {
@@ -90,10 +137,21 @@ export async function discoverFor(
     serverUrl: url,
     challenge: challenge ?? (await challengeOf(server, fetch)),
     issuer: auth.issuer,
+    pinned: pin?.requested,
+    resource: auth.resource,
     quirks: auth.quirks,
     fetch,
     signal,
   });
+}
+
+/** Tokens without a person are for no more than the server or `auth.resource`. @throws OAuthError */
+export function checkAudience({ name, url }: SignInServer, { isWider, resource }: Discovered): void {
+  if (isWider !== true) return;
+  throw new OAuthError(
+    `${name}: its metadata name the resource ${resource}, which is more than ${named(url)} (RFC 9728, 3.3): a token would be valid for all of it. If that is intended, set "resource": ${writeJson(resource)} in auth of this server.`,
+    { code: "wider_audience" },
+  );
 }
 
 /** The client from the config; undefined if there is none. */

@@ -82,7 +82,7 @@ class RenewalUnderLock {
 
   async run(): Promise<Renewal> {
     const { unsaved, replaces } = this.request;
-    let kept = await this.#read();
+    let kept = this.#owned(await this.#read());
     if (unsaved !== undefined) {
       const saved = await this.#persist(UNKNOWN_BASE, unsaved);
       if (saved.kind !== "usable" || saved.outcome === "not_kept") return saved;
@@ -134,8 +134,8 @@ class RenewalUnderLock {
       case "refused":
       case "unavailable":
         // It is unknown whether the token is spent: the intent stays, and the next attempt sends the same token.
-        if (outcome.kind === "ambiguous" || isAmbiguous) return failure(outcome, begun);
-        return failure(outcome, await this.#clearIntent(begun));
+        if (outcome.kind === "ambiguous" || isAmbiguous) return failure(outcome, begun, this.tools.endpoint);
+        return failure(outcome, await this.#clearIntent(begun), this.tools.endpoint);
     }
   }
 
@@ -156,7 +156,7 @@ class RenewalUnderLock {
       return this.#persist(kept?.generation, { credential, spent, hadRecord: kept !== undefined });
     }
     if (outcome.kind !== "invalid_grant" || kept?.grant === "client_credentials") {
-      return failure(outcome, kept);
+      return failure(outcome, kept, endpoint);
     }
     const reason = outcome.description ?? "the login that the token comes from has ended";
     return { kind: "sign_in_required", outcome: "invalid_grant", credential: kept, reason };
@@ -212,6 +212,12 @@ class RenewalUnderLock {
     }
   }
 
+  /** Tokens for another server, or of another issuer than that of the config, are neither used nor renewed. */
+  #owned(kept: Credential | undefined): Credential | undefined {
+    if (kept === undefined || (this.tools.endpoint.accepts?.(kept) ?? true)) return kept;
+    return withoutIntent(kept, undefined);
+  }
+
   #read(): Promise<Credential | undefined> {
     return this.tools.vault.read(this.request.server, this.request.principal);
   }
@@ -247,7 +253,11 @@ function mergedTokens(before: TokenSet | undefined, next: TokenSet): TokenSet {
 
 type Failed = Exclude<TokenOutcome, { readonly kind: "tokens" }>;
 
-function failure(outcome: Failed, credential: Credential | undefined): Renewal {
+function failure(
+  outcome: Failed,
+  credential: Credential | undefined,
+  { proof = "clientId and clientSecret" }: Pick<TokenEndpoint, "proof">,
+): Renewal {
   const shared = { kind: "failed", credential } as const;
   switch (outcome.kind) {
     case "unavailable": {
@@ -265,7 +275,13 @@ function failure(outcome: Failed, credential: Credential | undefined): Renewal {
     case "invalid_client": {
       const client = credential === undefined ? "the client" : `client ${credential.client.clientId}`;
       const issuer = credential === undefined ? "" : ` at ${credential.issuer}`;
-      const reason = `${client} is not accepted${issuer}: correct clientId and clientSecret of its auth in the config`;
+      const source = credential?.client.source ?? "config";
+      const advice = {
+        config: `correct ${proof} of its auth in the config`,
+        metadata_document: "the issuer must be able to fetch the document of that clientId",
+        dynamic: "sign out and sign in again",
+      }[source];
+      const reason = `${client} is not accepted${issuer}: ${advice}`;
       return { ...shared, outcome: "invalid_client", reason, isFinal: true };
     }
     case "invalid_grant":

@@ -10,8 +10,10 @@ import {
   register,
   type TokenRequestContext,
 } from "./oauth/client.js";
-import { configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
-import { endpointsOf, fetchFor, type SignInServer, tokenContext } from "./sign-in-server.js";
+import { isFor } from "./owned-record.js";
+import { pinIssuer } from "./pinned-issuer.js";
+import { checkAudience, configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
+import { endpointsOf, fetchFor, proofKeys, type SignInServer, tokenContext } from "./sign-in-server.js";
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
 import type { ClientRegistration, Credential, TokenOutcome, Vault } from "./types.js";
 
@@ -24,10 +26,12 @@ export function tokenEndpointOf(settings: TokenEndpointSettings, vault: Vault): 
   const { type } = server.auth;
   const isExchanged = type === "enterprise" || type === "token_exchange";
   return {
+    accepts: (credential) => isFor(server, credential),
+    proof: proofKeys(server.auth),
     refresh: (credential, signal) => refresh(server, credential, signal),
     registerAgain: (credential, signal) => registerAgain(settings, vault, credential, signal),
     ...((type === "client_credentials" || type === "private_key_jwt") && {
-      obtain: (request, signal) => orOutcome(() => clientTokens(server, request, signal)),
+      obtain: (request, signal) => orOutcome(() => clientTokens(server, vault, request, signal)),
     }),
     ...(isExchanged && {
       obtain: (request, signal) => {
@@ -57,13 +61,13 @@ async function refresh(
 /** A refresh token of another authorization server is useless. */
 async function registerAgain(
   { server, baseUrl }: TokenEndpointSettings,
-  vault: Pick<Vault, "writeClient">,
+  vault: Pick<Vault, "writeClient" | "readPin">,
   { issuer, client }: Credential,
   signal: AbortSignal,
 ): Promise<ClientRegistration | undefined> {
   if (client.source !== "dynamic") return undefined;
   try {
-    const { discovered } = await discoverFor(server, undefined, signal);
+    const { discovered } = await discoverFor(server, vault, undefined, signal);
     const { authorizationServer } = discovered;
     if (authorizationServer.issuer !== issuer) return undefined;
     const redirectUri = redirectUriOf(baseUrl, server);
@@ -85,11 +89,13 @@ async function registerAgain(
 /** Client credentials (RFC 6749, 4.4), with a secret or a signed assertion. @throws OAuthError */
 async function clientTokens(
   server: SignInServer,
+  vault: Vault,
   { principal, before, scopes }: ObtainRequest,
   signal: AbortSignal,
 ): Promise<Obtained> {
   const { auth, name } = server;
-  const { discovered } = await discoverFor(server, undefined, signal);
+  const { discovered } = await discoverFor(server, vault, undefined, signal);
+  checkAudience(server, discovered);
   const client = await register({
     authorizationServer: discovered.authorizationServer,
     // A client from the config needs no registration and no redirect.
@@ -102,6 +108,7 @@ async function clientTokens(
   const wanted = auth.scopes ?? discovered.scopes;
   const askedScopes = [...new Set([...(before?.askedScopes ?? []), ...wanted, ...scopes])];
   const endpoints = endpointsOf({ discovered, client });
+  await pinIssuer(vault, server, discovered.authorizationServer, Date.now());
   const outcome = await withContext(server, endpoints, signal, (context) =>
     clientCredentials(context, askedScopes),
   );
@@ -119,10 +126,10 @@ async function orOutcome(obtain: () => Promise<Obtained>): Promise<Obtained> {
     return await obtain();
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
-    const { isTemporary, message } = error;
+    const { isTemporary, message, code } = error;
     return isTemporary
       ? { kind: "unavailable", reason: message }
-      : { kind: "refused", error: "no_authorization_server", description: message };
+      : { kind: "refused", error: code, description: message };
   }
 }
 

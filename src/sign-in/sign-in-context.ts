@@ -26,19 +26,25 @@ export interface SignInContext {
 }
 
 /** @throws SignInRefusal if the config has no such server, or no person signs in there */
-export function serverNamed({ serverOf }: Pick<SignInContext, "serverOf">, name: string): SignInServer {
-  const server = serverOf(name);
-  if (server === undefined) {
-    throw new SignInRefusal(
-      `There is no server ${writeJson(name)} in the config with an OAuth sign-in. Check mcpServers in the config.`,
-      404,
-    );
-  }
+export function serverNamed(context: Pick<SignInContext, "serverOf">, name: string): SignInServer {
+  const server = serverConfigured(context, name);
   const { type } = server.auth;
   if (type === "client_credentials" || type === "private_key_jwt") {
     throw new SignInRefusal(
       `${name} needs no person: the gateway signs in itself ("auth.type": "${type}").`,
       409,
+    );
+  }
+  return server;
+}
+
+/** @throws SignInRefusal if the config has no such server with a sign-in, of a person or of the gateway */
+export function serverConfigured({ serverOf }: Pick<SignInContext, "serverOf">, name: string): SignInServer {
+  const server = serverOf(name);
+  if (server === undefined) {
+    throw new SignInRefusal(
+      `There is no server ${writeJson(name)} in the config with an OAuth sign-in. Check mcpServers in the config.`,
+      404,
     );
   }
   return server;

@@ -60,6 +60,12 @@ export class SignInEvents {
     this.log[level]({ ...about, ...facts, outcome }, `${SENTENCES[outcome]}${where}${why}`);
   }
 
+  /** An operator accepted the issuer that `server` names, in place of `before`. */
+  issuerAccepted(server: string, issuer: string, before: string | undefined): void {
+    const instead = before === undefined ? "" : `; it was ${before}`;
+    this.log.warn({ server, issuer }, `the issuer of ${server} was accepted: ${issuer}${instead}`);
+  }
+
   /** A sign-in at `server` succeeded, with the deviations that `quirks` allows. */
   excused(server: string, quirks: Quirks): void {
     for (const [quirk, value] of Object.entries(quirks))

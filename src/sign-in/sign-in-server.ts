@@ -24,6 +24,16 @@ export function signInServer(config: Config, name: string): SignInServer | undef
   return { name, url, headers, auth: server.auth };
 }
 
+/** The keys of the config with which the gateway proves itself as a client, each after `prefix`. */
+export function proofKeys(
+  { clientSecret, privateKey }: Pick<ServerAuthConfig, "clientSecret" | "privateKey">,
+  prefix = "",
+): string {
+  const id = `${prefix}clientId`;
+  if (privateKey !== undefined) return `${id}, ${prefix}privateKey and ${prefix}keyId`;
+  return clientSecret === undefined ? id : `${id} and ${prefix}clientSecret`;
+}
+
 /** The id that owns the credentials of `principal` at the server. */
 export const ownerAt = ({ auth }: SignInServer, principal: string): string =>
   auth.as === "principal" ? principal : auth.as;

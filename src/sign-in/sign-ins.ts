@@ -1,7 +1,9 @@
 /** All sign-in operations: for a host's call, a page, a command, the console. */
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { named } from "../http/guarded-fetch.js";
 import { writeJson } from "../wire/json-text.js";
+import { type AcceptedIssuer, acceptIssuer } from "./accept-issuer.js";
 import {
   AGAIN,
   type Begun,
@@ -12,31 +14,17 @@ import {
 } from "./authorizations.js";
 import { type DeviceSignIn, DeviceSignIns, deviceEndpointOf, type Wait } from "./device-sign-ins.js";
 import type { RequestedSignIn } from "./identify-person.js";
+import { type LoginRow, loginRows, type ShownPin, shownPin } from "./login-rows.js";
 import { loginServerOf } from "./login-server.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, TicketRecord } from "./pending-content.js";
-import { prepareSignIn } from "./prepare-sign-in.js";
+import { pinOf } from "./pinned-issuer.js";
+import { discoverySteps, prepareSignIn } from "./prepare-sign-in.js";
 import { RepeatedSignIns } from "./repeated-sign-ins.js";
 import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
-import { ownerAt } from "./sign-in-server.js";
+import { ownerAt, type SignInServer } from "./sign-in-server.js";
 import { type SignedOut, signOut } from "./sign-out.js";
-import type { ClientRegistration } from "./types.js";
-
-/** A sign-in, as shown to operators. Never a token. */
-export interface LoginRow {
-  readonly server: string;
-  readonly principal: string;
-  readonly state: "signed_in" | "needs_sign_in";
-  readonly issuer: string;
-  readonly scopes: readonly string[];
-  readonly grant: string;
-  /** The registration at the authorization server. */
-  readonly client: ClientRegistration["source"];
-  /** ISO 8601; absent if the token response does not tell. */
-  readonly expiresAt?: string;
-  /** Whether the token is renewed without a person. */
-  readonly isRenewed: boolean;
-}
+import type { Step } from "./types.js";
 
 /** Why the connect page is needed. */
 export interface ConnectReason {
@@ -50,6 +38,8 @@ export interface BegunLogin {
   readonly server: string;
   readonly principal: string;
   readonly issuer: string;
+  /** What the tokens will be valid for. */
+  readonly resource: string;
   readonly scopes: readonly string[];
   /** The URL for the browser; for a device sign-in the verification page. */
   readonly url: string;
@@ -187,15 +177,21 @@ export class SignIns {
   }
 
   /** Starts a sign-in for an operator. @throws SignInRefusal, OAuthError, VaultError */
-  async begin(server: string, as: string, { device = false } = {}): Promise<BegunLogin> {
+  async begin(
+    server: string,
+    as: string,
+    { device = false, acceptsAudience = false } = {},
+  ): Promise<BegunLogin> {
     const found = serverNamed(this.context, server);
     const principal = ownerAt(found, as);
     const subject = { server: loginServerOf(found).name, principal };
     const prepared = await this.#prepare({ server, principal });
     const { discovered, redirectUri, scopes } = prepared;
+    if (prepared.isWider === true && !acceptsAudience) throw widerAudience(found, discovered.resource);
     const facts = {
       ...{ server, principal, redirectUri, scopes },
       issuer: discovered.authorizationServer.issuer,
+      resource: discovered.resource,
       offersDevice: deviceEndpointOf(prepared) !== undefined,
     };
     if (device) return { ...facts, ...deviceFacts(await this.#devices.begin(subject, prepared)) };
@@ -247,23 +243,26 @@ export class SignIns {
   }
 
   /** All sign-ins, by server and principal. @throws VaultError */
-  async logins(): Promise<readonly LoginRow[]> {
-    const records = await this.context.vault.list();
-    const rows = await Promise.all(
-      records.map(async (record): Promise<LoginRow> => {
-        const tokens = (await this.context.vault.read(record.server, record.principal))?.tokens;
-        const { server, principal, issuer, askedScopes, grant, client } = record;
-        const scopes = tokens?.scope === undefined ? askedScopes : tokens.scope.split(" ");
-        return {
-          ...{ server, principal, issuer, scopes, grant },
-          state: tokens === undefined ? "needs_sign_in" : "signed_in",
-          client: client.source,
-          ...(tokens?.expiresAt !== undefined && { expiresAt: new Date(tokens.expiresAt).toISOString() }),
-          isRenewed: tokens?.refreshToken !== undefined || WITHOUT_PERSON.has(grant),
-        };
-      }),
-    );
-    return rows.sort((a, b) => compare(a.server, b.server) || compare(a.principal, b.principal));
+  logins(): Promise<readonly LoginRow[]> {
+    return loginRows(this.context);
+  }
+
+  /** Pins the authorization server that `server` names now, whatever was pinned. @throws SignInRefusal, OAuthError */
+  acceptIssuer(server: string): Promise<AcceptedIssuer> {
+    return acceptIssuer(this.context, server);
+  }
+
+  /** The authorization server that `server` is bound to; undefined for none. Its failure is that of `steps`. */
+  async pinned(server: string): Promise<ShownPin | undefined> {
+    const found = this.context.serverOf(server);
+    const pin = found && (await pinOf(this.context.vault, found).catch(() => undefined));
+    return pin && shownPin(pin);
+  }
+
+  /** The discovery steps of a sign-in; none for a server without one. */
+  async steps(server: string): Promise<readonly Step[]> {
+    const found = this.context.serverOf(server);
+    return found === undefined ? [] : discoverySteps(found, this.context.vault);
   }
 
   close(): void {
@@ -307,12 +306,13 @@ const MAX_WRONG_KEYS = 5;
 const SPENT = () =>
   new SignInRefusal(`This address was used before, or is older than half an hour. ${AGAIN}`, 410);
 
+const widerAudience = ({ name, url }: SignInServer, resource: string): SignInRefusal =>
+  new SignInRefusal(
+    `${name} asks for tokens for ${resource}, which is more than ${named(url)} (RFC 9728, 3.3): they would be valid for all of it. If you agree, run "cardea login ${name} --accept-audience", or set "resource": ${writeJson(resource)} in its auth in the config.`,
+    409,
+  );
+
 const deviceFacts = ({ login, userCode, verificationUri, verificationUriComplete }: DeviceSignIn) => ({
   ...{ login, userCode },
   url: verificationUriComplete ?? verificationUri,
 });
-
-/** Grants that obtain the next token without a person, while a login lasts. */
-const WITHOUT_PERSON: ReadonlySet<string> = new Set(["client_credentials", "jwt_bearer", "token_exchange"]);
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -4,6 +4,10 @@ import type { ClientRegistration, Credential, TokenOutcome, TokenSet } from "./t
 
 /** The requests for one server, with its config. None of them accesses the vault, except `registerAgain`. */
 export interface TokenEndpoint {
+  /** Whether the tokens of a record may be sent to this server. Default: all. */
+  accepts?(credential: Credential): boolean;
+  /** The keys of `auth` with which the client proves itself. Default: `clientId and clientSecret`. */
+  readonly proof?: string;
   /** Sends the refresh token of `credential`. Never rejects; the outcome is `ambiguous` if `signal` aborts. */
   refresh(credential: Credential, signal: AbortSignal): Promise<TokenOutcome>;
   /**

@@ -37,9 +37,21 @@ export class TokenEvents {
     private readonly counter: RefreshCounter,
   ) {}
 
-  /** The tokens of `after` are now in use. */
-  refreshed(owner: TokenOwner, outcome: "refreshed" | "adopted", after: Credential): void {
+  /** The tokens of `after` are now in use, in place of those of `before`. */
+  refreshed(
+    owner: TokenOwner,
+    outcome: "refreshed" | "adopted",
+    after: Credential,
+    before: Credential | undefined,
+  ): void {
     this.counter.tokenRefreshed(owner.server, outcome);
+    const isObtained = ["client_credentials", "jwt_bearer"].includes(after.grant);
+    if (outcome === "refreshed" && isObtained && before?.issuer !== after.issuer) {
+      this.log.warn(
+        { ...this.#fields(owner, after), client: after.client.clientId },
+        `${owner.server}: the gateway signs in at ${after.issuer}, and sends its credentials to no other issuer from now on; auth.issuer in the config names it for good`,
+      );
+    }
     const fields = { ...this.#fields(owner, after), expiresAt: after.tokens?.expiresAt };
     if (outcome === "refreshed") this.log.info(fields, `the token of ${owner.server} was refreshed`);
     else this.log.debug(fields, `the token of ${owner.server} was refreshed by another process`);

@@ -97,7 +97,8 @@ export class TokenSource implements RequestCredentials {
     if (credential === undefined || isNewer) this.#adopt(credential);
   }
 
-  #adopt(credential: Credential | undefined): void {
+  #adopt(record: Credential | undefined): void {
+    const credential = this.#owned(record);
     // Tokens that only this process has are newer than those on disk.
     if (this.#unsaved !== undefined) return;
     const { isSignedIn } = this;
@@ -108,6 +109,13 @@ export class TokenSource implements RequestCredentials {
     const isWider = isSignedIn && (credential?.askedScopes ?? []).some((scope) => !asked.includes(scope));
     if (!isFirst && (isWider || isSignedIn !== this.isSignedIn))
       this.options.onSignedIn(this.isSignedIn, isWider);
+  }
+
+  /** Tokens for another server that had this name, or of another issuer than that of the config, are not sent. */
+  #owned(record: Credential | undefined): Credential | undefined {
+    if (record === undefined || (this.options.endpoint.accepts?.(record) ?? true)) return record;
+    const { tokens: _, ...rest } = record;
+    return rest;
   }
 
   /** The header for a retry of the request; undefined if there is none. */
@@ -234,6 +242,7 @@ export class TokenSource implements RequestCredentials {
       ...(scopes !== undefined && { scopes }),
       ...(this.#unsaved !== undefined && { unsaved: this.#unsaved }),
     };
+    const before = this.#token.credential;
     let renewal: Renewal;
     try {
       renewal = await renewSafely(request, this.options, this.#token.credential);
@@ -245,11 +254,11 @@ export class TokenSource implements RequestCredentials {
       this.options.events.failed(this.options, "unavailable", this.#token.credential, trouble.message, bug);
       throw trouble;
     }
-    this.#take(renewal);
+    this.#take(renewal, before);
   }
 
   /** @throws GatewayError if there is no usable token */
-  #take(renewal: Renewal): void {
+  #take(renewal: Renewal, before: Credential | undefined): void {
     const { events } = this.options;
     this.#unsaved = undefined;
     this.#adopt(renewal.credential);
@@ -261,7 +270,7 @@ export class TokenSource implements RequestCredentials {
     }
     const { outcome, credential } = renewal;
     if (outcome !== "not_kept") {
-      events.refreshed(this.options, outcome, credential);
+      events.refreshed(this.options, outcome, credential, before);
       return;
     }
     this.#unsaved = renewal.unsaved;

@@ -22,14 +22,45 @@ export interface Quirks {
 export interface AuthorizationServer {
   /** As written in the metadata. */
   readonly issuer: string;
+  /** The issuer whose metadata was requested; with a quirk the metadata may name another one. Default: `issuer`. */
+  readonly requested?: string;
   /** The whole document; members are checked at their use. */
   readonly metadata: { readonly [member: string]: unknown };
+}
+
+/** How the authorization server of a pin was chosen. */
+type PinReason =
+  /** The server named it when the first secret, code or browser was sent. */
+  | "first_use"
+  /** A sign-in of an earlier version was there. */
+  | "record"
+  /** An operator accepted it (`cardea login --accept-issuer`). */
+  | "operator"
+  /** `auth.issuer` named it. */
+  | "config";
+
+/** The authorization server that a server of the config is bound to. */
+export interface IssuerPin {
+  readonly server: string;
+  /** The origin of the server's URL: at another one the config means another server. */
+  readonly origin: string;
+  /** As written in its metadata. */
+  readonly issuer: string;
+  /** The issuer whose metadata was requested. */
+  readonly requested: string;
+  /** The origins of its endpoints, by the name of the metadata's member. */
+  readonly endpoints: Readonly<Record<string, string>>;
+  readonly by: PinReason;
+  /** ms since 1970. */
+  readonly pinnedAt: number;
 }
 
 /** The result of discovery for an MCP server. */
 export interface Discovered {
   /** The identifier of the protected resource, sent as `resource` (RFC 8707). */
   readonly resource: string;
+  /** Whether a token for it is valid for more than the server, without the consent of the config (`auth.resource`). */
+  readonly isWider?: true;
   readonly authorizationServer: AuthorizationServer;
   /**
    * The scopes to request: of the challenge, otherwise `scopes_supported` of the resource; empty if neither names any.
@@ -131,6 +162,16 @@ export interface Vault {
   readClient(issuer: string, redirectUri: string): Promise<ClientRegistration | undefined>;
   writeClient(issuer: string, redirectUri: string, client: ClientRegistration): Promise<void>;
   removeClient(issuer: string, redirectUri: string): Promise<void>;
+  /** The authorization server that `server` is bound to; undefined before its first sign-in. */
+  readPin(server: string, origin: string): Promise<IssuerPin | undefined>;
+  /** Replaces the pin by the result of `update`, which may throw; one update at a time in all processes. */
+  updatePin(
+    server: string,
+    origin: string,
+    update: (kept: IssuerPin | undefined) => IssuerPin,
+  ): Promise<IssuerPin>;
+  /** Replaces the pin, whatever it is. */
+  writePin(pin: IssuerPin): Promise<void>;
   /** Runs `task` while no other task of any process of this state directory holds the lock of the record. */
   locked<T>(server: string, principal: string, task: () => Promise<T>): Promise<T>;
 }

@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 
 const CLIENT_PREFIX = "client-";
 const HOST_PREFIX = "host-";
+const ISSUER_PREFIX = "issuer-";
 const DIGEST_LENGTH = 43;
-const NAME = /^(?:client-|host-)?[\w-]{43}$/;
+const NAME = /^(?:client-|host-|issuer-)?[\w-]{43}$/;
 
 /** The subject of a record. */
 export interface RecordName {
@@ -40,6 +41,15 @@ export function clientName(issuer: string, redirectUri: string): RecordName {
   };
 }
 
+/** The record of the authorization server that `server`, at the origin of its URL, is bound to. */
+export function issuerName(server: string, origin: string): RecordName {
+  return {
+    file: `${ISSUER_PREFIX}${digest(server, origin)}`,
+    what: `the pinned issuer of server ${server}`,
+    remedy: `cardea login ${server} --accept-issuer pins it again`,
+  };
+}
+
 /** A record of the authorization server for hosts. @param id 43 characters of base64url */
 export function hostRecordName(id: string): RecordName {
   const file = `${HOST_PREFIX}${id}`;
@@ -54,6 +64,6 @@ export const isRecordFile = (file: string): boolean => NAME.test(file);
 
 /** A record of which only the file name is known. */
 export function nameOfFile(file: string): RecordName {
-  const what = `the ${isCredentialFile(file) ? "sign-in" : "registration or host's sign-in"} in ${file}`;
+  const what = `the ${isCredentialFile(file) ? "sign-in" : "registration, pinned issuer or host's sign-in"} in ${file}`;
   return { file, what, remedy: `remove ${file} and sign in again` };
 }

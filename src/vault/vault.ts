@@ -4,8 +4,9 @@
  */
 import { dirname, join } from "node:path";
 import { inBackground } from "../core/logger.js";
-import type { ClientRegistration, Credential, Vault } from "../sign-in/types.js";
+import type { ClientRegistration, Credential, IssuerPin, Vault } from "../sign-in/types.js";
 import { isObject } from "../wire/json.js";
+import { IssuerPins } from "./issuer-pins.js";
 import type { KeySource } from "./key-source.js";
 import { clientName, credentialName, isCredentialFile, nameOfFile, type RecordName } from "./record-names.js";
 import { type Records, type RecordsOptions, recordsAt } from "./records.js";
@@ -61,12 +62,19 @@ class RecordVault implements OpenVault {
   /** Tasks of this process queue here; only the first one waits at the lock for other processes. */
   readonly #lockQueues = new TaskQueues();
   readonly #writeQueues = new TaskQueues();
+  readonly #pins: IssuerPins;
 
   constructor(
     private readonly options: VaultOptions,
     private readonly keys: KeySource,
     private readonly records: Records,
-  ) {}
+  ) {
+    this.#pins = new IssuerPins({
+      records,
+      locked: (name, task) => this.#locked(name, task),
+      signIns: () => this.list(),
+    });
+  }
 
   read(server: string, principal: string): Promise<Credential | undefined> {
     const name = credentialName(server, principal);
@@ -124,6 +132,22 @@ class RecordVault implements OpenVault {
     return this.#writeQueues.run(name.file, async () => {
       await this.records.remove(name);
     });
+  }
+
+  readPin(server: string, origin: string): Promise<IssuerPin | undefined> {
+    return this.#pins.read(server, origin);
+  }
+
+  updatePin(
+    server: string,
+    origin: string,
+    update: (kept: IssuerPin | undefined) => IssuerPin,
+  ): Promise<IssuerPin> {
+    return this.#pins.update(server, origin, update);
+  }
+
+  writePin(pin: IssuerPin): Promise<void> {
+    return this.#pins.write(pin);
   }
 
   locked<T>(server: string, principal: string, task: () => Promise<T>): Promise<T> {

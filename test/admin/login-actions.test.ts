@@ -23,6 +23,10 @@ async function started(changes: Partial<AdminListenerOptions> = {}) {
       asked.push(["state", ...args]);
       return args[0] === "login-1" ? { state: "waiting" } : undefined;
     },
+    acceptIssuer: async (...args) => {
+      asked.push(["acceptIssuer", ...args]);
+      return { server: args[0], issuer: "https://as.example" };
+    },
     finish: async (...args) => void asked.push(["finish", ...args]),
     signOut: async (...args) => {
       asked.push(["signOut", ...args]);
@@ -60,6 +64,7 @@ async function started(changes: Partial<AdminListenerOptions> = {}) {
 
 const ACTIONS: readonly (readonly [path: string, body: string])[] = [
   ["/api/v1/logins/notes", "{}"],
+  ["/api/v1/logins/notes/accept-issuer", "{}"],
   ["/api/v1/logins/notes/ann/sign-out", "{}"],
   ["/api/v1/sign-ins/state", '{"login":"login-1"}'],
   ["/api/v1/sign-ins/finish", '{"login":"login-1","url":"http://127.0.0.1/oauth/callback"}'],
@@ -134,8 +139,9 @@ test.each([TOKEN, OWNER])("starts, polls, finishes and ends a sign-in with the t
   expect(await begun.json()).toMatchObject({ login: "login-1" });
   for (const [path, body] of ACTIONS) expect((await post(path, body, headers)).status).toBe(200);
   expect(asked).toEqual([
-    ["begin", "notes", "ann", { device: true }],
-    ["begin", "notes", "anonymous", { device: false }],
+    ["begin", "notes", "ann", { device: true, acceptsAudience: false }],
+    ["begin", "notes", "anonymous", { device: false, acceptsAudience: false }],
+    ["acceptIssuer", "notes"],
     ["signOut", "notes", "ann"],
     ["state", "login-1"],
     ["finish", "login-1", "http://127.0.0.1/oauth/callback"],

@@ -118,7 +118,13 @@ describe("the OpenAPI document", () => {
       callFeed: { follow: () => () => {} },
       mcp: async () => {},
       actions: { act: unused },
-      logins: { begin: unused, state: unused, finish: unused, signOut: unused },
+      logins: {
+        begin: unused,
+        state: unused,
+        finish: unused,
+        acceptIssuer: async () => undefined,
+        signOut: unused,
+      },
     });
     const routes = app.routes
       .filter(

@@ -10,6 +10,7 @@ import { configOf } from "../support/gateway.js";
 import { Browser } from "../support/sign-in/browser.js";
 import { authorizeAs } from "../support/sign-in/person.mjs";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
+import { vaultIn } from "../support/vault/credentials.js";
 
 const SECRET = "a-secret-of-the-gateway-0123456789";
 const urn = (name: string): string => `urn:ietf:params:oauth:grant-type:${name}`;
@@ -53,8 +54,10 @@ async function serverTrusting(trusted: RealIssuer): Promise<RealIssuer> {
   return issuer;
 }
 
-async function gatewayWith(mcpServers: object): Promise<URL> {
-  const folder = mkdtempSync(join(tmpdir(), "cardea-company-"));
+async function gatewayWith(
+  mcpServers: object,
+  folder: string = mkdtempSync(join(tmpdir(), "cardea-company-")),
+): Promise<URL> {
   const gateway = createGateway(
     configOf({
       listen: { http: { port: 0, publicUrl: `http://127.0.0.1:${PORT}` }, admin: { port: 0 } },
@@ -150,4 +153,25 @@ test("an authorization server that does not trust the issuer is named in the ref
   const told = (): Promise<string> =>
     host.call("notes__whoami").then(({ content }) => content[0]?.text ?? "", String);
   await expect.poll(told).toContain("does not accept the login of");
+});
+
+test("an authorization server other than the pinned one gets no assertion", async () => {
+  const work = await company();
+  const other = await serverTrusting(work);
+  const folder = mkdtempSync(join(tmpdir(), "cardea-company-"));
+  const vault = await vaultIn(folder);
+  const { origin } = new URL(other.mcpUrl);
+  const issuer = "https://login.example.com";
+  const endpoints = { token_endpoint: issuer };
+  await vault.writePin({
+    ...{ server: "notes", origin, issuer, requested: issuer, endpoints },
+    ...{ by: "first_use", pinnedAt: 1 },
+  });
+  const auth = { type: "enterprise", clientId: "gateway-there", clientSecret: SECRET, idp: idp(work) };
+  const url = await gatewayWith({ notes: { url: other.mcpUrl, auth } }, folder);
+  const host = await hostAt(url);
+  const told = (): Promise<string> =>
+    host.call("notes__whoami").then(({ content }) => content[0]?.text ?? "", String);
+  await expect.poll(told).toContain("cardea login notes --accept-issuer");
+  expect(other.events).toEqual([]);
 });

@@ -43,7 +43,12 @@ export async function findAuthorizationServer(
       if (found.document === undefined) continue;
       const failed = checks(found.document, issuer, options);
       if (failed === undefined) {
-        return { issuer: stringAt(found.document, "issuer") ?? issuer, metadata: found.document };
+        const own = stringAt(found.document, "issuer") ?? issuer;
+        return {
+          issuer: own,
+          ...(own !== issuer && { requested: issuer }),
+          metadata: found.document,
+        };
       }
       if (failed.quirk !== undefined) mendable ??= failed;
       steps.push(failed);

@@ -19,7 +19,6 @@ export {
   startDeviceAuthorization,
 } from "./device-grant.js";
 export {
-  canonicalUri,
   type Discovery,
   discover,
   discoverIssuer,
@@ -41,5 +40,6 @@ export { idTokenClaims } from "./id-token.js";
 export { suggestedQuirk } from "./known-deviations.js";
 export { OAuthError } from "./oauth-error.js";
 export { type ConfiguredClient, type RegistrationOptions, register } from "./registration.js";
+export { audienceOf, canonicalUri, isSameResource } from "./resource-identity.js";
 export { revokeToken } from "./revocation.js";
 export type { TokenRequestContext } from "./token-request.js";

@@ -9,6 +9,7 @@ import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import { knownDeviations } from "./known-deviations.js";
 import { OAuthError } from "./oauth-error.js";
 import { findProtectedResource, type ProtectedResource } from "./protected-resource.js";
+import { canonicalUri } from "./resource-identity.js";
 
 /** Input of discovery. */
 export interface DiscoveryOptions {
@@ -18,6 +19,10 @@ export interface DiscoveryOptions {
   readonly challenge: string | undefined;
   /** `auth.issuer`: the authorization server to use, instead of those that the server names. */
   readonly issuer?: string | undefined;
+  /** The pinned authorization server: used if the server names it, in whatever position. */
+  readonly pinned?: string | undefined;
+  /** `auth.resource`: the resource that tokens are for, instead of the server's URL. */
+  readonly resource?: string | undefined;
   readonly quirks?: Quirks | undefined;
   /** Made with the same `serverUrl`. */
   readonly fetch: GuardedFetch;
@@ -44,7 +49,12 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
   const { serverUrl, quirks = {} } = options;
   const challenge = bearerChallenge(options.challenge);
   const steps: Step[] = [challengeStep(challenge)];
-  const resource = await findProtectedResource({ ...options, challenge, steps });
+  const resource = await findProtectedResource({
+    ...options,
+    accepted: options.resource,
+    challenge,
+    steps,
+  });
   const issuers = issuersOf(resource, options, steps);
   const authorizationServer = await findAuthorizationServer(issuers, {
     ...options,
@@ -57,7 +67,8 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
   const scope = challenge?.scope?.split(" ").filter((one) => one !== "");
   return {
     discovered: {
-      resource: resource?.resource ?? canonicalUri(serverUrl),
+      resource: resource?.resource ?? canonicalUri(options.resource ?? serverUrl),
+      ...(resource?.isWider === true && { isWider: true }),
       authorizationServer,
       scopes: scope ?? resource?.scopes ?? [],
     },
@@ -93,7 +104,7 @@ const challengeStep = (challenge: BearerChallenge | undefined): Step => {
 /** The issuers to try, in order. */
 function issuersOf(
   resource: ProtectedResource | undefined,
-  { serverUrl, issuer }: DiscoveryOptions,
+  { serverUrl, issuer, pinned }: DiscoveryOptions,
   steps: Step[],
 ): readonly string[] {
   if (issuer !== undefined) {
@@ -101,7 +112,11 @@ function issuersOf(
     return [issuer];
   }
   if (resource !== undefined) {
-    if (resource.authorizationServers.length > 0) return resource.authorizationServers;
+    const { authorizationServers: all } = resource;
+    // Another one is no replacement, also while the pinned one is away.
+    const kept = pinned === undefined ? undefined : all.find((each) => isSame(each, pinned));
+    if (kept !== undefined) return [kept];
+    if (all.length > 0) return all;
     const sentence = "The resource metadata names no authorization_servers; MCP requires at least one.";
     steps.push({ what: "read authorization_servers", outcome: "failed", reason: sentence });
     throw new OAuthError(`${named(serverUrl)}: ${sentence} Set auth.issuer in the config.`, { steps });
@@ -115,12 +130,7 @@ function issuersOf(
   return [origin];
 }
 
-/** The canonical URI of the server (RFC 8707, 2): no fragment, and no slash if that is the whole path. */
-export function canonicalUri(serverUrl: string): string {
-  const url = new URL(serverUrl);
-  url.hash = "";
-  return url.pathname === "/" && url.search === "" ? url.origin : url.href;
-}
+const isSame = (one: string, other: string): boolean => one.replace(/\/$/, "") === other.replace(/\/$/, "");
 
 function pkceStep({ metadata }: AuthorizationServer, { assumeS256 = false }: Quirks): Step {
   const what = "check PKCE with S256";

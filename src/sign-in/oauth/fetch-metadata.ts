@@ -12,6 +12,8 @@ export interface FetchedMetadata {
   readonly document?: JsonObject;
   /** 5xx, 429 or no response: whether a document exists is unknown. */
   readonly isUnknown: boolean;
+  /** The gateway refused to connect, or to follow a redirect. */
+  readonly isRefused: boolean;
 }
 
 /** Fetches a metadata document. Never throws; HTML, 4xx and other JSON count as no document. */
@@ -21,9 +23,10 @@ export async function fetchMetadata(
   signal?: AbortSignal,
 ): Promise<FetchedMetadata> {
   const what = `GET ${named(url)}`;
-  const failed = (reason: string, isUnknown = false): FetchedMetadata => ({
+  const failed = (reason: string, isUnknown = false, isRefused = false): FetchedMetadata => ({
     step: { what, outcome: "failed", reason },
     isUnknown,
+    isRefused,
   });
   let response: Response;
   let text: string;
@@ -32,14 +35,16 @@ export async function fetchMetadata(
     text = await response.text();
   } catch (error) {
     const reason = reasonOf(error).replace(`${named(url)}: `, "");
-    return failed(`${reason}.`, !(error instanceof FetchError && error.kind === "blocked"));
+    const isRefused = error instanceof FetchError && error.kind === "blocked";
+    return failed(`${reason}.`, !isRefused, isRefused);
   }
   const { status } = response;
   if (status >= 500 || status === 429 || status === 408) return failed(`It answered ${status}.`, true);
   if (status !== 200) return failed(`It answered ${status}: there is no metadata here.`);
   try {
     const document = parseJson(text);
-    if (isObject(document)) return { step: { what, outcome: "ok" }, document, isUnknown: false };
+    if (isObject(document))
+      return { step: { what, outcome: "ok" }, document, isUnknown: false, isRefused: false };
   } catch {
     // Handled below: the text is not JSON.
   }

@@ -9,6 +9,8 @@ interface OAuthErrorDetails extends ErrorOptions {
   readonly isTemporary?: boolean;
   /** The quirk that would avoid it, as written in the config. */
   readonly quirk?: string | undefined;
+  /** A word for outcomes of token requests. Default: `no_authorization_server`. */
+  readonly code?: string;
 }
 
 /** The message names the server or URL, the violated rule and what to do. It contains no secrets. */
@@ -17,15 +19,23 @@ export class OAuthError extends Error {
   readonly steps: readonly Step[];
   readonly isTemporary: boolean;
   readonly quirk: string | undefined;
+  readonly code: string;
 
   constructor(
     sentence: string,
-    { steps = [], isTemporary = false, quirk, ...options }: OAuthErrorDetails = {},
+    {
+      steps = [],
+      isTemporary = false,
+      quirk,
+      code = "no_authorization_server",
+      ...options
+    }: OAuthErrorDetails = {},
   ) {
     super(sentence, options);
     this.steps = steps;
     this.isTemporary = isTemporary;
     this.quirk = quirk;
+    this.code = code;
   }
 }
 

@@ -5,11 +5,14 @@ import type { Step } from "../types.js";
 import type { BearerChallenge } from "./challenge.js";
 import { type FetchedMetadata, fetchMetadata, resourceMetadataUrls } from "./fetch-metadata.js";
 import { OAuthError, quotedText } from "./oauth-error.js";
+import { audienceOf, isSameResource, sentResource } from "./resource-identity.js";
 
 /** The members that are used. */
 export interface ProtectedResource {
-  /** As written in the metadata. */
+  /** As written in the metadata, normalized. */
   readonly resource: string;
+  /** Whether tokens for it are valid for more than the server, and the config does not say so. */
+  readonly isWider?: true;
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
 }
@@ -17,6 +20,8 @@ export interface ProtectedResource {
 interface Options {
   readonly serverUrl: string;
   readonly challenge: BearerChallenge | undefined;
+  /** `auth.resource`: the resource that the metadata may be about instead. */
+  readonly accepted?: string | undefined;
   readonly fetch: GuardedFetch;
   readonly signal?: AbortSignal | undefined;
   /** Steps are appended. */
@@ -36,17 +41,31 @@ export async function findProtectedResource(options: Options): Promise<Protected
   const urlNamed = challenge?.resourceMetadata;
   const isUsable = urlNamed !== undefined && URL.canParse(urlNamed, serverUrl);
   const urls = isUsable ? [new URL(urlNamed, serverUrl).href, ...ofPath] : [...ofPath, root];
+  /** The first address that the gateway does not connect to. */
+  let refused: Step | undefined;
   for (const url of new Set(urls)) {
     const found = await fetchMetadata(url, fetch, signal);
     steps.push(found.step);
     if (found.document !== undefined) return readResource(found.document, url, options);
     if (found.isUnknown) throw unknownYet(found, serverUrl, steps);
+    if (found.isRefused) refused ??= found.step;
   }
   if (!isUsable) return undefined;
-  const sentence = `${named(serverUrl)} names ${named(urls[0] ?? "")} as its resource metadata (RFC 9728), but there is none.`;
-  throw new OAuthError(`${sentence} The server must fix that; \`cardea doctor\` shows each step.`, {
-    steps,
-  });
+  const sentence = `${named(serverUrl)} names ${named(urls[0] ?? "")} as its resource metadata (RFC 9728), `;
+  if (refused !== undefined) {
+    throw new OAuthError(
+      `${sentence}and the gateway refused that address. ${refused.what}: ${refused.reason}`,
+      {
+        steps,
+      },
+    );
+  }
+  throw new OAuthError(
+    `${sentence}but there is none. The server must fix that; \`cardea doctor\` shows each step.`,
+    {
+      steps,
+    },
+  );
 }
 
 const unknownYet = ({ step }: FetchedMetadata, serverUrl: string, steps: readonly Step[]): OAuthError =>
@@ -55,10 +74,16 @@ const unknownYet = ({ step }: FetchedMetadata, serverUrl: string, steps: readonl
     isTemporary: true,
   });
 
-function readResource(document: JsonObject, url: string, { serverUrl, steps }: Options): ProtectedResource {
+function readResource(
+  document: JsonObject,
+  url: string,
+  { serverUrl, accepted, steps }: Options,
+): ProtectedResource {
   const what = "check the resource of the metadata";
   const resource = stringAt(document, "resource");
-  if (resource === undefined || !isResourceOf(resource, serverUrl)) {
+  const audience = resource === undefined ? "other" : audienceOf(resource, serverUrl);
+  const isAccepted = accepted !== undefined && isSameResource(resource ?? "", accepted);
+  if (resource === undefined || (audience === "other" && !isAccepted)) {
     const about = resource === undefined ? "names no resource" : `is about ${quotedText(named(resource))}`;
     const reason = `The metadata ${about}, and must be about ${named(serverUrl)} (RFC 9728, 3.3).`;
     steps.push({ what, outcome: "failed", reason });
@@ -67,9 +92,12 @@ function readResource(document: JsonObject, url: string, { serverUrl, steps }: O
       { steps },
     );
   }
-  steps.push({ what, outcome: "ok" });
+  const isWider = audience === "wider" && !isAccepted;
+  const reason = `The metadata is about ${quotedText(named(resource))}: a token is valid for all of it, not only for ${named(serverUrl)}. RFC 9728, 3.3, wants the same URL; the person who signs in has to agree, or auth.resource names it.`;
+  steps.push(isWider ? { what, outcome: "skipped", reason } : { what, outcome: "ok" });
   return {
-    resource,
+    resource: sentResource(resource),
+    ...(isWider && { isWider }),
     authorizationServers: strings(document.authorization_servers),
     scopes: strings(document.scopes_supported),
   };
@@ -77,19 +105,3 @@ function readResource(document: JsonObject, url: string, { serverUrl, steps }: O
 
 const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) && !isObject(value) ? value.filter((one) => typeof one === "string") : [];
-
-/**
- * Whether metadata about `resource` applies to `serverUrl`: the same URL except for a trailing slash, or a parent of it
- * at the same origin, as published by servers that protect everything below.
- */
-function isResourceOf(resource: string, serverUrl: string): boolean {
-  if (!URL.canParse(resource)) return false;
-  const named = new URL(resource);
-  const server = new URL(serverUrl);
-  if (named.origin !== server.origin || named.username !== "" || named.hash !== "") return false;
-  if (named.search !== "" && named.search !== server.search) return false;
-  const path = withSlash(named.pathname);
-  return withSlash(server.pathname).startsWith(path);
-}
-
-const withSlash = (path: string): string => (path.endsWith("/") ? path : `${path}/`);

@@ -1,5 +1,5 @@
 /** The disk of several processes in a test: vaults that share their records and locks, and processes that can be killed. */
-import type { Credential, Vault } from "../../../src/sign-in/types.js";
+import type { Credential, IssuerPin, Vault } from "../../../src/sign-in/types.js";
 import { VaultError } from "../../../src/vault/vault-error.js";
 
 const never = new Promise<never>(() => {});
@@ -91,6 +91,22 @@ export class Process implements Vault {
   }
 
   removeClient(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  readPin(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  updatePin(
+    _server: string,
+    _origin: string,
+    update: (kept: IssuerPin | undefined) => IssuerPin,
+  ): Promise<IssuerPin> {
+    return Promise.resolve(update(undefined));
+  }
+
+  writePin(): Promise<void> {
     return Promise.resolve();
   }
 
