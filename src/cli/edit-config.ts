@@ -1,12 +1,13 @@
 /** Edits a config file; an edit with an invalid result is not written. */
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkRules } from "../config/check-rules.js";
 import { type ConfigEdit, EditError, editConfig, replaceFile } from "../config/edit.js";
 import { findConfig } from "../config/find.js";
-import { readErrorMessage, writeErrorMessage } from "../config/load.js";
+import { writeErrorMessage } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
@@ -31,7 +32,7 @@ export async function findEditable(
   const file = findConfig({ flag, env: shell.env, cwd: shell.cwd })?.file ?? "cardea.jsonc";
   const path = resolve(shell.cwd, file);
   try {
-    return { file, path, text: await readFile(path, "utf8") };
+    return { file, path, text: await readTextFile(path) };
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT")
       return { file, path, text: undefined };

@@ -1,6 +1,5 @@
 /** Finds the config files of installed hosts, and merges their servers. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { firstPresent, type HostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
@@ -12,9 +11,9 @@ import {
   type NeededVariable,
   withUniquePrefixes,
 } from "../config/import/imported.js";
-import { readErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
@@ -55,7 +54,7 @@ export async function readServersOf(
   const { file } = host;
   let text: string;
   try {
-    text = (await readFile(file, "utf8")).replace(/^\uFEFF/, "");
+    text = (await readTextFile(file)).replace(/^\uFEFF/, "");
   } catch (error) {
     log.warn({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
     return undefined;

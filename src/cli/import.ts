@@ -1,12 +1,10 @@
 /** `cardea import`: converts a host's config to Cardea's and prints it. */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { text as readAll } from "node:stream/consumers";
 import { importText } from "../config/import/import-text.js";
 import { type Imported, withUniquePrefixes } from "../config/import/imported.js";
-import { readErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import { readErrorMessage, readTextFile, readTextStream } from "../config/text-file.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
 import { ANY_VARIABLE } from "./edit-config.js";
@@ -51,7 +49,7 @@ function warnOfSecrets(servers: Imported["servers"], log: Log): void {
 async function readSource(file: string, shell: CommandContext, log: Log): Promise<string | undefined> {
   try {
     const source =
-      file === "-" ? await readAll(shell.stdin) : await readFile(resolve(shell.cwd, file), "utf8");
+      file === "-" ? await readTextStream(shell.stdin) : await readTextFile(resolve(shell.cwd, file));
     return source.replace(/^\uFEFF/, "");
   } catch (error) {
     log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);

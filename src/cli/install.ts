@@ -1,5 +1,4 @@
 /** `cardea install`: adds Cardea to the config file of a host. */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { closest } from "../config/closest.js";
@@ -8,10 +7,11 @@ import { editToml, tableText } from "../config/edit-toml.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { firstPresent, hostPathContext } from "../config/hosts/host-paths.js";
 import { type HostConnection, KNOWN_HOSTS, type KnownHost, knownHost } from "../config/hosts/known-hosts.js";
-import { readErrorMessage, writeErrorMessage } from "../config/load.js";
+import { writeErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { parse } from "../config/read.js";
 import { readToml } from "../config/read-toml.js";
+import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
 import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { headersOf } from "./add.js";
@@ -224,7 +224,7 @@ const isToml = (file: string): boolean => file.endsWith(".toml");
 
 async function readHostFile(file: string, log: Log): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    return await readTextFile(file);
   } catch (error) {
     log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
     return undefined;

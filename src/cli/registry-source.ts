@@ -1,10 +1,9 @@
 /** Loads a registry's `server.json`: from a file, from a URL, or by name from a registry. */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
-import { readErrorMessage } from "../config/load.js";
 import { parse } from "../config/read.js";
+import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { plainValue } from "../config/tree.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
@@ -57,7 +56,7 @@ export async function readRegistryEntry(
 
 async function readText(file: string, shell: CommandContext, log: Log): Promise<string | undefined> {
   try {
-    return await readFile(resolve(shell.cwd, file), "utf8");
+    return await readTextFile(resolve(shell.cwd, file), MAX_BYTES);
   } catch (error) {
     log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
     return undefined;

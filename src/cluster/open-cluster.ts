@@ -1,8 +1,8 @@
 /** Joins the cluster: store, directory, peer listener and shared state of this replica. */
 import { randomInt } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
+import { MAX_PEM_BYTES, readTextFileSync } from "../config/text-file.js";
 import type { ClusterObserver, ClusterParts, SharedStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
@@ -133,7 +133,8 @@ function advertised(
 /** The certificates of the config. @throws Error if one cannot be read */
 export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>): Certificates | undefined {
   if (mtls === undefined) return undefined;
-  return { ca: readFileSync(mtls.ca), cert: readFileSync(mtls.cert), key: readFileSync(mtls.key) };
+  const read = (file: string): Buffer => Buffer.from(readTextFileSync(file, MAX_PEM_BYTES));
+  return { ca: read(mtls.ca), cert: read(mtls.cert), key: read(mtls.key) };
 }
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";

@@ -1,8 +1,8 @@
 /** The connection to the shared store, Redis or Valkey: a deadline per command, and each outage reported once. */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { RedisClientOptions, RedisClientType } from "@redis/client";
 import type { CertificateFiles, StoreConfig } from "../config/cluster-config.js";
+import { MAX_PEM_BYTES, readTextFileSync } from "../config/text-file.js";
 import { type OwnStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 
@@ -95,7 +95,7 @@ function clientOptions(
       path !== undefined
         ? { path, ...common }
         : tls !== undefined
-          ? { tls: true, ...mapValues(tls, (file) => readFileSync(file)), ...common }
+          ? { tls: true, ...mapValues(tls, (file) => readTextFileSync(file, MAX_PEM_BYTES)), ...common }
           : common,
   };
 }

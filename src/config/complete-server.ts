@@ -11,8 +11,10 @@ import type {
   TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
+import type { ReadNamedFile } from "./named-files.js";
 import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
+import { readErrorMessage } from "./text-file.js";
 import { parseDuration } from "./units.js";
 
 /** A contradiction in a server's settings: a sentence, and the path within the server. */
@@ -28,7 +30,7 @@ export class ServerConfigError extends Error {
 export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;
-  readonly readFile: (path: string) => string;
+  readonly readFile: ReadNamedFile;
   /** The top-level settings, for servers without their own. */
   /** Whether the gateway authenticates its hosts. Default: no. */
   readonly hasPrincipals?: boolean;
@@ -124,6 +126,9 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
   return { kind: "http", url: checkedUrl(url, urlKey), headers: shape.headers, sse: type === "sse" };
 }
 
+/** As much as the server of the document reads (bytes). */
+const MAX_DOCUMENT_BYTES = 67_108_864;
+
 const OPENAPI_KEYS = ["spec", "baseUrl", "include", "exclude"] as const;
 
 function openApi(
@@ -150,9 +155,9 @@ function openApi(
   const file = absolutePath(spec, folder);
   let content: string;
   try {
-    content = readFile(file);
-  } catch {
-    throw new ServerConfigError(`names a "spec" that cannot be read`, "spec");
+    content = readFile(file, MAX_DOCUMENT_BYTES);
+  } catch (error) {
+    throw new ServerConfigError(`names a "spec" that cannot be read: ${readErrorMessage(error)}`, "spec");
   }
   return { kind: "openapi", document: { file, digest: digestOf(content) }, ...others };
 }
@@ -171,11 +176,14 @@ function stdio(shape: ServerShape, { folder, readFile }: FileContext): Transport
   return { kind: "stdio", command, args: shape.args, env, cwd };
 }
 
-function fileEnvironment(file: string, folder: string, readFile: (path: string) => string) {
+function fileEnvironment(file: string, folder: string, readFile: ReadNamedFile) {
   try {
     return parseEnvFile(readFile(absolutePath(file, folder)));
-  } catch {
-    throw new ServerConfigError(`names an "envFile" that cannot be read`, "envFile");
+  } catch (error) {
+    throw new ServerConfigError(
+      `names an "envFile" that cannot be read: ${readErrorMessage(error)}`,
+      "envFile",
+    );
   }
 }
 

@@ -12,14 +12,18 @@ export interface ExpandedFile {
   readonly secrets: readonly string[];
 }
 
+/** All values of variables together (characters). */
+const MAX_EXPANDED = 67_108_864;
+
 /** Expands variables in all string values, once; secrets are collected. */
-export function expandFile(tree: ObjectTree, sources: VariableSources): ExpandedFile {
+export function expandFile(tree: ObjectTree, given: VariableSources): ExpandedFile {
+  const sources = { ...given, budget: { left: MAX_EXPANDED } };
   const faults: Fault[] = [];
   const secrets: string[] = [];
   const expandAt = (member: Member, path: Path): Member => {
     const expansion = expandVariables(member.value, path, sources);
-    faults.push(...expansion.faults);
-    secrets.push(...expansion.secrets);
+    for (const fault of expansion.faults) faults.push(fault);
+    for (const secret of expansion.secrets) secrets.push(secret);
     return { ...member, value: expansion.tree };
   };
   const expandServers = (key: string, servers: ObjectTree): ObjectTree => ({

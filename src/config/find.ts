@@ -35,13 +35,19 @@ export const noConfigMessage = (context: Pick<SearchContext, "env">): string =>
 export function findConfig(context: SearchContext): ConfigLocation | undefined {
   if (context.flag !== undefined) return { file: context.flag, by: "--config" };
   if (context.env.CARDEA_CONFIG) return { file: context.env.CARDEA_CONFIG, by: "CARDEA_CONFIG" };
-  const file = searchPaths(context).find((place) => isFile(join(absoluteIn(context.cwd, place))));
+  const file = searchPaths(context).find((place) => isThere(join(absoluteIn(context.cwd, place))));
   return file === undefined ? undefined : { file, by: "discovery" };
 }
 
 const absoluteIn = (folder: string, path: string): string =>
   path.startsWith("/") || /^[A-Za-z]:/.test(path) ? path : join(folder, path);
 
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+/** What is there and no file is found as well: to use the next place in silence would use another config. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
+  } catch {
+    // Links in a circle, a folder that may not be read: reading it says so.
+    return true;
+  }
 }

@@ -29,7 +29,7 @@ export class Findings {
     const parsed = schema.safeParse(plainValue(tree));
     if (parsed.success) return parsed.data;
     const faults = faultsOf(parsed.error.issues, schema, this.tree, path);
-    this.faults.push(...faults.filter(({ offset }) => !this.#reportedOffsets.has(offset)));
+    for (const fault of faults) if (!this.#reportedOffsets.has(fault.offset)) this.faults.push(fault);
     return undefined;
   }
 

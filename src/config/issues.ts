@@ -1,7 +1,7 @@
 /** Turns zod issues into sentences with file positions, without showing values. */
 import { z } from "zod";
 import { closest } from "./closest.js";
-import { type Fault, keyOffset, type Path, type Tree, treeAt } from "./tree.js";
+import { type Fault, keyOffset, MAX_FAULTS, type Path, type Tree, treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
 type Issue = z.core.$ZodIssue;
@@ -13,13 +13,13 @@ export function faultsOf(
   root: Tree,
   base: Path,
 ): readonly Fault[] {
-  return issues.flatMap((found) => {
+  return issues.slice(0, MAX_FAULTS).flatMap((found) => {
     const issue =
       found.code === "invalid_union" ? mostLikelyIssue(found, treeAt(root, pathOf(base, found))) : found;
     const at = pathOf(base, issue);
     if (issue.code === "unrecognized_keys") {
       const known = keysAt(schema, issue.path);
-      return issue.keys.map((key) => ({
+      return issue.keys.slice(0, MAX_FAULTS).map((key) => ({
         offset: keyOffset(root, at, key),
         message: `${describePath(at)} has an unknown key ${JSON.stringify(key)}${suggestion(key, known)}`,
       }));

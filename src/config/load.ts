@@ -1,35 +1,33 @@
 /** Loads a config file from the disk. */
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type CheckRules, checkRules } from "./check-rules.js";
+import { SourcePositions } from "./problem.js";
 import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
-
-/** A host's own settings file may be long; nothing longer than this is a config. */
-const MAX_BYTES = 16_777_216;
+import { readErrorMessage, readTextFile, TextFileError } from "./text-file.js";
 
 /** The content of the file, or the problem that it cannot be read. */
 export async function readConfigFile(
   file: string,
   cwd: string = process.cwd(),
 ): Promise<{ readonly text: string } | BadConfig> {
-  const bad = (message: string): BadConfig => ({
-    ok: false,
-    problems: [{ file, line: 1, column: 1, message }],
-    warnings: [],
-    rules: {},
-    problemAt: (_, more) => ({ file, line: 1, column: 1, message: more }),
-  });
-  let bytes: Buffer;
   try {
-    bytes = await readFile(resolve(cwd, file));
+    return { text: await readTextFile(resolve(cwd, file)) };
   } catch (error) {
-    return bad(`the config file cannot be read: ${readErrorMessage(error)}`);
-  }
-  if (bytes.length > MAX_BYTES) return bad("the file is larger than 16 MiB, which no config is");
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
-  } catch {
-    return bad("the file is not UTF-8 text");
+    const before = error instanceof TextFileError ? error.before : "";
+    const { line, column } = new SourcePositions(file, before).problem({
+      offset: before.length,
+      message: "",
+    });
+    const at = { file, line, column };
+    const message = `the config file cannot be read: ${readErrorMessage(error)}`;
+    return {
+      ok: false,
+      problems: [{ ...at, message }],
+      warnings: [],
+      rules: {},
+      problemAt: (_, more) => ({ file, line: 1, column: 1, message: more }),
+    };
   }
 }
 
@@ -54,16 +52,7 @@ async function isWorldWritable(path: string): Promise<boolean> {
   return process.platform !== "win32" && (mode & 0o002) !== 0;
 }
 
-/** The system's error code for an unreadable file, in words. */
-export function readErrorMessage(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ENOENT") return "there is no such file";
-  if (code === "EACCES" || code === "EPERM") return "permission denied";
-  if (code === "EISDIR") return "it is a folder";
-  return typeof code === "string" ? code : "it failed";
-}
-
-/** The same of an unwritable file; of one that does not exist yet, the folder is missing. */
+/** The reason why a file was not written, as the end of a sentence; of one that does not exist yet, the folder is missing. */
 export function writeErrorMessage(error: unknown): string {
   const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
   return isMissing ? "its folder does not exist" : readErrorMessage(error);

@@ -1,5 +1,5 @@
 /** What is wrong with a config, as a line that an editor can jump to. */
-import type { Fault } from "./tree.js";
+import { type Fault, MAX_FAULTS } from "./tree.js";
 
 /** One problem of a config with its position; never contains values. */
 export interface Problem {
@@ -46,15 +46,18 @@ export class SourcePositions {
     };
   }
 
-  /** In the order of the text, without duplicates. */
+  /** The first ones, in the order of the text, without duplicates; the last says how many more there are. */
   problems(faults: readonly Fault[]): readonly Problem[] {
     const seen = new Set<string>();
-    return [...faults]
+    const distinct = [...faults]
       .sort((a, b) => a.offset - b.offset)
       .filter(({ offset, message }) => {
         const key = `${offset} ${message}`;
         return !seen.has(key) && seen.add(key);
-      })
-      .map((fault) => this.problem(fault));
+      });
+    const shown = distinct.slice(0, MAX_FAULTS);
+    const next = distinct[MAX_FAULTS];
+    const more = { offset: next?.offset ?? 0, message: `${distinct.length - shown.length} more problems` };
+    return [...shown, ...(next === undefined ? [] : [more])].map((fault) => this.problem(fault));
   }
 }

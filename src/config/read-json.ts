@@ -1,6 +1,21 @@
 /** Reads JSON, with or without comments and trailing commas, into a tree. */
-import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "./tree.js";
+import {
+  createScanner,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+  visit,
+} from "jsonc-parser";
+import {
+  type Fault,
+  MAX_DEPTH,
+  MAX_FAULTS,
+  MAX_VALUES,
+  type Member,
+  type ParseResult,
+  type Tree,
+} from "./tree.js";
 
 /** Explanations of the parser's errors. */
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -23,27 +38,56 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 /** Parses JSONC into a tree with positions. */
 export function readJson(text: string): ParseResult {
-  const tooDeep = firstTooDeep(text);
-  if (tooDeep !== undefined) {
-    return { faults: [{ offset: tooDeep, message: `nested more than ${MAX_DEPTH} levels deep` }] };
-  }
-  const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true });
-  if (errors.length > 0 || root === undefined) return { faults: syntaxFaults(text, errors) };
+  const excess = firstExcess(text);
+  if (excess !== undefined) return { faults: [excess] };
+  const errors = syntaxErrors(text);
+  const root = errors.length > 0 ? undefined : parseTree(text, [], { allowTrailingComma: true });
+  if (root === undefined) return { faults: syntaxFaults(text, errors) };
   const faults: Fault[] = [];
   return { tree: convert(root, faults), faults };
+}
+
+/** The first errors; a text of commas alone has one for each. */
+function syntaxErrors(text: string): readonly ParseError[] {
+  const errors: ParseError[] = [];
+  const enough = new Error("enough");
+  try {
+    visit(
+      text,
+      {
+        onError: (error, offset, length) => {
+          errors.push({ error, offset, length });
+          if (errors.length >= MAX_FAULTS) throw enough;
+        },
+      },
+      { allowTrailingComma: true },
+    );
+  } catch (error) {
+    if (error !== enough) throw error;
+  }
+  return errors;
 }
 
 function syntaxFaults(text: string, errors: readonly ParseError[]): readonly Fault[] {
   if (text.trim() === "") return [{ offset: 0, message: "the file is empty" }];
   // One mistake causes several parser errors; only the first of a line is reported.
   const lines = new Map<number, Fault>();
+  const lineOf = lineCounter(text);
   for (const { error, offset } of errors) {
-    const line = text.lastIndexOf("\n", offset - 1);
+    const line = lineOf(offset);
     const message = SENTENCES[printParseErrorCode(error)] ?? "this is not JSON";
     if (!lines.has(line)) lines.set(line, { offset, message });
   }
   return [...lines.values()];
+}
+
+/** The number of line breaks before an offset; the offsets must not decrease. */
+function lineCounter(text: string): (offset: number) => number {
+  let [line, next] = [0, text.indexOf("\n")];
+  return (offset) => {
+    for (; next !== -1 && next < offset; next = text.indexOf("\n", next + 1)) line += 1;
+    return line;
+  };
 }
 
 function convert(node: Node, faults: Fault[]): Tree {
@@ -66,15 +110,24 @@ function convert(node: Node, faults: Fault[]): Tree {
   return { kind: "object", offset, members };
 }
 
-/** The position of too deep nesting; checked first, because the parser itself recurses. */
-function firstTooDeep(text: string): number | undefined {
-  // SyntaxKind is a const enum, which isolated modules cannot see: { } [ ] are 1 to 4, the end is 17.
+/** Too deep nesting, or too many values; found first, because the parser itself recurses and keeps all of them. */
+function firstExcess(text: string): Fault | undefined {
+  // SyntaxKind is a const enum, which isolated modules cannot see: { } [ ] , : are 1 to 6, values 7 to 11, the end is 17.
   const scanner = createScanner(text, true);
   let depth = 0;
+  let texts = 0;
   for (let token: number = scanner.scan(); token !== 17; token = scanner.scan()) {
     if (token === 1 || token === 3) depth += 1;
     if (token === 2 || token === 4) depth -= 1;
-    if (depth > MAX_DEPTH) return scanner.getTokenOffset();
+    if (token !== 2 && token !== 4 && token !== 5 && token !== 6 && token < 12) texts += 1;
+    if (depth > MAX_DEPTH)
+      return { offset: scanner.getTokenOffset(), message: `nested more than ${MAX_DEPTH} levels deep` };
+    // Keys are texts, too.
+    if (texts > 2 * MAX_VALUES)
+      return {
+        offset: scanner.getTokenOffset(),
+        message: `more than ${MAX_VALUES} values; no config has so many`,
+      };
   }
   return undefined;
 }

@@ -8,11 +8,18 @@ import { serverSchema } from "./server-schema.js";
 import { type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
+/** Some checks compare each server with all others. */
+const MAX_SERVERS = 5_000;
+
 /** The servers that are not disabled. */
 export function readServers(findings: Findings, context: FileContext): readonly ServerConfig[] {
   const found = new Map<string, { readonly key: string; readonly server: ServerConfig | undefined }>();
   for (const [key, { value }] of findings.tree.members) {
     if (!isServerKey(key)) continue;
+    if (value.kind === "object" && value.members.size > MAX_SERVERS) {
+      findings.add([key], `${key} has more than ${MAX_SERVERS} servers`);
+      continue;
+    }
     if (value.kind !== "object") {
       findings.add([key], `${key} must be an object: a server's name and what it is`);
       continue;

@@ -1,7 +1,15 @@
 /** Reads YAML 1.2 into a tree, with aliases and merge keys already followed. */
 import { createRequire } from "node:module";
-import type { Document, ParsedNode, YAMLMap } from "yaml";
-import { type Fault, MAX_DEPTH, type Member, type ObjectTree, type ParseResult, type Tree } from "./tree.js";
+import type { Alias, Document, ParsedNode, YAMLMap } from "yaml";
+import {
+  type Fault,
+  MAX_DEPTH,
+  MAX_VALUES,
+  type Member,
+  type ObjectTree,
+  type ParseResult,
+  type Tree,
+} from "./tree.js";
 
 /** What the parser's codes mean; its own messages quote the text, which may be a secret. */
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -20,8 +28,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TAG_RESOLVE_FAILED: "tags are not supported",
 };
 
-/** More nodes than this can only come from aliases of aliases. */
-const MAX_NODES = 100_000;
+/** Its parser needs about 2 s for 512 Ki characters, whatever they are. */
+const MAX_CHARACTERS = 524_288;
 
 type Library = typeof import("yaml");
 
@@ -29,6 +37,8 @@ const require = createRequire(import.meta.url);
 
 /** Parses YAML into a tree with positions. */
 export function readYaml(text: string): ParseResult {
+  if (text.length > MAX_CHARACTERS)
+    return { faults: [{ offset: 0, message: "YAML of more than 512 KiB is not read; JSON may be longer" }] };
   // Most configs are JSON, and what is loaded stays in memory.
   const yaml = require("yaml") as Library;
   try {
@@ -64,26 +74,39 @@ class YamlLimitError extends Error {
   }
 }
 
+/** What each alias stands for. The parser's own `resolve` searches the document for each alias. */
+function aliasTargets(document: Document.Parsed, { visit, isAlias }: Library): ReadonlyMap<Alias, unknown> {
+  const anchors = new Map<string, unknown>();
+  const targets = new Map<Alias, unknown>();
+  visit(document, {
+    Node: (_, node) => {
+      if (isAlias(node)) targets.set(node, anchors.get(node.source));
+      else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
+}
+
 class Converter {
   readonly faults: Fault[] = [];
   #nodes = 0;
-  readonly #document: Document.Parsed;
+  readonly #targets: ReadonlyMap<Alias, unknown>;
   readonly #yaml: Library;
 
   constructor(document: Document.Parsed, yaml: Library) {
-    this.#document = document;
+    this.#targets = aliasTargets(document, yaml);
     this.#yaml = yaml;
   }
 
   convert(node: ParsedNode | null, depth: number): Tree {
     const offset = node?.range[0] ?? 0;
     this.#nodes += 1;
-    if (this.#nodes > MAX_NODES)
+    if (this.#nodes > MAX_VALUES)
       throw new YamlLimitError(offset, "too many values; do its aliases multiply?");
     // An alias of what it stands in ends here, too.
     if (depth > MAX_DEPTH) throw new YamlLimitError(offset, `nested more than ${MAX_DEPTH} levels deep`);
     if (this.#yaml.isAlias(node)) {
-      const target = node.resolve(this.#document);
+      const target = this.#targets.get(node);
       if (target === undefined) {
         this.faults.push({ offset, message: "this alias names no anchor before it" });
         return { kind: "scalar", offset, value: null };

@@ -1,6 +1,5 @@
 /** Turns the text of a config file into a complete config, or into all of its problems. */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
@@ -16,6 +15,7 @@ import { expandFile, hostVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
+import { namedFiles } from "./named-files.js";
 import {
   acceptExposedNames,
   acceptOwnNames,
@@ -109,8 +109,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const folder = dirname(path);
   const host = isHostFile(file, whole);
   const { tree, warnings } = host ? stripHostFile(whole) : { tree: whole, warnings: [] };
-  const fromDisk = options.readFile ?? ((named: string) => readFileSync(named, "utf8"));
-  const readFile = (named: string): string => fromDisk(resolve(folder, named));
+  const readFile = namedFiles(folder, options.readFile);
   const expanded = expandFile(tree, {
     env: options.env ?? process.env,
     readFile,

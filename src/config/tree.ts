@@ -47,6 +47,12 @@ export type Path = readonly (string | number)[];
 /** No real config comes near it, and everything that walks a tree may recurse. */
 export const MAX_DEPTH = 64;
 
+/** More values than this are in no config, and everything that checks one takes time for each. */
+export const MAX_VALUES = 100_000;
+
+/** More problems than this help no one; the first ones are reported. */
+export const MAX_FAULTS = 1_000;
+
 /** The tree at `path`, or as far down that path as there is one. */
 export function treeAt(tree: Tree, path: Path): Tree {
   const [step, ...rest] = path;

@@ -1,4 +1,5 @@
 /** Variables in the text values of a config: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:/path}`. */
+import { readErrorMessage } from "./text-file.js";
 import { type Fault, type Member, type Path, pathName, type Tree } from "./tree.js";
 
 /** Where the values of variables come from. */
@@ -6,6 +7,8 @@ export interface VariableSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The text of a file named by `${file:…}`; throws when it cannot be read. */
   readonly readFile: (path: string) => string;
+  /** How many characters all values may have together; what is used is taken off. Default: unlimited. */
+  readonly budget?: { left: number };
   /** Names that a host gives a meaning of its own, such as `userHome`. */
   readonly builtIn?: ReadonlyMap<string, string>;
 }
@@ -17,6 +20,8 @@ export interface Expansion {
   /** What variables were expanded to, so that no message need ever show it. */
   readonly secrets: readonly string[];
 }
+
+const TOO_MUCH = "is where the variables of this file have more characters together than a config may have";
 
 /** A variable, or the escape `$${` for a `${` that is meant as it stands. */
 const VARIABLE = /\$\$\{|\$\{([^}]*)\}?/g;
@@ -38,6 +43,11 @@ export function expandVariables(tree: Tree, path: Path, sources: VariableSources
         : { problem: "has a variable whose } is missing" };
       if ("problem" in outcome) {
         faults.push({ offset, message: `${describePath(at)} ${outcome.problem}` });
+        return "";
+      }
+      if (sources.budget !== undefined) sources.budget.left -= outcome.value.length;
+      if ((sources.budget?.left ?? 0) < 0) {
+        faults.push({ offset, message: `${describePath(at)} ${TOO_MUCH}` });
         return "";
       }
       secrets.push(outcome.value);
@@ -81,8 +91,9 @@ function resolve(inside: string, { env, readFile, builtIn }: VariableSources): R
     try {
       // A secret's file ends in a line break that is not part of the secret.
       return { value: readFile(target).replace(/\r?\n$/, "") };
-    } catch {
-      return { problem: `has a \${file:…} whose file ${JSON.stringify(target)} cannot be read` };
+    } catch (error) {
+      const why = readErrorMessage(error);
+      return { problem: `has a \${file:…} whose file ${JSON.stringify(target)} cannot be read: ${why}` };
     }
   }
   if (scheme === "input") {

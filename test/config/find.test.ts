@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -54,6 +55,18 @@ describe("the config file", () => {
     const file = join(home, "xdg/cardea/cardea.yaml");
     place(file);
     expect(findConfig({ env: { HOME: home, XDG_CONFIG_HOME: join(home, "xdg") }, cwd })?.file).toBe(file);
+  });
+
+  test.each([
+    ["a device", () => symlinkSync("/dev/zero", join(cwd, "cardea.json"))],
+    ["a pipe", () => execFileSync("mkfifo", [join(cwd, "cardea.json")])],
+    ["links in a circle", () => symlinkSync("cardea.json", join(cwd, "cardea.json"))],
+  ])("what is there and no file is found, and not passed over: %s", (_, make) => {
+    make();
+    place(join(cwd, ".mcp.json"));
+    expect(findConfig({ env: { HOME: home }, cwd })?.file).toBe("cardea.json");
+    rmSync(join(cwd, "cardea.json"));
+    rmSync(join(cwd, ".mcp.json"));
   });
 
   test("is never a folder", () => {

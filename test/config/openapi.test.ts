@@ -61,7 +61,7 @@ test("a file that cannot be read is refused, with its place", () => {
     throw new Error("ENOENT");
   };
   expect(problemsOf({ type: "openapi", spec: "api.json" }, missing)).toEqual([
-    'c.json:5:4: server "api" names a "spec" that cannot be read',
+    'c.json:5:4: server "api" names a "spec" that cannot be read: it failed',
   ]);
 });
 
