@@ -5,14 +5,14 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
-import { type ConfigFlags, type GatewayFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 /** `cardea call`: calls one tool and prints its result. Returns the exit code. */
 export async function call(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & GatewayFlags,
+  flags: ConfigFlags & JsonFlag & GatewayFlags & YesFlag,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);

@@ -8,10 +8,11 @@ import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
 import { escapeHidden } from "../telemetry/log-format.js";
+import { refusalToStart } from "./agreement.js";
 import { type CommandContext, write } from "./command-context.js";
 import { type Diagnosis, diagnose } from "./diagnose.js";
 import { EXIT } from "./exit.js";
-import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import { type Paint, Progress, painter, warningText, writePainted } from "./terminal.js";
 
@@ -38,11 +39,16 @@ const STDERR_LINES = 8;
  * Reports are printed as servers respond; JSON at the end: `{ file, servers, cluster?, warnings }`, in config order.
  * Returns the exit code.
  */
-export async function doctor(flags: ConfigFlags & JsonFlag, shell: CommandContext): Promise<number> {
+export async function doctor(
+  flags: ConfigFlags & JsonFlag & YesFlag,
+  shell: CommandContext,
+): Promise<number> {
   const log = await shell.openLog();
   const json = wantsJson(flags, shell.env);
   const opened = await openConfig(shell, log, flags.config, { logsWarnings: !json });
   if (opened === undefined) return EXIT.config;
+  const refusal = await refusalToStart(opened, flags, shell, log);
+  if (refusal !== undefined) return refusal;
   const { config } = opened.loaded;
   // A line break in a server's text must not imitate the next line of the report.
   const safe = (text: string): string => log.redact(escapeHidden(text));

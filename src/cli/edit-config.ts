@@ -8,6 +8,7 @@ import { writeErrorMessage } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
+import { agreeToOwn } from "./agreement.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
@@ -72,6 +73,7 @@ export async function changeConfig(
     else log.error({ file }, `${file} cannot be written: ${writeErrorMessage(error)}`);
     return EXIT.failed;
   }
+  await agreeToOwn(path, { before: text, after }, shell, log);
   // Variables that are unset only now are reported, but do not prevent the edit.
   for (const problem of await newProblems(before, after, file, shell, shell.env))
     log.warn({}, formatProblem(problem));

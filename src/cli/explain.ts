@@ -10,6 +10,7 @@ import {
   type JsonFlag,
   principalFromFlags,
   wantsJson,
+  type YesFlag,
 } from "./flags.js";
 import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
@@ -19,7 +20,7 @@ type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly u
 export async function explain(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);

@@ -40,6 +40,11 @@ export interface GatewayFlags {
   readonly fresh?: boolean;
 }
 
+/** The flag that agrees to what a config of the working folder starts. */
+export interface YesFlag {
+  readonly yes?: boolean;
+}
+
 /** The flag for JSON output. */
 export interface JsonFlag {
   readonly json?: boolean;
@@ -62,6 +67,11 @@ export function withGatewayFlags(command: Command): Command {
     .option("--url <url>", "ask the gateway with this admin listener (CARDEA_URL)", nonEmptyOption)
     .option("--token <token>", "the token of that listener (CARDEA_ADMIN_TOKEN)", nonEmptyOption)
     .option("--fresh", "start the servers, even if a gateway with this config is running (CARDEA_FRESH)");
+}
+
+/** Adds the flag that agrees to what a config of the working folder starts. */
+export function withYesFlag(command: Command): Command {
+  return command.option("--yes", "agree to what a config that came with this folder starts (CARDEA_YES)");
 }
 
 /** The gateway to use, from flags or environment. @throws UsageError */

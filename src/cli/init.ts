@@ -7,6 +7,7 @@ import { hostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 import { writeErrorMessage } from "../config/load.js";
+import { agreeToOwn } from "./agreement.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
@@ -51,6 +52,7 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
     log.error({ file }, `${file} cannot be written: ${writeErrorMessage(error)}`);
     return EXIT.failed;
   }
+  await agreeToOwn(path, { before: undefined, after: text }, shell, log);
   for (const [name, server] of servers) {
     const secrets = copiedSecrets(server);
     if (secrets.length === 0) continue;

@@ -19,6 +19,7 @@ import {
   principalFromFlags,
   textFlag,
   wantsJson,
+  type YesFlag,
 } from "./flags.js";
 import { widthOf } from "./table.js";
 import { firstLine, terminalSafe } from "./terminal-safe.js";
@@ -43,7 +44,7 @@ export interface ListFlags {
 /** Prints the merged lists. Returns the exit code. */
 export async function list(
   word: string | undefined,
-  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & ListFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & ListFlags,
   shell: CommandContext,
 ): Promise<number> {
   if (word !== undefined && !Object.hasOwn(KINDS, word)) {

@@ -5,9 +5,10 @@ import { ANONYMOUS } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { BegunLogin, LoginState } from "../operator/local-sign-ins.js";
 import { browserOpener, openBrowser } from "../operator/open-browser.js";
+import { refusalToStart } from "./agreement.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, type GatewayFlags, isFlagSet } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, isFlagSet, type YesFlag } from "./flags.js";
 import { isTemporary, type OpenedDesk, openDesk } from "./sign-ins-of-command.js";
 
 /** The flags of `login` in addition to the common ones. */
@@ -27,7 +28,7 @@ const LIMIT_MS = 600_000;
 /** Signs in. @returns the exit code */
 export async function login(
   server: string,
-  flags: LoginFlags & ConfigFlags & GatewayFlags,
+  flags: LoginFlags & ConfigFlags & GatewayFlags & YesFlag,
   shell: CommandContext,
 ): Promise<number> {
   const options = {
@@ -39,6 +40,11 @@ export async function login(
   const log = await shell.openLog();
   const opened = await openDesk(flags, shell, log);
   if (opened === undefined) return EXIT.config;
+  const refusal = opened.own && (await refusalToStart(opened.own, flags, shell, log));
+  if (refusal !== undefined) {
+    await opened.close();
+    return refusal;
+  }
   const interrupted = shell.signals.next().then(() => EXIT.failed);
   try {
     const as = principalOf(server, flags, shell, opened.config);

@@ -1,5 +1,5 @@
 /** Finds and loads the config of a command; logs its path and its problems. */
-import { findConfig, noConfigMessage } from "../config/find.js";
+import { type ConfigLocation, findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
 import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js";
@@ -11,6 +11,8 @@ export interface OpenedConfig {
   readonly loaded: GoodConfig;
   /** The file name for messages. */
   readonly file: string;
+  /** How it was chosen. */
+  readonly location: ConfigLocation;
   /** The inputs of the load, for reloading. */
   readonly options: ReadOptions;
 }
@@ -41,7 +43,7 @@ export async function openConfig(
   log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);
   const logged = logsWarnings || !loaded.ok ? loaded.warnings : [];
   for (const warning of logged) log.warn({}, formatProblem(warning));
-  if (loaded.ok) return { loaded, file, options };
+  if (loaded.ok) return { loaded, file, location: found, options };
   for (const problem of loaded.problems) log.error({}, formatProblem(problem));
   return undefined;
 }

@@ -20,6 +20,8 @@ import {
   withListenFlags,
   withReapFlag,
   withStateFlag,
+  withYesFlag,
+  type YesFlag,
 } from "./flags.js";
 import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
@@ -109,13 +111,13 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./check.js").then(({ check }) => check(flags, shell))),
     );
 
-  withJsonFlag(withConfigFlag(program.command("doctor")))
+  withYesFlag(withJsonFlag(withConfigFlag(program.command("doctor"))))
     .description("Start each server once and print its problems.")
-    .action((flags: ConfigFlags & JsonFlag) =>
+    .action((flags: ConfigFlags & JsonFlag & YesFlag) =>
       finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
     );
 
-  withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("list")))))
+  withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("list"))))))
     .description("Show what a host will see, and from which server.")
     .addArgument(
       // The command itself refuses an unknown word and names the most similar one.
@@ -123,8 +125,11 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     )
     .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile (CARDEA_AT)")
     .option("--all", "also the tools that hosts find with find_tools: tools.exposure (CARDEA_ALL)")
-    .action((kind: string | undefined, flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & ListFlags) =>
-      finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
+    .action(
+      (
+        kind: string | undefined,
+        flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & ListFlags,
+      ) => finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
     );
 
   withJsonFlag(withGatewayFlags(withConfigFlag(stateful("status"))))
@@ -156,31 +161,35 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./top.js").then(({ top }) => top(flags, shell))),
     );
 
-  withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("tokens")))))
+  withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("tokens"))))))
     .description(
       "Show what the definitions of tools cost a model, which of them were not called since the gateway started, and how to reduce it.",
     )
-    .action((flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags) =>
+    .action((flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag) =>
       finish(import("./tokens.js").then(({ tokens }) => tokens(flags, shell))),
     );
 
-  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("call"))))
+  withYesFlag(withJsonFlag(withGatewayFlags(withConfigFlag(stateful("call")))))
     .description("Call one tool and print its answer.")
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & GatewayFlags) =>
+    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & GatewayFlags & YesFlag) =>
       finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
     );
 
-  withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("explain")))))
+  withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("explain"))))))
     .description("Explain whether a call would be allowed: every rule and limit that applies. Calls nothing.")
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags) =>
-      finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
+    .action(
+      (
+        name: string,
+        args: readonly string[],
+        flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
+      ) => finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 
-  withGatewayFlags(withConfigFlag(stateful("login")))
+  withYesFlag(withGatewayFlags(withConfigFlag(stateful("login"))))
     .description(
       "Sign in to a server: prints the address of the sign-in, opens a browser if there is one, and reads from standard input the address that a browser elsewhere ended at.",
     )
@@ -202,7 +211,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       "--accept-audience",
       "accept tokens that are valid for more than the server's URL (CARDEA_ACCEPT_AUDIENCE)",
     )
-    .action((server: string, flags: LoginFlags & ConfigFlags & GatewayFlags) =>
+    .action((server: string, flags: LoginFlags & ConfigFlags & GatewayFlags & YesFlag) =>
       finish(import("./login.js").then(({ login }) => login(server, flags, shell))),
     );
 

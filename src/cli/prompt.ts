@@ -27,7 +27,12 @@ export async function prompt(question: string, { stdin, stderr }: Terminal): Pro
   }
 }
 
-/** Yes unless the answer begins with an n. */
-export async function confirm(question: string, terminal: Terminal): Promise<boolean> {
+/** Yes unless the answer begins with an n; with the default `no`, only if it begins with a y. */
+export async function confirm(
+  question: string,
+  terminal: Terminal,
+  byDefault: "yes" | "no" = "yes",
+): Promise<boolean> {
+  if (byDefault === "no") return /^y/i.test(await prompt(`${question} [y/N] `, terminal));
   return !/^n/i.test(await prompt(`${question} [Y/n] `, terminal));
 }

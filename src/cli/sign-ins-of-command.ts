@@ -6,13 +6,15 @@ import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
 import { type GatewayClient, remoteGateway, remoteSignIns } from "./gateway-client.js";
-import { openConfig } from "./open-config.js";
+import { type OpenedConfig, openConfig } from "./open-config.js";
 
 /** The sign-ins, with their gateway and config. */
 export interface OpenedDesk {
   readonly desk: SignInOperations;
   /** Absent if only the gateway's URL is known. */
   readonly config?: Config;
+  /** The config as it was found, if the command itself connects to its servers. */
+  readonly own?: OpenedConfig;
   /** A running gateway that can list. */
   readonly gateway?: GatewayClient;
   close(): Promise<void>;
@@ -54,7 +56,7 @@ export async function openDesk(
     await desk.close();
     await store?.close();
   };
-  return { desk, config, ...gateway, close };
+  return { desk, config, ...(address === undefined && { own: opened }), ...gateway, close };
 }
 
 /** Whether a failure may be temporary. */

@@ -12,6 +12,7 @@ import {
   type JsonFlag,
   principalFromFlags,
   wantsJson,
+  type YesFlag,
 } from "./flags.js";
 import { type Cell, tableText, widthOf } from "./table.js";
 import { terminalSafe } from "./terminal-safe.js";
@@ -22,7 +23,7 @@ const MOST_EXPENSIVE = 10;
 
 /** Prints the report. Returns the exit code. */
 export async function tokens(
-  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
   shell: CommandContext,
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);

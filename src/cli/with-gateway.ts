@@ -9,9 +9,10 @@ import type { OnServer, ServerOutcome } from "../operator/cli-calls.js";
 import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
+import { refusalToStart } from "./agreement.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
+import { type ConfigFlags, type GatewayFlags, gatewayOptions, type YesFlag } from "./flags.js";
 import {
   type GatewayClient,
   type RemoteGateway,
@@ -35,7 +36,7 @@ const RELOAD_POLL_MS = 100;
 type Work = (gateway: GatewayClient, log: Log, config: Config | undefined) => Promise<number>;
 
 interface WithGatewayOptions {
-  readonly flags: ConfigFlags & GatewayFlags;
+  readonly flags: ConfigFlags & GatewayFlags & YesFlag;
   readonly shell: CommandContext;
   /** Whether the command's own gateway starts all servers, including those with cached lists. Default: false. */
   readonly startsAll?: boolean;
@@ -71,6 +72,8 @@ export async function withGateway(options: WithGatewayOptions, work: Work): Prom
     );
     return guarded(log, shell, () => work(gateway, log, config));
   }
+  const refusal = await refusalToStart(opened, flags, shell, log);
+  if (refusal !== undefined) return refusal;
   const quiet = await shell.openLog({ quiet: true });
   quiet.addSecrets(secretsOf(opened.loaded));
   const gateway = await shell.createGateway(options.startsAll === true ? startingAll(config) : config, quiet);

@@ -47,7 +47,7 @@ function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
   } catch {
-    // Links in a circle, a folder that may not be read: reading it says so.
+    // Links in a circle, a folder without permission: the error of reading it has the reason.
     return true;
   }
 }

@@ -4,7 +4,7 @@ import { open, stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 
 /** A config, a host's own settings, a registry's entry: nothing longer is one (bytes). */
-export const MAX_TEXT_BYTES = 16_777_216;
+const MAX_TEXT_BYTES = 16_777_216;
 /** The largest certificate or key, with those of its authorities (bytes). */
 export const MAX_PEM_BYTES = 1_048_576;
 const CHUNK_BYTES = 65_536;

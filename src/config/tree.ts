@@ -50,7 +50,7 @@ export const MAX_DEPTH = 64;
 /** More values than this are in no config, and everything that checks one takes time for each. */
 export const MAX_VALUES = 100_000;
 
-/** More problems than this help no one; the first ones are reported. */
+/** How many problems of a file are reported: the first ones. */
 export const MAX_FAULTS = 1_000;
 
 /** The tree at `path`, or as far down that path as there is one. */

@@ -226,6 +226,7 @@ describe("remove", () => {
       out: "removed files from cardea.jsonc\n",
       waits: [],
       said: [],
+      started: [],
     });
     expect(read("work/cardea.jsonc")).toBe(CONFIG.replace(/ {4}"files".*\n/, ""));
   });

@@ -4,15 +4,24 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
-import { fakeShell } from "./fake-shell.js";
+import { type FakeShellOptions, fakeShell } from "./fake-shell.js";
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly said: readonly string[];
+  readonly waits: readonly number[];
+  /** The servers that a gateway was made of. */
+  readonly started: readonly string[];
+}
 
 export interface AtHome {
+  /** The folder that commands run in. */
+  readonly work: string;
   /** The folder that HOME names. */
   readonly home: string;
   /** Runs a command in the working folder; the paths in its output are without the temporary folder. */
-  run(
-    ...argv: readonly string[]
-  ): Promise<{ code: number; out: string; said: readonly string[]; waits: readonly number[] }>;
+  run(...argv: readonly string[]): Promise<Ran>;
   write(file: string, text: string | object): void;
   read(file: string): string;
   has(file: string): boolean;
@@ -25,8 +34,15 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
+/** As `atHome`, with what is typed at a terminal. */
+export const atTerminal = (typed: readonly string[], more: Readonly<Record<string, string>> = {}): AtHome =>
+  atHome(more, { typed });
+
 /** Files are named relative to a temporary folder with `home/` and `work/` in it. */
-export function atHome(more: Readonly<Record<string, string>> = {}): AtHome {
+export function atHome(
+  more: Readonly<Record<string, string>> = {},
+  options: Pick<FakeShellOptions, "typed" | "gateway" | "examine"> = {},
+): AtHome {
   const folder = mkdtempSync(join(tmpdir(), "cardea-home-"));
   folders.push(folder);
   const home = join(folder, "home");
@@ -34,11 +50,15 @@ export function atHome(more: Readonly<Record<string, string>> = {}): AtHome {
   for (const each of [home, cwd]) mkdirSync(each);
   return {
     home,
+    work: cwd,
     run: async (...argv) => {
-      const shell = fakeShell({ env: { HOME: home, ...more }, cwd });
+      const shell = fakeShell({ env: { HOME: home, ...more }, cwd, ...options });
       const code = await runCommandLine(argv, shell);
       const plain = (text: string): string => text.replaceAll(`${folder}/`, "/");
-      return { code, out: plain(shell.out()), said: shell.said.map(plain), waits: shell.waits };
+      return {
+        ...{ code, out: plain(shell.out()), said: shell.said.map(plain), waits: shell.waits },
+        started: shell.configs.flatMap(({ servers }) => servers.map(({ name }) => name)),
+      };
     },
     write: (file, text) => {
       mkdirSync(dirname(join(folder, file)), { recursive: true });

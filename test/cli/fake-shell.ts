@@ -9,6 +9,8 @@ export interface FakeShellOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdin?: string;
+  /** What is typed at its terminal, a line for each question. Default: it has none. */
+  readonly typed?: readonly string[];
   readonly gateway?: Partial<Gateway>;
   readonly examine?: CommandContext["probe"];
   /** The width of its terminal, which has no colours. Default: stdout is no terminal. */
@@ -34,9 +36,21 @@ export interface FakeShell extends CommandContext {
 
 const never = new Promise<never>(() => {});
 
+/** A terminal at which each line is typed when a question is asked: what comes before is lost with its reader. */
+function terminal(lines: readonly string[], stderr: PassThrough): PassThrough {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin });
+  const left = [...lines];
+  stderr.on("data", (chunk) => {
+    if (!/[\]:] $/.test(String(chunk))) return;
+    const line = left.shift();
+    if (line !== undefined) stdin.write(`${line}\r`);
+  });
+  return stdin;
+}
+
 export function fakeShell(options: FakeShellOptions = {}): FakeShell {
   const stdout = Object.assign(new PassThrough(), { columns: options.columns });
-  const stderr = new PassThrough();
+  const stderr = Object.assign(new PassThrough(), { isTTY: options.typed !== undefined });
   const written: string[] = [];
   const said: string[] = [];
   const secrets: string[] = [];
@@ -98,7 +112,8 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
   return {
     env: options.env ?? {},
     cwd: options.cwd ?? "/nowhere",
-    stdin: Readable.from([options.stdin ?? ""]),
+    stdin:
+      options.typed === undefined ? Readable.from([options.stdin ?? ""]) : terminal(options.typed, stderr),
     stdout,
     stderr,
     signals: {
