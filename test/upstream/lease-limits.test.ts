@@ -61,6 +61,73 @@ describe("connections to a legacy server are shared between principals", () => {
     expect(open).toEqual([0, 1, 17, 18, 19, 20, 21]);
   });
 
+  test.each([
+    ["a stdio server", {}, 100, 25],
+    ["an HTTP server", { transport: HTTP }, 1_000, 250],
+  ])(
+    "one principal with many sessions has a quarter of the connections to %s, its newest",
+    async (_, config, max, share) => {
+      const { server, upstream } = await meet(echoing(), config, { maxLeases: max });
+      await channelOf(upstream, of("bob"));
+      for (let at = 0; at < share + 15; at += 1) await channelOf(upstream, of("ann"));
+      await settled();
+      const open = server.channels.flatMap(({ number, isClosed }) => (isClosed ? [] : [number]));
+      // That of all, that of bob, and those of ann without her first 15.
+      expect(open).toEqual([0, 1, ...Array.from({ length: share }, (_one, at) => 17 + at)]);
+    },
+  );
+
+  test("a principal whose sessions all call is refused one more, and others are served", async () => {
+    const server = legacyServer().on("tools/call", (params, asked) =>
+      params.name === "slow" ? SILENCE : { channel: asked.channel.number },
+    );
+    const { upstream } = await meet(server);
+    const slow = Array.from({ length: 25 }, () => calling({ client: of("ann"), params: { name: "slow" } }));
+    const replies = slow.map(({ call }) => failure(upstream.call(call)));
+    await settled();
+    expect(await failure(upstream.call(calling({ client: of("ann") }).call))).toMatchObject({
+      code: "overloaded",
+      retryable: true,
+    });
+    expect(server.channels.filter(({ isClosed }) => isClosed)).toEqual([]);
+    for (let at = 0; at < 40; at += 1) expect(await channelOf(upstream, of(`p${at}`))).toBe(26 + at);
+    for (const { giveUp } of slow) giveUp();
+    await Promise.all(replies);
+    expect(await channelOf(upstream, of("ann"))).toBe(66);
+  });
+
+  test("a connection with an open task of its session is not evicted, nor one over which a resource is followed", async () => {
+    const first = of("ann");
+    const { server, upstream } = await meet(
+      echoing().on("resources/subscribe", {}),
+      {},
+      { hasOpenTask: (affinity) => affinity === first.affinity },
+    );
+    await channelOf(upstream, first);
+    const second = of("ann");
+    upstream.subscribe("x:a", second);
+    await settled();
+    for (let at = 0; at < 30; at += 1) await channelOf(upstream, of("ann"));
+    await settled();
+    const ended = server.channels.filter(({ isClosed }) => isClosed).map(({ number }) => number);
+    expect(ended).toEqual([3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test("four principals with many sessions leave connections for others", async () => {
+    const { upstream } = await meet(echoing());
+    for (const id of ["ann", "bob", "cid", "dan"])
+      for (let at = 0; at < 30; at += 1) await channelOf(upstream, of(id)).catch(() => {});
+    for (let at = 0; at < 15; at += 1)
+      expect(await channelOf(upstream, of(`other-${at}`))).toEqual(expect.any(Number));
+  });
+
+  test("without authentication, where all hosts are one principal, sessions have no share", async () => {
+    const { server, upstream } = await meet(echoing());
+    for (let at = 0; at < 60; at += 1) await channelOf(upstream, of(ANONYMOUS.id));
+    await settled();
+    expect(server.channels.filter(({ isClosed }) => isClosed)).toEqual([]);
+  });
+
   test.each(["ann", ANONYMOUS.id])("thirty kinds of capabilities of %s start eight processes", async (id) => {
     const { server, upstream } = await meet(echoing());
     const outcomes: unknown[] = [];

@@ -14,7 +14,12 @@ import { SharedEra } from "../supervision/shared-era.js";
 import { Supervisor } from "../supervision/supervisor.js";
 import { writeMemory } from "../supervision/upstream-memory.js";
 import { ConnectionUse } from "./connection-use.js";
-import { EVICT_AFTER_MS, ExclusiveConnections, MAX_PER_PRINCIPAL } from "./exclusive-connections.js";
+import {
+  EVICT_AFTER_MS,
+  ExclusiveConnections,
+  MAX_PER_PRINCIPAL,
+  MAX_SESSIONS_PER_PRINCIPAL,
+} from "./exclusive-connections.js";
 import { IdleTimer } from "./idle-timer.js";
 import {
   type Lease,
@@ -112,6 +117,7 @@ export class Connections {
       log,
       max: lifecycle.maxLeases,
       perPrincipal: MAX_PER_PRINCIPAL[server.transport.kind],
+      sessionsPerPrincipal: MAX_SESSIONS_PER_PRINCIPAL[server.transport.kind],
       evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
       use,
       hasOpenTask,

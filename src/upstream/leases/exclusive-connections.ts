@@ -6,6 +6,8 @@ import { isBusy, type Lease, type Leases } from "./lease.js";
 
 /** How many connections that belong to no session one principal may have. */
 export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32, openapi: 32 } as const;
+/** How many connections of its sessions one principal may have: a quarter of the default maximum of a server. */
+export const MAX_SESSIONS_PER_PRINCIPAL = { stdio: 25, http: 250, openapi: 250 } as const;
 /** How long (ms) an unused one is kept before another kind of client of the same principal may replace it. */
 export const EVICT_AFTER_MS = { stdio: 10_000, http: 0, openapi: 0 } as const;
 /** Idle timeout (ms) of the connections beyond the first. */

@@ -47,6 +47,8 @@ export interface LeaseSettings {
   readonly max: number;
   /** The maximum number of leases without a session for one principal, which can declare any combination of capabilities. */
   readonly perPrincipal: number;
+  /** The maximum number of leases of sessions for one principal; there is none without authentication. */
+  readonly sessionsPerPrincipal: number;
   /** The time (ms) without use before such a lease is evicted for another one: starting a process is expensive. */
   readonly evictAfterMs: number;
   /** The hosts that keep leases open, and the idle timeout of others. */
@@ -208,11 +210,14 @@ export class Leases {
     principal,
     session,
   }: Pick<LeaseKey, "principal" | "session">): readonly Owned[] | undefined {
-    const { max, perPrincipal } = this.#settings;
+    const { max, perPrincipal, sessionsPerPrincipal } = this.#settings;
     const own = [...this.#entries].filter(([, entry]) => entry.principal === principal);
     if (session === undefined) {
       const shared = own.filter(([, entry]) => entry.session === undefined);
       if (shared.length >= perPrincipal) return shared;
+    } else if (isIdentified({ id: principal })) {
+      const sessions = own.filter(([, entry]) => entry.session !== undefined);
+      if (sessions.length >= sessionsPerPrincipal) return sessions;
     }
     const counted = isIdentified({ id: principal }) ? own.length : 0;
     return fitsFairShare(max, this.#entries.size, counted) ? undefined : own;
@@ -220,7 +225,9 @@ export class Leases {
 
   #evict(own: readonly Owned[], evictAfterMs: number): void {
     const before = performance.now() - evictAfterMs;
-    const idle = own.filter(([, entry]) => !inUse(entry) && entry.usedAt <= before);
+    const idle = own.filter(
+      ([, entry]) => !inUse(entry) && !this.#hasOpenTask(entry) && entry.usedAt <= before,
+    );
     const [first, ...others] = idle;
     if (first !== undefined) {
       this.#end(
@@ -238,6 +245,11 @@ export class Leases {
       retryable: true,
       ...(evictAfterMs > 0 && { retryAfterMs: evictAfterMs }),
     });
+  }
+
+  /** A task runs on at the server between calls. */
+  #hasOpenTask({ session }: LeaseEntry): boolean {
+    return session !== undefined && this.#settings.hasOpenTask(session.affinity);
   }
 
   #end(key: string, entry: LeaseEntry): void {
