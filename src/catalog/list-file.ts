@@ -1,8 +1,10 @@
 /** The file format of a server's cached lists, and its authentication. */
 import { createHash } from "node:crypto";
 import type { Steps } from "../runtime/cooperative-yield.js";
+import { prototypeMemberSentence } from "../wire/envelope.js";
 import { exceedsDepth } from "../wire/json-scan.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
+import { prototypeMembers } from "../wire/prototype-members.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
 import type { PersistedServer } from "./persisted-lists.js";
 
@@ -95,6 +97,8 @@ export function decodeListFile(bytes: Uint8Array, seal: Seal): DecodedListFile {
     const [content = "", times = "", ...more] = openBody(bytes, seal).split("\n");
     if (more.length > 0) throw new RefusedFile("it has more than three lines");
     const server = readContent(parseJson(content), parseJson(times));
+    const [member] = prototypeMembers(content);
+    if (member !== undefined) throw new RefusedFile(prototypeMemberSentence(member));
     return { ok: true, server, content: digestOf(contentDigest(), content) };
   } catch (error) {
     if (error instanceof RefusedFile) return { ok: false, reason: error.message };

@@ -2,7 +2,7 @@
  * Can parameters be read in one way only? A JSON parser that ignores case reads `Name` as `name`, and the last of two
  * such members wins; the server would then act on other values than policy has checked.
  */
-import type { Envelope } from "../wire/envelope.js";
+import { type Envelope, PROTOTYPE_MEMBERS, prototypeMemberSentence } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { CODE } from "../wire/names.js";
@@ -115,9 +115,13 @@ export function checkMembers(object: JsonObject, members: Members, path: string)
   if (fault !== undefined) throw invalidParams(fault);
 }
 
-/** The fault in a response to a server's request, as a sentence. */
-export const responseFault = ({ result }: Envelope): string | undefined =>
-  result === undefined ? undefined : membersFault(result, INPUT_RESPONSE, "");
+/** The fault in a host's response to a server's request, as a sentence. */
+export function responseFault(response: Envelope): string | undefined {
+  const [member] = response[PROTOTYPE_MEMBERS] ?? [];
+  if (member !== undefined) return prototypeMemberSentence(member);
+  const { result } = response;
+  return result === undefined ? undefined : membersFault(result, INPUT_RESPONSE, "");
+}
 
 /** The JSON-RPC error -32602 with this message. */
 export const invalidParams = (sentence: string): GatewayError =>

@@ -77,10 +77,13 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
       response,
     );
     let text = await readBody(request, maxBodyBytes);
-    const message = withinNames(
-      text.length < LARGE_BYTES ? parse(text) : await parseLarge(text),
-      text.length,
-    );
+    let message: Envelope | Batch;
+    try {
+      const document = text.length < LARGE_BYTES ? parse(text) : await parseLarge(text);
+      message = checkHostLengths(document, text.length);
+    } catch (error) {
+      throw error instanceof FrameError ? new FailedMessage(error, error.id) : error;
+    }
     const era = eraOfMessage(message, versionOf(request));
     if (forwarder !== undefined) {
       const forwarding = forwardingOf(forwarder, exchange, message, era, text);
@@ -152,15 +155,6 @@ async function parseLarge(text: string): Promise<Envelope | Batch> {
 }
 
 const tooDeep = (): GatewayError => badRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
-
-/** `length`: of the whole text. @throws FailedMessage, or FrameError where one has no id */
-function withinNames(message: Envelope | Batch, length: number): Envelope | Batch {
-  try {
-    return checkHostLengths(message, length);
-  } catch (error) {
-    throw error instanceof FrameError ? new FailedMessage(error, error.id) : error;
-  }
-}
 
 const idOf = (message: Envelope | Batch): MessageId | undefined =>
   isBatch(message) || message.method === undefined ? undefined : message.id;

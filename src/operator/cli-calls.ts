@@ -4,15 +4,19 @@ import { exposedPrefix } from "../catalog/naming.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Reply } from "../core/call.js";
 import { callNotes } from "../core/call-record.js";
+import { invalidParams } from "../core/check-params.js";
 import { MAX_CAPABILITIES_LENGTH } from "../core/client.js";
+import { refusalError } from "../core/errors.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { ServerRuntime } from "../gateway/server-runtime.js";
 import { requiredServers } from "../gateway/status.js";
+import { prototypeMemberSentence } from "../wire/envelope.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
+import { prototypeMembers } from "../wire/prototype-members.js";
 import { type ExplainQuery, explainCall, type PrincipalQuery, supposedClient } from "./explain.js";
 
 /** The outcome of a server's first start. */
@@ -114,6 +118,11 @@ export async function cliCall(
   id: number,
   { name, args, onServer, signal = new Stop().signal }: CliCall,
 ): Promise<Reply> {
+  const [member] = prototypeMembers(writeJson({ arguments: args }));
+  if (member !== undefined) {
+    const error = refusalError(invalidParams(prototypeMemberSentence(member)));
+    return { kind: "error", error, refusal: "bad_request" };
+  }
   await awaitOwner(pipeline, name, { onServer, signal });
   return pipeline().handle({
     id,

@@ -15,8 +15,10 @@ import type { Explanation } from "../policy/policy.js";
 import { withConfiguredArguments } from "../routing/configured-arguments.js";
 import { unfilteredCatalog } from "../routing/locate.js";
 import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
+import { prototypeMemberSentence } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
+import { prototypeMembers } from "../wire/prototype-members.js";
 import { type ShortenedDefinition, shortenedDefinition } from "./explain-shortening.js";
 
 /** A hypothetical caller. */
@@ -234,5 +236,7 @@ function readArgs(text: string): JsonObject {
     throw new BadQuery("args=… must be JSON", { cause });
   }
   if (!isObject(args)) throw new BadQuery("args=… must be a JSON object");
+  const [member] = prototypeMembers(text);
+  if (member !== undefined) throw new BadQuery(prototypeMemberSentence(member));
   return args;
 }

@@ -4,6 +4,12 @@ import { toBigInt } from "./decimal.js";
 import { ExactNumber, isObject, type JsonObject, numberOf } from "./json.js";
 import { parseJson } from "./json-text.js";
 import { parseInSteps } from "./parse-in-steps.js";
+import {
+  memberPath,
+  type PrototypeMember,
+  prototypeMembers,
+  prototypeMembersInSteps,
+} from "./prototype-members.js";
 
 /** A JSON-RPC error. */
 export interface RpcError {
@@ -21,6 +27,9 @@ export const RESULT_TEXT = Symbol("result text");
 
 /** The error of a server's malformed request, with which it is answered. */
 export const FRAME_FAULT = Symbol("frame fault");
+
+/** The members of a response that set prototypes; of a result only those inside list entries, see `readMessages`. */
+export const PROTOTYPE_MEMBERS = Symbol("prototype members");
 
 /** Cached `_meta` text of requests with the same client description; see `PreparedMeta`. */
 export const PREPARED_META = Symbol("prepared _meta");
@@ -44,6 +53,7 @@ export interface Envelope {
   readonly [PREPARED_META]?: PreparedMeta;
   /** The request is malformed and must only be answered with this error; see `readMessages`. */
   readonly [FRAME_FAULT]?: FrameError;
+  readonly [PROTOTYPE_MEMBERS]?: readonly PrototypeMember[];
 }
 
 /** A message that needs a response. */
@@ -69,6 +79,17 @@ export class FrameError extends Error {
   }
 }
 
+/** A message has a member that sets a prototype where JavaScript copies it. */
+export class PrototypeMemberError extends FrameError {
+  constructor(member: PrototypeMember, id?: MessageId) {
+    super(-32602, prototypeMemberSentence(member), id);
+  }
+}
+
+/** The refusal of such a member. */
+export const prototypeMemberSentence = (member: PrototypeMember): string =>
+  `${JSON.stringify(memberPath(member))} sets a prototype where JavaScript copies it; use another name`;
+
 /** Whether it has a method and an id. */
 export const isRequest = (message: Envelope): message is Request =>
   message.method !== undefined && message.id !== undefined;
@@ -88,9 +109,11 @@ export const messagesIn = (batch: Batch): readonly Envelope[] =>
   batch.filter((one): one is Envelope => !(one instanceof FrameError));
 
 /**
- * Parses one document: a message, or a batch of them.
+ * Parses one document of a host: a message, or a batch of them. A response with a member that sets a prototype has it in
+ * `PROTOTYPE_MEMBERS`, for the question that it answers; other messages with such a member are refused.
  *
- * @throws FrameError for invalid JSON (-32700), an invalid message or an empty batch (-32600).
+ * @throws FrameError for invalid JSON (-32700), an invalid message or an empty batch (-32600), a member that sets a prototype
+ * (-32602).
  */
 export function parseDocument(text: string): Envelope | Batch {
   let value: unknown;
@@ -99,7 +122,7 @@ export function parseDocument(text: string): Envelope | Batch {
   } catch {
     throw invalidJson();
   }
-  return checkDocument(value);
+  return checkDocument(value, prototypeMembers(text));
 }
 
 /**
@@ -112,7 +135,8 @@ export function* parseDocumentInSteps(
   maxDepth: number,
 ): Generator<void, Envelope | Batch, void> {
   try {
-    return checkDocument(yield* parseInSteps(text, maxDepth));
+    const value = yield* parseInSteps(text, maxDepth);
+    return checkDocument(value, yield* prototypeMembersInSteps(text));
   } catch (error) {
     throw error instanceof SyntaxError ? invalidJson() : error;
   }
@@ -120,20 +144,29 @@ export function* parseDocumentInSteps(
 
 const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
 
-function checkDocument(value: unknown): Envelope | Batch {
-  if (!Array.isArray(value)) return checkFrame(value);
+function checkDocument(value: unknown, members: readonly PrototypeMember[]): Envelope | Batch {
+  if (!Array.isArray(value)) return refuseMember(checkFrame(value), members[0]);
   if (value.length === 0) throw new FrameError(-32600, "the batch is empty");
-  return value.map(checkBatchMember);
+  const first = new Map<number, PrototypeMember>();
+  for (const member of members) if (!first.has(member.message)) first.set(member.message, member);
+  return value.map((one, at) => checkBatchMember(one, first.get(at)));
 }
 
 /** A malformed message of a batch is answered with its own error (JSON-RPC 2.0, 6, "Batch"). */
-function checkBatchMember(value: unknown): Envelope | FrameError {
+function checkBatchMember(value: unknown, member: PrototypeMember | undefined): Envelope | FrameError {
   try {
-    return checkFrame(value);
+    return refuseMember(checkFrame(value), member);
   } catch (error) {
     if (error instanceof FrameError) return error;
     throw error;
   }
+}
+
+/** @throws PrototypeMemberError unless `message` is a response, or there is no such member */
+function refuseMember(message: Envelope, member: PrototypeMember | undefined): Envelope {
+  if (member === undefined) return message;
+  if (!isResponse(message)) throw new PrototypeMemberError(member, message.id);
+  return { ...message, [PROTOTYPE_MEMBERS]: [member] };
 }
 
 /**

@@ -9,6 +9,8 @@ import {
   isMessageId,
   isRequest,
   type MessageId,
+  PROTOTYPE_MEMBERS,
+  PrototypeMemberError,
   RESULT_TEXT,
   requestIdOf,
 } from "./envelope.js";
@@ -17,6 +19,12 @@ import { NestedTooDeep, type Span, scanResponse } from "./json-scan.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths } from "./length-limits.js";
 import { parseInSteps } from "./parse-in-steps.js";
+import {
+  isInListEntry,
+  type PrototypeMember,
+  prototypeMembers,
+  prototypeMembersInSteps,
+} from "./prototype-members.js";
 
 /**
  * The nesting limit for messages of servers. Higher than for clients, because results such as syntax trees may be deep,
@@ -30,14 +38,16 @@ const MAX_ANSWER_DEPTH = 512;
  * An error response whose id is `null` (JSON-RPC's "the id could not be read") comes back without an id.
  *
  * A malformed request of the server is returned with its error as `FRAME_FAULT`, so that it can be answered; any other
- * malformed member of a batch is returned as its FrameError.
+ * malformed member of a batch is returned as its FrameError. A result with members that set prototypes is malformed, unless
+ * all of them are inside list entries: `PROTOTYPE_MEMBERS` has these, so that the other entries can be listed.
  *
  * @throws FrameError, with the id of a response that has one. Ids of a server's own requests are not given: they are
  * counted separately from the gateway's.
  */
 export function readMessages(document: Buffer | string): Batch {
   const text = typeof document === "string" ? document : decoded(document);
-  return messagesOf(parse(withoutMark(text)), document, text);
+  const value = parse(withoutMark(text));
+  return messagesOf(value, document, text, prototypeMembers(text));
 }
 
 /**
@@ -57,12 +67,18 @@ export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, v
     if (error instanceof NestedTooDeep) throw tooDeepFault();
     throw error instanceof SyntaxError ? invalidJson() : error;
   }
+  const members = yield* prototypeMembersInSteps(text);
   yield;
-  return messagesOf(value, document, text);
+  return messagesOf(value, document, text, members);
 }
 
 /** The messages in `value`, the parsed `text` of `document`. */
-function messagesOf(value: unknown, document: Buffer | string, text: string): Batch {
+function messagesOf(
+  value: unknown,
+  document: Buffer | string,
+  text: string,
+  members: readonly PrototypeMember[],
+): Batch {
   const { tooDeep, result } = scanResponse(text, MAX_ANSWER_DEPTH);
   if (tooDeep) {
     const fault = tooDeepFault();
@@ -70,8 +86,16 @@ function messagesOf(value: unknown, document: Buffer | string, text: string): Ba
       ? value.map((each) => orFrameError(() => asRefusedRequest(each, fault)))
       : [asRefusedRequest(value, fault)];
   }
-  if (Array.isArray(value)) return value.map((each) => orFrameError(() => check(each, text.length)));
-  const message: Received = check(value, text.length);
+  if (Array.isArray(value)) {
+    const byMessage = new Map<number, PrototypeMember[]>();
+    for (const one of members) {
+      const others = byMessage.get(one.message);
+      if (others === undefined) byMessage.set(one.message, [one]);
+      else others.push(one);
+    }
+    return value.map((each, at) => orFrameError(() => check(each, text.length, byMessage.get(at) ?? [])));
+  }
+  const message: Received = check(value, text.length, members);
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
 }
@@ -85,7 +109,10 @@ const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? t
 const decoded = (document: Buffer): string =>
   document.toString(document.length >= MIN_BUFFER_BYTES && isAscii(document) ? "latin1" : "utf8");
 
-type Received = Envelope & { [RESULT_TEXT]?: string | Buffer };
+type Received = Envelope & {
+  [RESULT_TEXT]?: string | Buffer;
+  [PROTOTYPE_MEMBERS]?: readonly PrototypeMember[];
+};
 
 /** From this size on results are kept as bytes, which need not be encoded again. */
 const MIN_BUFFER_BYTES = 4096;
@@ -125,9 +152,14 @@ function parse(text: string): unknown {
 
 const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
 
-function check(value: unknown, length: number): Envelope {
+function check(value: unknown, length: number, members: readonly PrototypeMember[]): Received {
   try {
-    const message = checkFrame(isNullError(value) ? without(value, ["id"]) : value);
+    const message: Received = checkFrame(isNullError(value) ? without(value, ["id"]) : value);
+    if (members.length > 0) {
+      const [fault] = message.result === undefined ? members : members.filter((one) => !isInListEntry(one));
+      if (fault !== undefined) throw new PrototypeMemberError(fault, message.id);
+      message[PROTOTYPE_MEMBERS] = members;
+    }
     // A request of the server is checked, and answered, where it is handled.
     if (!isRequest(message)) checkServerLengths(message, length);
     return message;
@@ -138,9 +170,12 @@ function check(value: unknown, length: number): Envelope {
 }
 
 /** A malformed request, with its error in place of `params`. @throws FrameError for all other messages */
-function asRefusedRequest(value: unknown, { code, message }: FrameError): Envelope {
+function asRefusedRequest(value: unknown, error: FrameError): Envelope {
+  const { code, message } = error;
   const id = requestIdOf(value);
-  if (id === undefined) throw new FrameError(code, message, idOf(value));
+  if (id === undefined) {
+    throw error instanceof PrototypeMemberError ? error : new FrameError(code, message, idOf(value));
+  }
   const { method } = value as JsonObject;
   return {
     jsonrpc: "2.0",

@@ -26,9 +26,13 @@ const PROTOTYPES = [Object.prototype, Array.prototype, Function.prototype, Strin
 const ownNames = () => PROTOTYPES.map((one) => Reflect.ownKeys(one));
 const before = ownNames();
 
-/** An object with a member of each name, as only a parser makes it. */
+/** An object with a member of each name but `__proto__`, which no message may have (`prototype-members.test.ts`). */
 const harness = (): Json =>
-  JSON.parse(`{${NAMES.map((name) => `${JSON.stringify(name)}:{"polluted":"yes"}`).join()}}`) as Json;
+  JSON.parse(
+    `{${NAMES.slice(1)
+      .map((name) => `${JSON.stringify(name)}:{"polluted":"yes"}`)
+      .join()}}`,
+  ) as Json;
 /** The same as text, in which the prototype would not show. */
 const same = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>

@@ -45,9 +45,9 @@ test("an error with a null id has no id", () => {
   expect(read(JSON.stringify({ jsonrpc: "2.0", id: null, error }))).toEqual([{ jsonrpc: "2.0", error }]);
 });
 
-test("a key named __proto__ stays an ordinary key", () => {
-  const message = first('{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"polluted":1}}}');
-  expect(Object.keys(message?.result ?? {})).toEqual(["__proto__"]);
+test("a member named __proto__ makes a response invalid, and sets nothing", () => {
+  const text = '{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"polluted":1}}}';
+  expect(() => first(text)).toThrow('"result.__proto__" sets a prototype');
   expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
 });
 

@@ -7,7 +7,14 @@ import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { resultFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
-import { codeOf, type Envelope, type Request, type RpcError } from "../../wire/envelope.js";
+import {
+  codeOf,
+  type Envelope,
+  PROTOTYPE_MEMBERS,
+  PrototypeMemberError,
+  type Request,
+  type RpcError,
+} from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
@@ -18,6 +25,7 @@ import {
   type Presentation,
   presentQuestions,
 } from "../protocol/questions.js";
+import { invalidResponse } from "../transport/invalid-response.js";
 
 /** The request for `call` under the gateway's own id, which is its progress token as well. */
 export function writeCall(call: Call, id: number): Request {
@@ -38,6 +46,8 @@ export function readReply(server: string, call: Call, message: Envelope): Reply 
   }
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const { result = {} } = message;
+  const [member] = message[PROTOTYPE_MEMBERS] ?? [];
+  if (member !== undefined) throw invalidResponse(server, new PrototypeMemberError(member));
   const fault = resultFault(result);
   if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
   if (!INPUT_MEMBERS.some((member) => Object.hasOwn(result, member))) {

@@ -6,7 +6,15 @@ import { resultFault } from "../../core/check-params.js";
 import type { Client } from "../../core/client.js";
 import { TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
-import { codeOf, type Envelope, PREPARED_META, type Request, type RpcError } from "../../wire/envelope.js";
+import {
+  codeOf,
+  type Envelope,
+  PREPARED_META,
+  PROTOTYPE_MEMBERS,
+  PrototypeMemberError,
+  type Request,
+  type RpcError,
+} from "../../wire/envelope.js";
 import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import {
@@ -21,6 +29,7 @@ import { Payload } from "../../wire/payload.js";
 import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
 import { INTERACTIVE_METHODS, invalidQuestionError, readQuestions } from "../protocol/questions.js";
 import type { Headers } from "../transport/channel.js";
+import { invalidResponse } from "../transport/invalid-response.js";
 
 /** A request and its HTTP headers. */
 export interface WrittenRequest {
@@ -167,6 +176,8 @@ function mirroredArguments(params: JsonObject, item: JsonObject | undefined): He
 export function readReply(server: string, call: Call, message: Envelope): Reply {
   if (message.error !== undefined) return { kind: "error", error: readError(server, call, message.error) };
   const result = message.result ?? {};
+  const [member] = message[PROTOTYPE_MEMBERS] ?? [];
+  if (member !== undefined) throw invalidResponse(server, new PrototypeMemberError(member));
   const fault = resultFault(result);
   if (fault !== undefined) return { kind: "error", error: invalidQuestionError(server, fault) };
   const type = result.resultType;

@@ -6,12 +6,13 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { contextOf, readContext } from "../../core/trace-context.js";
-import type { Envelope, Request } from "../../wire/envelope.js";
+import { type Envelope, PrototypeMemberError, type Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "../transport/channel.js";
 import { HttpPool } from "../transport/http-pool.js";
 import { HttpTarget } from "../transport/http-target.js";
+import { invalidResponse } from "../transport/invalid-response.js";
 import { exchangeWithApi } from "./api-exchange.js";
 import { UnusableArgument } from "./given-values.js";
 import { type ApiSource, loadApi } from "./load-api.js";
@@ -136,6 +137,7 @@ class OpenApiChannel implements Channel {
       const shown = `${origin}${request.path.replace(this.#address.query || "\0", "")}`;
       return { result: complete(await readAnswer(operation, answer, shown)) };
     } catch (error) {
+      if (error instanceof PrototypeMemberError) throw invalidResponse(this.#target.name, error);
       if (!(error instanceof UnusableArgument)) throw error;
       const words = `${name} was not called: ${error.message}`;
       return { result: complete({ content: [{ type: "text", text: words }], isError: true }) };

@@ -1,10 +1,12 @@
 /** Which tool result is the answer of an API? */
 import { STATUS_CODES } from "node:http";
 import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
+import { PrototypeMemberError } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { exceedsDepth } from "../../wire/json-scan.js";
 import { parseJson } from "../../wire/json-text.js";
 import { parseInSteps } from "../../wire/parse-in-steps.js";
+import { prototypeMembers, prototypeMembersInSteps } from "../../wire/prototype-members.js";
 import { headerOf, type ResponseHeaders } from "../transport/message-bodies.js";
 import type { ApiAnswer } from "./api-exchange.js";
 import type { Operation } from "./operation.js";
@@ -15,7 +17,11 @@ const EXCERPT_LENGTH = 4_096;
 /** As for messages of servers. */
 const MAX_DEPTH = 512;
 
-/** The result of `tools/call`. `url` is the request's, without what the config adds to it. */
+/**
+ * The result of `tools/call`. `url` is the request's, without what the config adds to it.
+ *
+ * @throws PrototypeMemberError
+ */
 export async function readAnswer(operation: Operation, answer: ApiAnswer, url: string): Promise<JsonObject> {
   const { status, headers, body } = answer;
   const isRedirect = status >= 300 && status < 400;
@@ -52,14 +58,24 @@ async function textResult(operation: Operation, answer: ApiAnswer, mediaType: st
   return operation.declaresObject ? schemaViolation(operation, answer) : { content: [text(words)] };
 }
 
-/** The value of a JSON text; undefined where it is none. A long one is parsed in steps. */
+/**
+ * The value of a JSON text; undefined where it is none. A long one is parsed in steps.
+ *
+ * @throws PrototypeMemberError: an API's answer becomes a result, so what holds for results of servers holds for it
+ */
 async function parsed(words: string): Promise<unknown> {
+  const isLarge = words.length >= LARGE_BYTES;
+  let value: unknown;
   try {
-    if (words.length < LARGE_BYTES) return exceedsDepth(words, MAX_DEPTH) ? undefined : parseJson(words);
-    return await runSteps(parseInSteps(words, MAX_DEPTH));
+    if (!isLarge && exceedsDepth(words, MAX_DEPTH)) return undefined;
+    value = isLarge ? await runSteps(parseInSteps(words, MAX_DEPTH)) : parseJson(words);
   } catch {
     return undefined;
   }
+  const members = isLarge ? await runSteps(prototypeMembersInSteps(words)) : prototypeMembers(words);
+  const [member] = isObject(value) ? members : [];
+  if (member !== undefined) throw new PrototypeMemberError(member);
+  return value;
 }
 
 function withoutBody(operation: Operation, answer: ApiAnswer): JsonObject {

@@ -1,9 +1,9 @@
 /** Which entries does a list have over all its pages (server/utilities/pagination)? */
 import { GatewayError } from "../../core/errors.js";
-import { entryFlaw, type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
+import { entryFlaw, type Flaw, type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import { LISTS, type ListKind } from "../../core/lists.js";
 import type { Logger } from "../../core/logger.js";
-import type { Envelope } from "../../wire/envelope.js";
+import { type Envelope, PROTOTYPE_MEMBERS } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 
@@ -43,10 +43,10 @@ export async function listAllPages(walk: PaginationSettings): Promise<{
   let cursor: string | undefined;
   let position = 0;
   for (;;) {
-    const { page, found } = await readPage(walk, cursor);
+    const { page, found, flaws } = await readPage(walk, cursor);
     pages.push(page);
-    for (const item of found) {
-      const flaw = entryFlaw(kind, item);
+    for (const [at, item] of found.entries()) {
+      const flaw = flaws.get(at) ?? entryFlaw(kind, item);
       if (flaw !== undefined) leaveOut(malformedEntry(kind, item, position, flaw));
       else if (isObject(item)) items.push(item);
       position += 1;
@@ -78,13 +78,39 @@ const malformedCursor = (list: ListKind, cursor: unknown): MalformedEntry => ({
 async function readPage(
   { server, kind, request }: PaginationSettings,
   cursor: string | undefined,
-): Promise<{ readonly page: JsonObject; readonly found: readonly unknown[] }> {
+): Promise<{
+  readonly page: JsonObject;
+  readonly found: readonly unknown[];
+  /** Flaws of the JSON text, by the index of their entry. */
+  readonly flaws: ReadonlyMap<number, Flaw>;
+}> {
   const { method } = LISTS[kind];
-  const { error, result: page = {} } = await request(method, cursor === undefined ? undefined : { cursor });
+  const response = await request(method, cursor === undefined ? undefined : { cursor });
+  const { error, result: page = {} } = response;
   // Servers with resources and without templates often do not implement the method.
-  if (error?.code === CODE.methodNotFound) return { page, found: [] };
+  if (error?.code === CODE.methodNotFound) return { page, found: [], flaws: NO_FLAWS };
   const found = page[kind];
-  if (error === undefined && Array.isArray(found)) return { page, found };
+  if (error === undefined && Array.isArray(found)) {
+    return { page, found, flaws: prototypeFlaws(kind, response) };
+  }
   const how = error === undefined ? "without a list" : `with an error: ${error.message}`;
   throw new GatewayError("upstream_closed", "upstream", `${server} answered ${method} ${how}`, { server });
 }
+
+const NO_FLAWS: ReadonlyMap<number, Flaw> = new Map();
+
+/** The entries of a page with members that set prototypes. */
+function prototypeFlaws(kind: ListKind, response: Envelope): ReadonlyMap<number, Flaw> {
+  const members = response[PROTOTYPE_MEMBERS];
+  if (members === undefined) return NO_FLAWS;
+  const flaws = new Map<number, Flaw>();
+  for (const { path } of members) {
+    const [, list, at, ...inside] = path;
+    if (list !== kind || typeof at !== "number") continue;
+    const member = inside.join(".").slice(0, MAX_PATH_LENGTH);
+    flaws.set(at, { member, reason: "sets a prototype where JavaScript copies it" });
+  }
+  return flaws;
+}
+
+const MAX_PATH_LENGTH = 200;

@@ -6,7 +6,7 @@
 import { GatewayError } from "../../core/errors.js";
 import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
 import { BoundedBuffer } from "../../wire/bounded-buffer.js";
-import { type Envelope, isResponse, type Request } from "../../wire/envelope.js";
+import { type Envelope, isResponse, PrototypeMemberError, type Request } from "../../wire/envelope.js";
 import {
   type ChannelResponse,
   deliverSafely,
@@ -17,6 +17,7 @@ import {
 import { connectionError, statusError } from "./http-errors.js";
 import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
+import { invalidResponse } from "./invalid-response.js";
 import {
   HttpResponse,
   headerOf,
@@ -135,7 +136,11 @@ export class HttpExchange implements HttpReceiver {
         message: (message) => this.#message(message),
         invalidResponse: (id, cause) => {
           if (this.#settled || id !== this.#request.id) return false;
-          this.abandon(this.#closed(`its response is not valid: ${cause.message}`, cause));
+          this.abandon(
+            cause instanceof PrototypeMemberError
+              ? invalidResponse(this.#owner.target.name, cause)
+              : this.#closed(`its response is not valid: ${cause.message}`, cause),
+          );
           return true;
         },
         tooLong: () => this.abandon(this.#tooLarge(TOO_LONG)),
@@ -238,6 +243,10 @@ export class HttpExchange implements HttpReceiver {
   /** Accepts the response in a body, or fails the call. */
   #take(document: ResponseDocument, body: Buffer): void {
     if (document.response === undefined) {
+      if (document.fault !== undefined) {
+        this.abandon(invalidResponse(this.#owner.target.name, document.fault));
+        return;
+      }
       const { target } = this.#owner;
       const [status, headers, what] = [this.#status, this.#responseHeaders, document.refusal];
       this.abandon(statusError(target, { status, headers, body, what, inSession: this.#inSession }));

@@ -11,6 +11,7 @@ import {
   messagesIn,
   PREPARED_META,
   type PreparedMeta,
+  PrototypeMemberError,
   type Request,
 } from "../../wire/envelope.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -82,7 +83,12 @@ export function responseTo(request: Request, message: Envelope): Envelope | unde
 export type ResponseDocument =
   | { readonly response: Envelope; readonly others: readonly Envelope[] }
   /** Why it holds no response; `undefined` when the HTTP status explains it. */
-  | { readonly response?: never; readonly refusal: string | undefined };
+  | {
+      readonly response?: never;
+      readonly refusal: string | undefined;
+      /** Where the response has a member that sets a prototype. */
+      readonly fault?: PrototypeMemberError;
+    };
 
 /** Reads a body that is no event stream. With an HTTP error status only a JSON-RPC error is a response. */
 export function readDocument(request: Request, status: number, body: Buffer): ResponseDocument {
@@ -126,6 +132,7 @@ function documentOf(request: Request, status: number, batch: Batch | undefined):
 /** @throws `error` when it is no FrameError */
 function notValid(status: number, error: unknown): ResponseDocument {
   if (!(error instanceof FrameError)) throw error;
+  if (isOk(status) && error instanceof PrototypeMemberError) return { refusal: error.message, fault: error };
   return {
     refusal: isOk(status) ? `answered with something that is no valid response: ${error.message}` : undefined,
   };

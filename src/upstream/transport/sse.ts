@@ -10,6 +10,7 @@ import { connectionError, statusError } from "./http-errors.js";
 import { HttpPool } from "./http-pool.js";
 import { HttpRequest, type OutgoingRequest } from "./http-request.js";
 import { type HttpServer, HttpTarget, type PendingSend, send } from "./http-target.js";
+import { invalidResponse } from "./invalid-response.js";
 import { isEventStream, type ResponseHeaders, textOf } from "./message-bodies.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
@@ -115,11 +116,7 @@ class SseChannel implements Channel {
     const messages = new MessageStream(
       {
         message: (message) => this.#messages.deliver(message),
-        invalidResponse: (id, cause) =>
-          this.#messages.reject(
-            id,
-            this.#closedError(`answered with something that is no valid response: ${cause.message}`),
-          ),
+        invalidResponse: (id, cause) => this.#messages.reject(id, invalidResponse(target.name, cause)),
         event: (name, data) => {
           if (name === "endpoint") this.#setEndpoint(data);
         },

