@@ -160,7 +160,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   app.get("/api/v1/openapi.json", async (c) => {
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
-    return c.json(openApiDocument(settings.version ?? "0"));
+    return c.json(openApiDocument(settings.version ?? "0", new Set(pages.keys())));
   });
   const showPage = async (c: Context<{ Bindings: HttpBindings }>, page: Pages[string]) => {
     const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;

@@ -1,5 +1,6 @@
 /** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, generated from one table of its routes. */
 import { z } from "zod";
+import { LIST_KINDS } from "../core/lists.js";
 import { ACTION_PATHS } from "./actions.js";
 import * as schemas from "./api-schemas.js";
 
@@ -9,8 +10,10 @@ interface ApiRoute {
   /** With parameters in braces. */
   readonly path: string;
   readonly summary: string;
-  /** Parameters of the query. */
+  /** Parameters of the query; an exclamation mark ends the name of a required one. */
   readonly query?: readonly string[];
+  /** Whether a listener serves it only if it has this page. */
+  readonly page?: string;
   /** Members of the JSON body. */
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
@@ -24,6 +27,16 @@ const page = (name: string, summary: string, answer: z.ZodType, query: readonly 
   summary,
   query,
   answer,
+  page: name,
+});
+/** A route that each listener serves. */
+const fixed = (
+  path: string,
+  summary: string,
+  answer: z.ZodType,
+  query: readonly string[] = [],
+): ApiRoute => ({
+  ...{ method: "get", path, summary, query, answer },
 });
 
 const FILTERS = ["principal", "server", "tool", "outcome"];
@@ -41,22 +54,22 @@ const login = z.looseObject({ login: z.string() });
 
 /** Every route below `/api/v1`, and the probes. */
 const API_ROUTES: readonly ApiRoute[] = [
-  { ...page("", "Whether the process is alive", z.object({ status: z.literal("ok") })), path: "/healthz" },
-  { ...page("", "Whether calls can be served; 503 if not", schemas.readiness), path: "/readyz" },
-  { ...page("", "The list of pages", schemas.pages), path: "/api/v1" },
-  page("openapi.json", "This document", z.looseObject({ openapi: z.string() })),
+  fixed("/healthz", "Whether the process is alive", z.object({ status: z.literal("ok") })),
+  fixed("/readyz", "Whether calls can be served; 503 if not", schemas.readiness),
+  fixed("/api/v1", "The list of pages", schemas.pages),
+  fixed("/api/v1/openapi.json", "This document", z.looseObject({ openapi: z.string() })),
   page("status", "The gateway: version, process, readiness", schemas.status),
   page("servers", "Each server and its state", schemas.servers),
   page("catalog", "Tools, prompts and resources by exposed name", schemas.catalog),
   page("lists", "One list with whole entries, as a principal sees it", schemas.lists, [
-    ...["kind", "at", "all", "capabilities"],
+    ...["kind!", "at", "all", "capabilities"],
     ...AS,
   ]),
   page("sessions", "Hosts that are connected", schemas.sessions),
   page("questions", "Questions that wait for an answer", schemas.questions),
   page("decisions", "The last decisions of rules", schemas.decisions),
   page("explain", "Whether a call would be allowed, and why", schemas.explanation, [
-    "name",
+    "name!",
     "args",
     "wait",
     ...AS,
@@ -65,7 +78,10 @@ const API_ROUTES: readonly ApiRoute[] = [
   page("logins", "Who is signed in at which server", schemas.logins),
   page("calls", "The last calls, the newest first", z.array(schemas.call), ["limit", ...FILTERS]),
   page("calls/running", "Calls under way", schemas.runningCalls),
-  { ...page("calls/stream", "Calls as they end", schemas.call, FILTERS), type: "text/event-stream" },
+  {
+    ...fixed("/api/v1/calls/stream", "Calls as they end", schemas.call, FILTERS),
+    type: "text/event-stream",
+  },
   page("history", "The last hour in numbers", schemas.history),
   page("approvals", "Remembered approvals", schemas.approvals),
   page("tools/disabled", "Tools that are disabled until the next reload", schemas.disabledTools),
@@ -116,10 +132,11 @@ const API_ROUTES: readonly ApiRoute[] = [
 
 const JSON_TYPE = "application/json";
 
-/** The document. */
-export function openApiDocument(version: string): object {
+/** The document of a listener with these pages. */
+export function openApiDocument(version: string, pages: ReadonlySet<string>): object {
   const paths = new Map<string, Record<string, object>>();
   for (const route of API_ROUTES) {
+    if (route.page !== undefined && !pages.has(route.page)) continue;
     const operations = paths.get(route.path) ?? {};
     operations[route.method] = operationOf(route);
     paths.set(route.path, operations);
@@ -137,7 +154,7 @@ function operationOf({ path, summary, query = [], body, answer, type = JSON_TYPE
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     ...{ name, in: "path", required: true, schema: { type: "string" } },
   }));
-  const inQuery = query.map((name) => ({ name, in: "query", schema: { type: "string" } }));
+  const inQuery = query.map(parameterOf);
   return {
     summary,
     ...(inPath.length + inQuery.length > 0 && { parameters: [...inPath, ...inQuery] }),
@@ -148,6 +165,23 @@ function operationOf({ path, summary, query = [], body, answer, type = JSON_TYPE
     },
   };
 }
+
+/** A parameter of a query; some are repeated (`group=a&group=b`). */
+function parameterOf(spec: string): object {
+  const name = spec.replace("!", "");
+  return {
+    ...{ name, in: "query", ...(spec !== name && { required: true }) },
+    schema: PARAMETERS[name] ?? { type: "string" },
+  };
+}
+
+const REPEATED = { type: "array", items: { type: "string" } };
+const PARAMETERS: Readonly<Record<string, object>> = {
+  kind: { type: "string", enum: LIST_KINDS },
+  limit: { type: "integer", minimum: 1 },
+  group: REPEATED,
+  scope: REPEATED,
+};
 
 const contentOf = (schema: z.ZodType, type: string): object => ({
   [type]: { schema: z.toJSONSchema(schema) },

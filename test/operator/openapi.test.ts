@@ -3,6 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { adminApp } from "../../src/admin/app.js";
+import { openApiDocument } from "../../src/admin/openapi.js";
 import { SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { gatewayOf } from "../support/gateway.js";
@@ -12,6 +13,11 @@ import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 const TOKEN = "operator-token-of-this-test";
 
 interface Operation {
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+  }[];
   readonly responses: Readonly<Record<string, { readonly content: Record<string, { schema: object }> }>>;
 }
 interface Document {
@@ -80,7 +86,7 @@ describe("the OpenAPI document", () => {
     });
     const faults: string[] = [];
     for (const [path, { get }] of Object.entries(document.paths)) {
-      if (get === undefined || path.endsWith("/stream") || path === "/api/v1/workers") continue;
+      if (get === undefined || path.endsWith("/stream")) continue;
       const response = await ask(`${path}${QUERIES[path] ?? ""}`);
       faults.push(...faultsOf(document, "get", path, response.status, await response.json()));
       if (response.status !== 200) faults.push(`${path}: ${response.status}`);
@@ -102,6 +108,33 @@ describe("the OpenAPI document", () => {
       expect([path, response.status]).toEqual([path, status]);
       expect(faultsOf(document, "post", path, status, await response.json())).toEqual([]);
     }
+  });
+
+  test("marks as required exactly those parameters without which a page is refused", async () => {
+    const { ask, document } = await started();
+    const required: string[] = [];
+    for (const [path, { get }] of Object.entries(document.paths)) {
+      if (get === undefined || path.endsWith("/stream")) continue;
+      const query = (get.parameters ?? []).filter((one) => one.in === "query");
+      const asked = new URLSearchParams(QUERIES[path] ?? "");
+      for (const { name, required: isRequired = false } of query) {
+        const rest = new URLSearchParams(asked);
+        rest.delete(name);
+        const { status } = await ask(`${path}?${rest}`);
+        expect([path, name, status]).toEqual([path, name, isRequired ? 400 : 200]);
+        if (isRequired) required.push(`${path} ${name}`);
+      }
+    }
+    expect(required).toEqual(["/api/v1/lists kind", "/api/v1/explain name"]);
+  });
+
+  test("has the pages of the listener that serves it: that of workers only where there are some", () => {
+    const paths = (pages: readonly string[]) =>
+      Object.keys((openApiDocument("1", new Set(pages)) as Document).paths);
+    expect(paths(["status", "workers"])).toContain("/api/v1/workers");
+    expect(paths(["status"])).not.toContain("/api/v1/workers");
+    expect(paths(["status"])).toContain("/api/v1/status");
+    expect(paths([])).toContain("/api/v1/openapi.json");
   });
 
   test("lists every route of the listener and no other", async () => {
@@ -134,7 +167,7 @@ describe("the OpenAPI document", () => {
       .filter(({ path }) => path !== "/api/v1/:page")
       .map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`);
     const { pages } = (await (await ask("/api/v1")).json()) as { pages: string[] };
-    const served = new Set([...routes, ...pages.map((path) => `get ${path}`), "get /api/v1/workers"]);
+    const served = new Set([...routes, ...pages.map((path) => `get ${path}`)]);
     const described = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
     );
