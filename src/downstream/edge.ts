@@ -66,6 +66,16 @@ export interface HttpEdge {
   close(graceMs?: number): Promise<void>;
 }
 
+/** What a host has not read yet of what was written to it. */
+export interface Backlog {
+  /** In bytes. */
+  readonly unread: number;
+  /** Whether the host will read nothing more. */
+  readonly isGone: boolean;
+  /** Calls `listener` once, when the host has read everything or is gone; only where a MiB or more is unread. */
+  onceRead(listener: () => void): void;
+}
+
 /** A host at the other end of a pipe: one principal, one message per line. */
 export interface Pipe {
   readonly principal: Principal;
@@ -74,6 +84,8 @@ export interface Pipe {
   readonly isSpawnedByHost?: boolean;
   /** True where its messages come over HTTP. */
   readonly isHttp?: boolean;
+  /** Absent where all that is sent is read at once. */
+  readonly backlog?: Backlog;
   /** Writes one message; the text must be a single JSON document without line breaks. */
   send(text: string | Buffer): void;
 }

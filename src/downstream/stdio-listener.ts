@@ -58,10 +58,26 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   let drainMs = options.drainMs ?? 5000;
   let writable = true;
 
+  const awaitingRead = new Set<() => void>();
+  const notifyRead = (): void => {
+    const listeners = [...awaitingRead];
+    awaitingRead.clear();
+    for (const listener of listeners) listener();
+  };
+
   const pipe: Pipe = {
     principal: options.principal ?? ANONYMOUS,
     endpoint: "",
     isSpawnedByHost: true,
+    backlog: {
+      get unread() {
+        return output.writableLength;
+      },
+      get isGone() {
+        return !writable;
+      },
+      onceRead: (listener) => void awaitingRead.add(listener),
+    },
     send(text) {
       if (!writable) return;
       // One write per message: two writers could otherwise come between a message and its line end.
@@ -97,7 +113,10 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     for (const edge of edges.values()) edge.onInputEnd?.();
     ended.resolve();
   };
-  const resume = () => void input.resume();
+  const resume = () => {
+    input.resume();
+    notifyRead();
+  };
   input.on("data", read).once("end", onInputEnd).once("close", ended.resolve).once("error", ended.resolve);
   output.on("drain", resume).on("error", onHostGone);
 
@@ -150,6 +169,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     if (!writable) return;
     writable = false;
     logger.debug({ error }, "the host no longer reads stdout; stopping");
+    notifyRead();
     ended.resolve();
   }
 

@@ -6,6 +6,7 @@ import type { ServerResponse } from "node:http";
 import { GatewayError, refusalError } from "../../core/errors.js";
 import { type IdKey, idKeyOf, type MessageId } from "../../wire/envelope.js";
 import { formatComment, formatEvent } from "../../wire/sse.js";
+import type { Backlog } from "../edge.js";
 import { awaitedText, type StreamKind } from "./event-id.js";
 import type { EventLog } from "./event-log.js";
 import { errorText, type MessageText, STREAM_HEADERS, stringOf } from "./messages.js";
@@ -145,10 +146,13 @@ interface ConnectionLimits {
 export type CloseReason = "ended" | "dropped" | "over_budget" | "stalled";
 
 /** Writes events to one response, and closes it when its reader is too slow. */
-export class SseConnection {
+export class SseConnection implements Backlog {
   readonly #keepAlive: NodeJS.Timeout;
   #stall: NodeJS.Timeout | undefined;
   #open = true;
+  /** The bytes of a waiting event that is longer than the limit: later ones may wait behind it. */
+  #longEvent = 0;
+  #awaitingRead: (() => void)[] = NO_LISTENERS;
 
   /** `closed` is called once, when the connection is over for whatever reason. */
   constructor(
@@ -170,14 +174,32 @@ export class SseConnection {
     return this.#open;
   }
 
+  get unread(): number {
+    return this.response.writableLength;
+  }
+
+  get isGone(): boolean {
+    return !this.#open;
+  }
+
+  onceRead(listener: () => void): void {
+    this.#awaitingRead = [...this.#awaitingRead, listener];
+  }
+
   /**
    * Writes one event. The limit is checked before the event is added: a single large response may exceed it, else it could
    * never be delivered.
    */
   write(event: string): void {
     if (!this.#open) return;
-    if (this.response.writableLength > this.limits.maxWaitingBytes) this.#cut("over_budget");
-    else if (!this.response.write(event)) this.#stalls();
+    const { maxWaitingBytes } = this.limits;
+    if (this.response.writableLength > maxWaitingBytes + this.#longEvent) {
+      this.#cut("over_budget");
+      return;
+    }
+    // A string of the length n has n to 3n bytes.
+    if (event.length > maxWaitingBytes / 3) this.#longEvent = Buffer.byteLength(event);
+    if (!this.response.write(event)) this.#stalls();
   }
 
   /** Ends the response properly, after what was written. */
@@ -201,6 +223,14 @@ export class SseConnection {
   #drained(): void {
     clearTimeout(this.#stall);
     this.#stall = undefined;
+    this.#longEvent = 0;
+    this.#notifyRead();
+  }
+
+  #notifyRead(): void {
+    const listeners = this.#awaitingRead;
+    this.#awaitingRead = NO_LISTENERS;
+    for (const listener of listeners) listener();
   }
 
   #cut(ending: CloseReason): void {
@@ -214,5 +244,8 @@ export class SseConnection {
     this.#open = false;
     clearInterval(this.#keepAlive);
     this.closed(ending);
+    this.#notifyRead();
   }
 }
+
+const NO_LISTENERS: (() => void)[] = [];

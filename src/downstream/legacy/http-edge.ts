@@ -21,8 +21,17 @@ import { CODE, HEADER, LEGACY_REVISIONS } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type HttpExchange, type HttpPost, type StreamQuota } from "../edge.js";
 import { Adoptions } from "./adoptions.js";
+import { BatchResponse } from "./batch-response.js";
+import { runBatch } from "./batch-run.js";
 import { openSession, type SessionOpener } from "./handshake.js";
-import { errorText, frameErrorText, PostResponse, respondJson, resultText } from "./messages.js";
+import {
+  errorText,
+  frameErrorText,
+  PostResponse,
+  type PostSettings,
+  respondJson,
+  resultText,
+} from "./messages.js";
 import type { Revision } from "./revision.js";
 import { type BackendDependencies, handleNonRequest, serveRequest } from "./serve-request.js";
 import type { Session } from "./session.js";
@@ -94,9 +103,9 @@ export class LegacyHttpEdge {
     const session = this.#sessionOf(post, message);
     if (session === undefined) return;
     if (isRequest(message)) {
-      const postResponse = this.#postResponse([message.id], session, post, false);
-      const sink = postResponse.sinkFor(message.id);
-      return serveRequest(session, message, sink, this.parts.backend, post.request.headers);
+      const settings = this.#postSettings(post);
+      const postResponse = new PostResponse(post.response, streamsOf(session), settings, message.id);
+      return serveRequest(session, message, postResponse.sink(), this.parts.backend, post.request.headers);
     }
     handleNonRequest(session, message, this.parts.backend.gateway);
     const fault = faultOf(message);
@@ -174,32 +183,34 @@ export class LegacyHttpEdge {
       return;
     }
     const ids = [...requests.map(({ id }) => id), ...bad.map(({ id }) => id ?? null)];
-    const postResponse = this.#postResponse(ids, session, post, true);
-    for (const fault of bad) postResponse.sinkFor(fault.id ?? null).respond(frameErrorText(fault));
-    const served = requests.map((request) =>
-      serveRequest(
-        session,
-        request,
-        postResponse.sinkFor(request.id),
-        this.parts.backend,
-        post.request.headers,
-      ),
+    const postResponse = new BatchResponse(
+      post.response,
+      streamsOf(session),
+      this.#postSettings(post),
+      ids,
+      this.parts.streams.stallMs,
     );
-    return Promise.all(served).then(() => {});
+    for (const fault of bad) postResponse.sinkFor(fault.id ?? null).respond(frameErrorText(fault));
+    const { backend } = this.parts;
+    const { headers } = post.request;
+    return runBatch(
+      requests,
+      postResponse,
+      (request) => {
+        const sink = postResponse.sinkFor(request.id);
+        if (!session.hasEnded) return serveRequest(session, request, sink, backend, headers);
+        sink.respond(errorText(request.id, refusalError(sessionEnded())));
+        return Promise.resolve();
+      },
+      ({ id }, error) => postResponse.sinkFor(id).respond(errorText(id, refusalError(error))),
+    );
   }
 
-  #postResponse(
-    requests: readonly (MessageId | null)[],
-    session: Session,
-    post: HttpPost,
-    batch: boolean,
-  ): PostResponse {
-    const { request, response, challenge } = post;
+  #postSettings({ request, challenge }: HttpPost): PostSettings {
     const streamable = accepts(request, "text/event-stream");
     const json = accepts(request, "application/json") || !streamable;
     const { streamAfterMs } = this.parts;
-    const settings = { streamable, json, streamAfterMs, timers: this.#timers, batch, challenge };
-    return new PostResponse(response, streamsOf(session), settings, requests);
+    return { streamable, json, streamAfterMs, timers: this.#timers, challenge };
   }
 
   /** The session of an exchange; answers it and returns undefined where there is none. */
@@ -245,6 +256,9 @@ function batchProblem(batch: Batch, session: Session): string | undefined {
 
 const faultOf = (message: Envelope): string | undefined =>
   message.method === undefined ? responseFault(message) : paramsFault(message.method, message.params);
+
+const sessionEnded = (): GatewayError =>
+  new GatewayError("cancelled", "gateway", "the session ended before this request was run");
 
 function streamsOf(session: Session): SessionStreams {
   if (session.streams === undefined) throw new TypeError("a session over HTTP has streams");

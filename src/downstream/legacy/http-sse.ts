@@ -64,6 +64,7 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
       principal: exchange.principal,
       endpoint: exchange.endpoint,
       isHttp: true,
+      backlog: connection,
       send: (text) => connection.write(formatEvent({ event: "message", data: text.toString() })),
     });
     hooks.opened?.();

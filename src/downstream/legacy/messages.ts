@@ -22,6 +22,13 @@ export type MessageText = string | readonly (string | Buffer)[];
 export const piecesOf = (text: MessageText): readonly (string | Buffer)[] =>
   typeof text === "string" ? [text] : text;
 
+/** Its length, in characters and bytes of its pieces. */
+export function sizeOf(text: MessageText): number {
+  let size = 0;
+  for (const piece of piecesOf(text)) size += piece.length;
+  return size;
+}
+
 /** The message as one string. */
 export const stringOf = (text: MessageText): string => (typeof text === "string" ? text : text.join(""));
 
@@ -83,7 +90,20 @@ export interface SessionSink extends MessageSink {
   close(): void;
 }
 
-interface PostSettings {
+/** The places of the requests of one POST. */
+export interface ResponsePlaces {
+  /** Sends a message before the responses; false when no host can read it. */
+  send(text: MessageText): boolean;
+  /** The response to the request `id`; `scopes` as in `ResponseSink`. */
+  respond(id: MessageId | null, text: MessageText, scopes: readonly string[] | undefined): void;
+  /** The request `id` was cancelled and gets no response. */
+  skipResponse(id: MessageId | null): void;
+  /** One of the places needs nothing more. */
+  sinkDone(): void;
+}
+
+/** How the host of a POST can be answered. */
+export interface PostSettings {
   /** Whether the client can read an event stream; without one, nothing can be said before the responses. */
   readonly streamable: boolean;
   /** Whether the client can read a JSON answer. */
@@ -91,58 +111,42 @@ interface PostSettings {
   /** After this time (ms) without a message the stream is opened, with its keep-alive. */
   readonly streamAfterMs: number;
   readonly timers: CoarseTimers;
-  /** The requests were sent as an array, so a JSON answer is one too. */
-  readonly batch: boolean;
   /** The `WWW-Authenticate` that asks for a token with these scopes. */
   readonly challenge: (scopes: readonly string[]) => string;
 }
 
-/** Responses of a batch that wait for the others, in characters or bytes together; beyond, each is sent as it comes. */
-const MAX_BUFFERED = 16 * 1024 * 1024;
-
-/** The response to one POST, shared by the requests of its batch. */
-export class PostResponse {
-  readonly #replies: { readonly text: MessageText; readonly id: MessageId | null }[] = [];
+/** The response to the POST of one request. */
+export class PostResponse implements ResponsePlaces {
+  #reply: MessageText | undefined;
   readonly #streamTimer: CoarseTimer | undefined;
   #stream: EventStream | undefined;
-  #pending: number;
   #missingScopes: readonly string[] | undefined;
-  /** Of a batch: the length of the responses that wait for the others. */
-  #buffered = 0;
-  /** Requests that were cancelled; made with the first of them. */
-  #cancelled: (MessageId | null)[] = NONE;
 
-  /** `requests`: the places that will be asked for, and so the responses there will be at most. */
   constructor(
     private readonly response: ServerResponse,
     private readonly streams: SessionStreams,
     private readonly settings: PostSettings,
-    private readonly requests: readonly (MessageId | null)[],
+    private readonly request: MessageId,
   ) {
-    this.#pending = requests.length;
     if (!settings.json) this.#openStream();
     else if (settings.streamable) {
       this.#streamTimer = settings.timers.set(settings.streamAfterMs, () => this.#openStream());
     }
   }
 
-  /** The place of the request `id`, one of those that were sent. */
-  sinkFor(id: MessageId | null): ResponseSink {
-    return new PostResponseSink(this, id);
+  /** The place of the request. */
+  sink(): ResponseSink {
+    return new PostResponseSink(this, this.request);
   }
 
-  skipResponse(id: MessageId | null): void {
-    this.#cancelled = [...this.#cancelled, id];
+  skipResponse(): void {
     this.sinkDone();
   }
 
-  /** One of the places needs nothing more. */
   sinkDone(): void {
-    this.#pending -= 1;
-    if (this.#pending === 0) this.#finish();
+    this.#finish();
   }
 
-  /** Sends a message before the responses; false when no host can read it. */
   send(text: MessageText): boolean {
     const { streamable } = this.settings;
     // A client that takes no stream here, or lost this connection before it learned of an event id to come back
@@ -154,54 +158,41 @@ export class PostResponse {
     return true;
   }
 
-  /** The response to the request `id`; `scopes` as in `ResponseSink`. */
   respond(id: MessageId | null, text: MessageText, scopes: readonly string[] | undefined): void {
     this.#missingScopes = scopes;
-    if (this.#stream !== undefined) return void this.#stream.send(text, id);
-    this.#replies.push({ text, id });
-    if (!this.settings.batch || !this.settings.streamable) return;
-    for (const piece of piecesOf(text)) this.#buffered += piece.length;
-    // One after the other they need not all be kept until the last is there.
-    if (this.#buffered > MAX_BUFFERED) this.#openStream();
+    if (this.#stream === undefined) this.#reply = text;
+    else this.#stream.send(text, id);
   }
 
   #openStream(): EventStream | undefined {
     if (this.#stream !== undefined || this.response.destroyed) return this.#stream;
-    this.#stream = this.streams.openCallStream(
-      this.response,
-      this.requests.filter((id) => id !== null),
-    );
-    for (const { text, id } of this.#replies.splice(0)) this.#stream.send(text, id);
+    this.#stream = this.streams.openCallStream(this.response, [this.request]);
     return this.#stream;
   }
 
   /**
-   * Every request was cancelled and gets no response (basic/utilities/cancellation), but a POST of a request is answered
+   * The request was cancelled and gets no response (basic/utilities/cancellation), but a POST of a request is answered
    * with a stream or with JSON (basic/transports): a stream without events, which has nothing to resume.
    */
   #endWithoutResponse(): void {
-    const { streamable, batch } = this.settings;
-    if (streamable) {
+    if (this.settings.streamable) {
       this.response.writeHead(200, STREAM_HEADERS).end();
       return;
     }
     // JSON cannot say nothing.
-    const errors = this.#cancelled.map((id) => errorText(id, refusalError(CANCELLED)));
-    respondJson(this.response, 200, batch ? arrayOf(errors) : (errors[0] ?? ""));
+    respondJson(this.response, 200, errorText(this.request, refusalError(CANCELLED)));
   }
 
   #finish(): void {
     this.#streamTimer?.clear();
-    const [only] = this.#replies;
+    const only = this.#reply;
     if (this.#stream !== undefined) this.#stream.finish();
     else if (this.response.destroyed) return;
     else if (only === undefined) this.#endWithoutResponse();
-    else if (this.settings.batch)
-      respondJson(this.response, 200, arrayOf(this.#replies.map(({ text }) => text)));
-    else if (this.#missingScopes === undefined) respondJson(this.response, 200, only.text);
+    else if (this.#missingScopes === undefined) respondJson(this.response, 200, only);
     else {
       this.response.setHeader("www-authenticate", this.settings.challenge(this.#missingScopes));
-      respondJson(this.response, 403, only.text);
+      respondJson(this.response, 403, only);
     }
   }
 }
@@ -211,10 +202,10 @@ export const respondJson = (response: ServerResponse, status: number, body: Mess
   sendJson(response, status, piecesOf(body));
 
 /** The place of one request among those of the POST. An object of a class costs less than four functions. */
-class PostResponseSink implements ResponseSink {
+export class PostResponseSink implements ResponseSink {
   #done = false;
   constructor(
-    private readonly post: PostResponse,
+    private readonly post: ResponsePlaces,
     private readonly id: MessageId | null,
   ) {}
 
@@ -236,8 +227,8 @@ class PostResponseSink implements ResponseSink {
   }
 }
 
-const NONE: (MessageId | null)[] = [];
-const CANCELLED = new GatewayError("cancelled", "downstream", "the client cancelled this request");
+/** The error of a cancelled request where nothing else can be answered. */
+export const CANCELLED = new GatewayError("cancelled", "downstream", "the client cancelled this request");
 
 /** The head of every event stream. */
 export const STREAM_HEADERS = {

@@ -14,9 +14,10 @@ import {
 import { lineOf } from "../../wire/lines.js";
 import { Payload } from "../../wire/payload.js";
 import { edgeError, type Pipe, type PipeEdge } from "../edge.js";
+import { BatchAnswers } from "./batch-answers.js";
+import { runBatch } from "./batch-run.js";
 import { openSession, type SessionOpener } from "./handshake.js";
 import {
-  arrayOf,
   errorText,
   frameErrorText,
   type MessageText,
@@ -51,7 +52,7 @@ export class LegacyPipeEdge implements PipeEdge {
     else await this.#serve(message, (text) => this.#write(text));
   }
 
-  /** A batch, as 2025-03-26 had them: answered by one array. */
+  /** A batch, as 2025-03-26 had them: answered by one array, or several where that would be too long. */
   async receiveBatch(batch: Batch): Promise<void> {
     await this.#opening;
     const messages = messagesIn(batch);
@@ -59,13 +60,19 @@ export class LegacyPipeEdge implements PipeEdge {
       return this.#write(errorText(null, refusal("a batch is not possible here")));
     }
     for (const message of messages) if (!isRequest(message)) this.#handleNonRequest(message);
-    const replies: MessageText[] = batch.flatMap((one) =>
-      one instanceof FrameError ? [frameErrorText(one)] : [],
+    const answers = new BatchAnswers(
+      this.pipe.backlog,
+      (text) => this.#write(text),
+      () => this.#closed,
     );
-    await Promise.all(
-      messages.filter(isRequest).map((request) => this.#serve(request, (text) => replies.push(text))),
+    for (const one of batch) if (one instanceof FrameError) answers.add(frameErrorText(one));
+    await runBatch(
+      messages.filter(isRequest),
+      answers,
+      (request) => this.#serve(request, (text) => answers.add(text)),
+      ({ id }, error) => answers.add(errorText(id, refusalError(error))),
     );
-    if (replies.length > 0) this.#write(arrayOf(replies));
+    await answers.finish();
   }
 
   updatePrincipal(principal: Principal): void {
