@@ -2,7 +2,7 @@
 import { CaseFoldedNames } from "./case-folding.js";
 import { toBigInt } from "./decimal.js";
 import { ExactNumber, isObject, type JsonObject, numberOf } from "./json.js";
-import { parseJson } from "./json-text.js";
+import { parseJson, writeJson } from "./json-text.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import {
   memberPath,
@@ -88,7 +88,7 @@ export class PrototypeMemberError extends FrameError {
 
 /** The refusal of such a member. */
 export const prototypeMemberSentence = (member: PrototypeMember): string =>
-  `${JSON.stringify(memberPath(member))} sets a prototype where JavaScript copies it; use another name`;
+  `${writeJson(memberPath(member))} sets a prototype where JavaScript copies it; use another name`;
 
 /** Whether it has a method and an id. */
 export const isRequest = (message: Envelope): message is Request =>

@@ -4,6 +4,7 @@
  * appear where no rule has seen them.
  */
 import { endOfString, skipSpace } from "./json-scan.js";
+import { parseJson } from "./json-text.js";
 
 /** A member with such a name. */
 export interface PrototypeMember {
@@ -161,7 +162,7 @@ function nameIn(text: string, start: number, end: number): string {
   const name = text.slice(start + 1, end);
   return length < MIN_NAME_LENGTH || length > MAX_NAME_LENGTH || !name.includes("\\")
     ? name
-    : (JSON.parse(text.slice(start, end + 1)) as string);
+    : (parseJson(text.slice(start, end + 1)) as string);
 }
 
 const QUOTE = 34;
