@@ -12,7 +12,8 @@ const PAUSE_MS = 250;
 /**
  * KEYS[1]: the bucket. ARGV: capacity, tokens per ms, wanted, replicas; spent without a lease, unspent of the own share,
  * own tokens per ms, how long the share counted (ms) and how long ago that ended (0 if each replica counts separately);
- * the tokens that this replica saw last, and when.
+ * the tokens that this replica saw last, and when; the time after which nothing is done, as the replica has not waited: a
+ * store that was stopped runs what it had received when it continues.
  *
  * An outage is time in which shares counted: the bucket does not refill, and gets what the shares have left. Shares
  * cannot exceed the limit together, so that nothing is owed. What a replica spent of its share while the bucket refilled
@@ -21,12 +22,15 @@ const PAUSE_MS = 250;
  * A bucket that is missing, or older than a replica has seen it, was lost by the store: it has at most what each replica
  * saw last, and its refill since.
  *
- * Returns the granted number and the ms until there is more, the tokens and the time, by the clock of the store.
+ * Returns the granted number and the ms until there is more, the tokens and the time, by the clock of the store; or -1 and
+ * the time if it is too late.
  */
 export const LEASE_RATE: StoreScript = {
   name: "lease.rate",
   text: `local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
+local late = tonumber(ARGV[12])
+if late and now > late then return {-1, math.floor(now)} end
 local capacity, per = tonumber(ARGV[1]), tonumber(ARGV[2])
 local spent, unspent, own = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local alone, ago = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -101,17 +105,19 @@ return {granted, wait, string.format('%.6f', tokens), math.floor(now)}`,
  * The same for a quota: a window starts with its first call. KEYS[1]: the calls used in the window. ARGV: calls per
  * window, ms of a window, wanted, replicas; as above what was spent without a lease, by how many calls more than the own
  * part of the rate at most, that part per ms, how long it counted and how long ago that ended; the calls used that this
- * replica saw last, and the end of their window.
+ * replica saw last, and the end of their window; the time after which nothing is done.
  *
  * What was spent before the window began does not count in it. A window that the store lost continues.
  *
  * Returns the granted number, the ms until there is more, the ms until the window ends, the calls used, and the end of
- * the window by the clock of the store.
+ * the window by the clock of the store; or -1 and the time if it is too late.
  */
 export const LEASE_QUOTA: StoreScript = {
   name: "lease.quota",
   text: `local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
+local late = tonumber(ARGV[12])
+if late and now > late then return {-1, math.floor(now)} end
 local count, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local spent, burst, own = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local alone, ago = tonumber(ARGV[8]), tonumber(ARGV[9])

@@ -10,6 +10,7 @@ import {
 } from "../core/cluster.js";
 import { GIVE_BACK, LEASE_QUOTA, LEASE_RATE } from "./lease-scripts.js";
 import { OwnShare, type ShareSettings } from "./own-share.js";
+import type { StoreClock } from "./store-clock.js";
 
 /** When the store was unavailable, by `performance.now()`; `until` is absent while it is. */
 export interface Outage {
@@ -23,6 +24,8 @@ export interface LeaseContext {
   readonly onOutage: "share" | "closed" | "open";
   /** The last outage of the store; undefined before the first. */
   readonly outage: () => Outage | undefined;
+  /** Of the store; one for all budgets. */
+  readonly clock: StoreClock;
   /** 1 / number of replicas. */
   readonly share: () => number;
   /** Called with each command. */
@@ -36,6 +39,10 @@ export interface LeaseContext {
  * so that an outage refuses nothing that is far below the limit.
  */
 const FIRST_MOMENT_MS = 250;
+/** A replica has stopped waiting for a lease after this time (ms): the store must not grant it then. */
+const LATE_MS = 500;
+/** The answer of the store to a lease that it runs too late. */
+const LATE = -1;
 /** Maximum calls per lease. */
 const WANTED = 64;
 /** `Retry-After` in ms of a replica that cannot count. */
@@ -144,7 +151,7 @@ export class LeasedBudget implements SharedBudget {
   }
 
   async #lease(wanted: number): Promise<void> {
-    const { store, share, onUse } = this.context;
+    const { store, share, clock, onUse } = this.context;
     const own = this.#own;
     this.#own = undefined;
     const replicas = Math.max(1, Math.round(1 / share()));
@@ -153,7 +160,14 @@ export class LeasedBudget implements SharedBudget {
     onUse();
     try {
       const script = this.settings.kind === "rate" ? LEASE_RATE : LEASE_QUOTA;
-      this.#take(wanted, (await store.run(script, [this.key], [...args, ...seen])) as readonly unknown[]);
+      const run = async (late: number | undefined) => {
+        const all = [...args, ...seen, String(late ?? "")];
+        return (await store.run(script, [this.key], all)) as readonly unknown[];
+      };
+      let answer = await run(clock.after(LATE_MS));
+      // In time after all: the clock of the store was turned.
+      if (answer[0] === LATE) answer = await run(undefined);
+      this.#take(wanted, answer);
     } catch (error) {
       if (own !== undefined) this.#own = OwnShare.merged(own, this.#own);
       // The store reports its outage itself; meanwhile this replica's share counts.
@@ -172,7 +186,9 @@ export class LeasedBudget implements SharedBudget {
     if (wanted > 0) this.#refusedUntil = granted === 0 ? now + waitMs : 0;
     if (this.settings.kind === "quota" && answer[2] !== undefined) this.#until = now + Number(answer[2]);
     const [count, at] = this.settings.kind === "quota" ? answer.slice(3) : answer.slice(2);
-    if (count !== undefined && at !== undefined) this.#seen = { count: String(count), at: String(at) };
+    if (count === undefined || at === undefined) return;
+    this.#seen = { count: String(count), at: String(at) };
+    this.context.clock.read(Number(at) - (this.settings.kind === "quota" ? Number(answer[2]) : 0));
   }
 
   get #limitArgs(): readonly [number, number] {

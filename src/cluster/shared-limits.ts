@@ -12,6 +12,7 @@ import type {
 import { inBackground, type Logger } from "../core/logger.js";
 import { LeasedBudget, type Outage } from "./leased-budget.js";
 import { LeasedSlots, SLOT_TTL_MS } from "./leased-slots.js";
+import { StoreClock } from "./store-clock.js";
 
 /** Dependencies of the limits. */
 export interface SharedLimitsOptions {
@@ -46,6 +47,7 @@ export class LeasedLimits implements SharedLimits {
   readonly #digestKey: Buffer;
   readonly #ends: readonly (() => void)[];
   #outage: Outage | undefined;
+  readonly #clock = new StoreClock();
   #lastPlace = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -74,7 +76,7 @@ export class LeasedLimits implements SharedLimits {
     if (budget === undefined) {
       const { store, onOutage, onLeaseCall } = this.options;
       const context = {
-        ...{ store, onOutage, share: () => this.share, outage: () => this.#outage },
+        ...{ store, onOutage, clock: this.#clock, share: () => this.share, outage: () => this.#outage },
         onUse: () => onLeaseCall("rate"),
         onRefused: (error: unknown) => this.#reportRefusal(error),
       };

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { LeasedBudget } from "../../src/cluster/leased-budget.js";
 import { LeasedSlots } from "../../src/cluster/leased-slots.js";
+import { StoreClock } from "../../src/cluster/store-clock.js";
 import type { SharedStore, StoreScript } from "../../src/core/cluster.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass } from "../support/fake-time.js";
@@ -13,6 +14,7 @@ const storeThat = (answer: (script: StoreScript) => unknown) => ({
   store: { isUp: true, run: async (script: StoreScript) => answer(script) } as unknown as SharedStore,
   onOutage: "share" as const,
   share: () => 0.5,
+  clock: new StoreClock(),
   onUse: () => {},
   onRefused: () => {},
 });

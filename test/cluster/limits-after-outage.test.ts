@@ -29,6 +29,18 @@ test.each([
   expect(replicas.model.least).toBeGreaterThan(-1e-6);
 });
 
+test("leases that a stopped store runs when it continues are not granted, and delay nothing", async () => {
+  const replicas = replicasOf({ count: 2, settings: rate(100, 100) });
+  const full = [120, 120];
+  await load(replicas, 3_000, full);
+  connectAll(replicas, false);
+  await load(replicas, 8_000, full);
+  for (const { runLate } of replicas.all) runLate(LEASE_RATE);
+  connectAll(replicas, true);
+  for (const count of await secondsOf(replicas, 3, full)) expect(count).toBeGreaterThanOrEqual(90);
+  expect(replicas.model.least).toBeGreaterThan(-1e-6);
+});
+
 test("replicas that come back at different times admit the limit together meanwhile", async () => {
   const replicas = replicasOf({ count: 3, settings: rate(90, 90) });
   const full = [100, 100, 100];
@@ -278,7 +290,7 @@ test("the script of rates never owes more than one capacity, whatever replicas r
       for (const { ms, spent, unspent, aloneMs, agoMs } of reports) {
         now = Math.max(1, now + ms);
         const args = [100, 0.1, 64, 2, spent, unspent, 0.05, aloneMs, agoMs].map(String);
-        const [, waitMs, tokens] = memory.runScript(LEASE_RATE, ["k"], [...args, "", ""]) as number[];
+        const [, waitMs, tokens] = memory.runScript(LEASE_RATE, ["k"], [...args, "", "", ""]) as number[];
         expect(Number(tokens)).toBeGreaterThanOrEqual(-100 - 1e-6);
         expect(Number(tokens)).toBeLessThanOrEqual(100);
         expect(waitMs).toBeLessThanOrEqual(1_010);

@@ -28,6 +28,8 @@ export function leaseRate(kept: Bucket | undefined, args: readonly string[], now
     ago = 0,
   ] = args.slice(0, 9).map(Number);
   const [seen, seenAt = 0] = [optional(args[9]), optional(args[10])];
+  const late = optional(args[11]);
+  if (late !== undefined && now > late) return { bucket: kept, answer: [-1, Math.floor(now)] as const };
   let bucket: Bucket;
   if (seen !== undefined && (kept === undefined || kept.at < seenAt))
     bucket = { tokens: Math.min(kept?.tokens ?? capacity, seen), at: seenAt, born: Math.floor(now) };
@@ -102,6 +104,8 @@ function leaseQuota(memory: MemoryStore, key: string, args: readonly string[], n
   const [count = 0, window = 0, wanted = 0, replicas = 1, spent = 0, burst = 0, own = 0, alone = 0, ago = 0] =
     args.slice(0, 9).map(Number);
   const [seen, seenEnd = 0] = [optional(args[9]), optional(args[10])];
+  const late = optional(args[11]);
+  if (late !== undefined && now > late) return [-1, Math.floor(now)];
   const kept = JSON.parse(memory.get(key) ?? "null") as { used: number; end: number } | null;
   let [used, end] = [kept?.used ?? 0, kept?.end ?? 0];
   if (end <= now) {
@@ -123,7 +127,7 @@ export const leaseScripts = (now: () => number): Readonly<Record<string, ScriptI
   "lease.rate"(memory, [key = ""], args) {
     const kept = JSON.parse(memory.get(key) ?? "null") as Bucket | null;
     const { bucket, answer } = leaseRate(kept ?? undefined, args, now());
-    memory.set(key, JSON.stringify(bucket), FOREVER_MS);
+    if (bucket !== undefined) memory.set(key, JSON.stringify(bucket), FOREVER_MS);
     return answer;
   },
   "lease.quota": (memory, [key = ""], args) => leaseQuota(memory, key, args, now()),

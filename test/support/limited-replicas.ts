@@ -53,13 +53,16 @@ export function replicasOf({ count, settings, onOutage = "share" }: Outset) {
   const all = Array.from({ length: count }, (_, at) => {
     const view = memory.view();
     let leased = 0;
+    let lastArgs: readonly string[] = [];
     const run = view.run;
     view.run = async (script: StoreScript, keys: readonly string[], args: readonly string[]) => {
       const answer = await run(script, keys, args);
       const granted =
         script.name === "lease.return" ? -Number(args[0]) : Number((answer as readonly unknown[])[0]);
+      if (granted === -1 && script.name !== "lease.return") return answer;
       leased += granted;
       model.take(granted);
+      lastArgs = args;
       return answer;
     };
     const limits = new LeasedLimits({
@@ -79,7 +82,12 @@ export function replicasOf({ count, settings, onOutage = "share" }: Outset) {
       budget.spend();
       return true;
     };
-    return { view, call, budget };
+    /** The store runs the last lease of this replica once more: it was stopped meanwhile. */
+    const runLate = (script: StoreScript): void => {
+      const [key = ""] = memory.keys().filter((each) => each.startsWith("bucket:"));
+      model.take(Math.max(0, Number((memory.runScript(script, [key], lastArgs) as readonly unknown[])[0])));
+    };
+    return { view, call, budget, runLate };
   });
   const turnClock = (ms: number): void => {
     skewMs += ms;
