@@ -31,10 +31,16 @@ export interface RejectedRequest {
   readonly attempts: number;
 }
 
+/** Receives the id of the principal, and whether it is signed in now. */
+export type SignInListener = (principal: string, isSignedIn: boolean) => void;
+
 /** Finds the credentials of each principal at each server that may need a sign-in. */
 export interface CredentialStore {
   /** Those of `principal` (its id) at `server`; the same object for as long as the server has the same config. */
   of(server: string, principal: string): RequestCredentials;
-  /** Calls `listener` when a principal has signed in or out there. The returned function ends that. */
-  watch(server: string, listener: (principal: string) => void): () => void;
+  /**
+   * Calls `listener` when a principal has signed in or out there, or its tokens are no longer accepted. The returned
+   * function ends that.
+   */
+  watch(server: string, listener: SignInListener): () => void;
 }

@@ -1,11 +1,16 @@
 /** The credentials of a running gateway: the first request that needs a token opens the vault. */
-import type { CredentialStore, RejectedRequest, RequestCredentials } from "../core/credentials.js";
+import type {
+  CredentialStore,
+  RejectedRequest,
+  RequestCredentials,
+  SignInListener,
+} from "../core/credentials.js";
 import { GatewayError } from "../core/errors.js";
 import type { StopSignal } from "../core/stop.js";
 
 interface Listening {
   readonly server: string;
-  readonly listener: (principal: string) => void;
+  readonly listener: SignInListener;
   end?: () => void;
 }
 
@@ -24,7 +29,7 @@ export class LiveCredentials implements CredentialStore {
     return new LiveRequestCredentials(server, async () => (await this.store()).of(server, principal));
   }
 
-  watch(server: string, listener: (principal: string) => void): () => void {
+  watch(server: string, listener: SignInListener): () => void {
     const listening: Listening = { server, listener };
     this.#listening.add(listening);
     this.#listen(listening);

@@ -1,6 +1,6 @@
 /** The credentials of all principals at all servers: one token source per pair, created at its first use. */
 import { LRUCache } from "lru-cache";
-import type { CredentialStore, RequestCredentials } from "../core/credentials.js";
+import type { CredentialStore, RequestCredentials, SignInListener } from "../core/credentials.js";
 import type { Logger } from "../core/logger.js";
 import { type OpenVault, type RecordChange, recordFileOf } from "../vault/vault.js";
 import type { Renewals } from "./renewals.js";
@@ -37,7 +37,7 @@ const timeoutSignal = (ms: number): AbortSignal => AbortSignal.timeout(ms);
 
 interface Listening {
   readonly server: string;
-  readonly listener: (principal: string) => void;
+  readonly listener: SignInListener;
 }
 
 interface Kept {
@@ -82,7 +82,7 @@ export class TokenSources implements CredentialStore {
     return source;
   }
 
-  watch(server: string, listener: (principal: string) => void): () => void {
+  watch(server: string, listener: SignInListener): () => void {
     const listening = { server, listener };
     this.#listening.add(listening);
     return () => void this.#listening.delete(listening);
@@ -112,18 +112,18 @@ export class TokenSources implements CredentialStore {
 
   /** A person's login started or ended: token sources that depend on it try again. */
   #notifyDependents({ server, principal }: TokenOwner): void {
-    for (const dependent of this.options.dependents?.(server) ?? []) this.#notify(dependent, principal);
+    for (const dependent of this.options.dependents?.(server) ?? []) this.#notify(dependent, principal, true);
   }
 
   #note(file: string, { server, principal }: TokenOwner, isSignedIn: boolean, isWider = false): void {
     if (this.#known.get(file)?.isSignedIn === isSignedIn && !isWider) return;
     this.#known.set(file, { owner: { server, principal }, isSignedIn });
-    this.#notify(server, principal);
+    this.#notify(server, principal, isSignedIn);
   }
 
-  #notify(server: string, principal: string): void {
+  #notify(server: string, principal: string, isSignedIn: boolean): void {
     for (const listening of [...this.#listening]) {
-      if (listening.server === server) listening.listener(principal);
+      if (listening.server === server) listening.listener(principal, isSignedIn);
     }
   }
 }

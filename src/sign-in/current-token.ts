@@ -73,6 +73,12 @@ export class CurrentToken {
     return tokens !== undefined && tokens.refreshToken === undefined && endOf(tokens) < time;
   }
 
+  /** Whether the server rejects the token of the record at present. */
+  isRefused(now: number): boolean {
+    const tokens = this.#credential?.tokens;
+    return tokens !== undefined && this.#isRefused(`Bearer ${tokens.accessToken}`, now);
+  }
+
   /** Whether only a person can obtain the next token: there is none, or it was rejected and cannot be refreshed. */
   needsPerson(now: number): boolean {
     const tokens = this.#credential?.tokens;

@@ -37,6 +37,8 @@ export class TokenSource implements RequestCredentials {
   /** The running read of the vault. */
   #loading: Promise<void> | undefined;
   #unsaved: Unsaved | undefined;
+  /** As reported last. */
+  #wasUsable = false;
   readonly #pause: RenewalPause;
   #challengedScopes: readonly string[] = [];
 
@@ -107,8 +109,14 @@ export class TokenSource implements RequestCredentials {
     if (this.#token.adopt(credential, this.options.now())) this.#pause.end();
     // A sign-in for more scopes counts too: a call may wait for it.
     const isWider = isSignedIn && (credential?.askedScopes ?? []).some((scope) => !asked.includes(scope));
-    if (!isFirst && (isWider || isSignedIn !== this.isSignedIn))
-      this.options.onSignedIn(this.isSignedIn, isWider);
+    this.#report(this.isSignedIn && !this.#token.isRefused(this.options.now()), isFirst, isWider);
+  }
+
+  /** Notifies of a change: the tokens came, went, or are rejected by the server. */
+  #report(isUsable: boolean, isSilent: boolean, isWider: boolean): void {
+    const isChanged = isUsable !== this.#wasUsable;
+    this.#wasUsable = isUsable;
+    if (!isSilent && (isWider || isChanged)) this.options.onSignedIn(isUsable, isWider);
   }
 
   /** Tokens for another server that had this name, or of another issuer than that of the config, are not sent. */
@@ -294,6 +302,7 @@ export class TokenSource implements RequestCredentials {
   /** The server rejects the newest token, and only a person can replace it. */
   #refuse(header: string): void {
     this.#token.refuse(header, this.options.now() + REFUSED_MS);
+    if (this.#token.isRefused(this.options.now())) this.#report(false, false, false);
   }
 
   #signInRequired = (): GatewayError => signInRequired(this.options.server);

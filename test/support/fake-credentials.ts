@@ -1,11 +1,16 @@
 /** A credential store in memory: tokens that a test gives and takes, and what was asked of it. */
-import type { CredentialStore, RejectedRequest, RequestCredentials } from "../../src/core/credentials.js";
+import type {
+  CredentialStore,
+  RejectedRequest,
+  RequestCredentials,
+  SignInListener,
+} from "../../src/core/credentials.js";
 import { GatewayError, signInRequired } from "../../src/core/errors.js";
 
 export class FakeStore implements CredentialStore {
   /** Tokens by server and principal. */
   readonly #tokens = new Map<string, string>();
-  readonly #listeners = new Map<string, Set<(principal: string) => void>>();
+  readonly #listeners = new Map<string, Set<SignInListener>>();
   readonly #objects = new Map<string, RequestCredentials>();
   readonly rejected: (RejectedRequest & { readonly principal: string })[] = [];
   /** How often a token had to be waited for. */
@@ -43,7 +48,7 @@ export class FakeStore implements CredentialStore {
     return made;
   }
 
-  watch(server: string, listener: (principal: string) => void): () => void {
+  watch(server: string, listener: SignInListener): () => void {
     const listeners = this.#listeners.get(server) ?? new Set();
     this.#listeners.set(server, listeners.add(listener));
     return () => listeners.delete(listener);
@@ -64,7 +69,8 @@ export class FakeStore implements CredentialStore {
   }
 
   #notify(server: string, principal: string): void {
-    for (const listener of [...(this.#listeners.get(server) ?? [])]) listener(principal);
+    for (const listener of [...(this.#listeners.get(server) ?? [])])
+      listener(principal, this.#tokens.has(keyOf(server, principal)));
   }
 }
 

@@ -98,7 +98,7 @@ export class Connections {
         onSeparated();
         this.#resubscribeAll();
       },
-      onChanged: (id) => this.#onCredentials(id),
+      onChanged: (id, isSignedIn) => this.#onCredentials(id, isSignedIn),
     });
     this.#lifetime = server;
     const use = { hosts: questions.directory, idleTimeoutMs: () => this.#lifetime.idleTimeoutMs };
@@ -379,10 +379,14 @@ export class Connections {
     await Promise.all([this.leases.close(), this.shared.close()]);
   }
 
-  /** Credentials of that id have come or gone: connections that lacked them are opened. */
-  #onCredentials(id: string): void {
+  /** Credentials of that id have come or gone: connections that lacked them are opened, others need a sign-in. */
+  #onCredentials(id: string, isSignedIn: boolean): void {
     const supervisors = [this.shared, ...this.leases.all().map(({ supervisor }) => supervisor)];
-    for (const supervisor of supervisors) if (supervisor.credentials === id) supervisor.onSignedIn();
+    for (const supervisor of supervisors) {
+      if (supervisor.credentials !== id) continue;
+      if (isSignedIn) supervisor.onSignedIn();
+      else supervisor.onSignedOut();
+    }
     this.#events.credentialsChanged(id);
   }
 
@@ -558,7 +562,8 @@ export class Connections {
 /** The scope of a connection that nothing is listed over. */
 const PROBING_SCOPE: ListScope = { key: "probing", capabilityClass: "probing" };
 
-const isOpen = ({ supervisor }: Lease): boolean => supervisor.current !== undefined;
+const isOpen = ({ supervisor }: Lease): boolean =>
+  supervisor.current !== undefined && supervisor.state !== "needs_sign_in";
 
 /** Whether credentials are missing, or are no longer accepted. */
 export const needsSignIn = (error: unknown): boolean =>

@@ -1,7 +1,7 @@
 /** Which credentials does each connection to one server carry, and whose calls therefore need a connection of their own? */
 import type { ServerConfig } from "../../config/config.js";
 import { ANONYMOUS, type Client } from "../../core/client.js";
-import type { CredentialStore, RequestCredentials } from "../../core/credentials.js";
+import type { CredentialStore, RequestCredentials, SignInListener } from "../../core/credentials.js";
 import { signInRequired } from "../../core/errors.js";
 import type { ListScope } from "../../core/upstream.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -24,8 +24,8 @@ export class ServerCredentials {
       readonly areNeeded: boolean;
       /** Called once when they turn out to be needed. */
       readonly onNeeded: () => void;
-      /** Called with the id of credentials that have come or gone. */
-      readonly onChanged: (id: string) => void;
+      /** Called with the id of credentials that have come or gone, and whether they are there now. */
+      readonly onChanged: SignInListener;
     },
   ) {
     this.#server = name;
@@ -36,9 +36,9 @@ export class ServerCredentials {
     this.#unwatch =
       auth === undefined
         ? () => {}
-        : settings.store.watch(name, (id) => {
+        : settings.store.watch(name, (id, isSignedIn) => {
             this.#need();
-            settings.onChanged(id);
+            settings.onChanged(id, isSignedIn);
           });
   }
 

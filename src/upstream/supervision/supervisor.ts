@@ -1,5 +1,5 @@
 /** How is a connection to a server kept open? It is opened, checked while it is idle, and opened again with a backoff when it is lost. */
-import { GatewayError } from "../../core/errors.js";
+import { GatewayError, signInRequired } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { RestartReason, UpstreamState } from "../../core/upstream.js";
@@ -47,6 +47,8 @@ export class Supervisor {
   readonly #stop = new AbortController();
   #state: UpstreamState = "starting";
   #lastError: string | undefined;
+  /** Whether the credentials that the connection carries have gone since it was opened. */
+  #isSignedOut = false;
   /** The last cause that was logged as a warning; reset when the connection is open again. */
   #lastWarning: string | undefined;
   #open: OpenConnection | undefined;
@@ -70,7 +72,8 @@ export class Supervisor {
   }
 
   get state(): UpstreamState {
-    return this.#state;
+    const lacksOnlySignIn = this.#state === "ready" || this.#state === "idle";
+    return this.#isSignedOut && lacksOnlySignIn ? "needs_sign_in" : this.#state;
   }
 
   /** Why the connection is not open, as a sentence. */
@@ -83,8 +86,22 @@ export class Supervisor {
     return this.#settings.credentials;
   }
 
+  /** Its credentials are gone or no longer accepted. An open connection stays for the next sign-in; calls get the error. */
+  onSignedOut(): void {
+    const { server, isShared, log } = this.#settings;
+    const isNew = !this.#isSignedOut && (this.#state === "ready" || this.#state === "idle");
+    this.#isSignedOut = true;
+    if (!isNew) return;
+    const { message } = signInRequired(server);
+    this.#lastError = message;
+    if (isShared) log.warn({ server }, message);
+    else log.debug({ server }, message);
+  }
+
   /** Connects now where only the sign-in was missing. */
   onSignedIn(): void {
+    if (this.#isSignedOut && this.#open !== undefined) this.#lastError = undefined;
+    this.#isSignedOut = false;
     if (this.#state === "needs_sign_in" && this.#attempt === undefined) this.#connect().catch(ignore);
   }
 
