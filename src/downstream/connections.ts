@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Logger } from "../core/logger.js";
+import { strangerLog } from "../telemetry/stranger-log.js";
 
 /** Enough for the 10,000 streams of the stream quota and the calls beside them. */
 const MAX_CONNECTIONS = 20_000;
@@ -73,7 +74,7 @@ export class ConnectionTimeouts {
   constructor({ stallMs, logger }: ConnectionTimeoutsOptions) {
     this.#stallMs = stallMs;
     this.#stepMs = Math.ceil(stallMs / STALL_STEPS);
-    this.#logger = logger;
+    this.#logger = strangerLog(logger);
   }
 
   /** Checks `socket` until it is closed. */

@@ -5,7 +5,7 @@ import type { ApprovalExpiry } from "../policy/approvals.js";
 import type { SignInCounter } from "../sign-in/sign-in-events.js";
 import type { RefreshCounter } from "../sign-in/token-events.js";
 
-/** `counter`, which also notifies `audit`. */
+/** `counter`, which also notifies `audit` of events with a known principal: others, any client can cause. */
 export function auditedSignIns(
   counter: SignInCounter & RefreshCounter,
   audit: AuditLog | undefined,
@@ -14,7 +14,7 @@ export function auditedSignIns(
   return {
     signedIn(server, outcome, principal) {
       counter.signedIn(server, outcome);
-      audit.event({ kind: "sign_in", server, outcome, ...(principal !== undefined && { principal }) });
+      if (principal !== undefined) audit.event({ kind: "sign_in", server, outcome, principal });
     },
     quirkUsed: (server, quirk) => counter.quirkUsed(server, quirk),
     tokenRefreshed: (server, outcome) => counter.tokenRefreshed(server, outcome),
@@ -22,18 +22,24 @@ export function auditedSignIns(
 }
 
 /**
- * Notifies `audit` of sign-ins in hosts, which have no server. Hosts choose their own names, so these pass `redact`.
+ * Notifies `audit` of sign-ins in hosts, which have no server. A refusal without a principal, which any client can
+ * cause, is only counted. Hosts choose their own names, so these pass `redact`.
  */
 export const auditedHostSignIns =
-  (audit: AuditLog | undefined, redact: (text: string) => string) =>
-  ({ outcome, host, principal, error }: HostSignIn): void =>
+  (audit: AuditLog | undefined, counter: Pick<SignInCounter, "signedIn">, redact: (text: string) => string) =>
+  ({ outcome, host, principal, error }: HostSignIn): void => {
+    if (principal === undefined) {
+      if (outcome === "refused") counter.signedIn("none", "refused");
+      return;
+    }
     audit?.event({
       kind: "sign_in",
       host: redact(host),
       outcome,
-      ...(principal !== undefined && { principal }),
+      principal,
       ...(error !== undefined && { arguments: { error } }),
     });
+  };
 
 /** Notifies `audit`, with targets passed through `redact`; undefined without a log. */
 export function auditedExpiry(

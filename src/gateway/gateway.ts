@@ -122,7 +122,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     store,
     url: () => status.url ?? "",
     logger,
-    onSignIn: auditedHostSignIns(audit, telemetry.redact),
+    onSignIn: auditedHostSignIns(audit, metrics, telemetry.redact),
   });
   const authentication = new LiveAuthentication(config.auth, telemetry, status, authorizationServer);
   const pipeline = () => liveConfig.pipeline;

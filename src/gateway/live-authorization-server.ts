@@ -12,6 +12,7 @@ import type { Logger } from "../core/logger.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
 import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
+import { strangerLog } from "../telemetry/stranger-log.js";
 
 interface LiveAuthorizationServerOptions {
   /** Neither the listener nor the keys of credentials change while the gateway runs. */
@@ -87,7 +88,8 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
       this.#openStore(),
     ]);
     return createAuthorizationServer({
-      ...{ signIn, resource, requiredScopes, store, logger, onSignIn },
+      ...{ signIn, resource, requiredScopes, store, onSignIn },
+      logger: strangerLog(logger),
       issuer: this.issuer(),
       reservedIds: new Set([ANONYMOUS.id, ...OWNER_IDS, ...keys.map(({ id }) => id)]),
       fetch: guardedFetch({

@@ -1,5 +1,6 @@
 /** Logs and counts sign-ins; no token, code or key is logged. */
 import type { Logger } from "../core/logger.js";
+import { strangerLog } from "../telemetry/stranger-log.js";
 import type { SignInSubject } from "./pending-content.js";
 import type { Quirks } from "./types.js";
 
@@ -45,19 +46,25 @@ const SENTENCES: Readonly<Record<SignInOutcome, string>> = {
 
 /** Writes the log lines and counts. */
 export class SignInEvents {
+  /** For events that a client without credentials causes. */
+  readonly #strangers: Logger;
+
   constructor(
     private readonly log: Logger,
     private readonly counter: SignInCounter,
-  ) {}
+  ) {
+    this.#strangers = strangerLog(log);
+  }
 
-  /** `subject` is undefined for a refusal without a known subject. */
+  /** `subject` is undefined for a refusal without a known subject, which any client can cause. */
   happened(outcome: SignInOutcome, subject: SignInSubject | undefined, facts: Facts = {}): void {
     this.counter.signedIn(subject?.server ?? "none", outcome, subject?.principal);
     const level = outcome === "refused" ? "warn" : "info";
     const about = subject === undefined ? {} : { server: subject.server, principal: subject.principal };
     const where = subject === undefined ? "" : ` at ${subject.server}`;
     const why = facts.reason === undefined ? "" : `: ${facts.reason}`;
-    this.log[level]({ ...about, ...facts, outcome }, `${SENTENCES[outcome]}${where}${why}`);
+    const log = subject === undefined ? this.#strangers : this.log;
+    log[level]({ ...about, ...facts, outcome }, `${SENTENCES[outcome]}${where}${why}`);
   }
 
   /** An operator accepted the issuer that `server` names, in place of `before`. */

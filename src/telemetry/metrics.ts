@@ -173,7 +173,7 @@ export class Metrics {
     this.#stalls.inc(1);
   }
 
-  /** `server` is `none` for a callback that belongs to no sign-in. */
+  /** `server` is `none` for a callback that belongs to no sign-in, and for a refused sign-in of a host. */
   signedIn(server: string, outcome: "started" | "finished" | "refused" | "stepped_up" | "signed_out"): void {
     this.#signIns.inc({ server, outcome }, 1);
   }
