@@ -39,7 +39,7 @@ export type Finished = SignInSubject & {
   readonly asked: readonly string[];
 };
 
-/** Starts a request. @throws OAuthError, VaultError, GatewayError `overloaded` */
+/** Starts a request. @throws OAuthError, VaultError */
 export async function beginAuthorization(context: SignInContext, options: BeginOptions): Promise<Begun> {
   const { subject, prepared, proof, next, bindsBrowser } = options;
   const { auth, isIssuer = false } = serverNamed(context, subject.server);

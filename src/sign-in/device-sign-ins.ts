@@ -21,7 +21,9 @@ export interface DeviceSignIn {
 /** Sleeps. Resolves early if `signal` aborts. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
 
-const MAX_AT_ONCE = 100;
+/** Device sign-ins in progress: of one principal, whose oldest one ends for the next, and in all. */
+const MAX_PER_PRINCIPAL = 5;
+const MAX_AT_ONCE = 1_000;
 const SLOW_DOWN_MS = 5_000;
 /** Polling continues after lost responses (RFC 8628, 3.5), up to this limit. */
 const MAX_LOST = 20;
@@ -32,10 +34,15 @@ export function deviceEndpointOf({ discovered }: PreparedSignIn): string | undef
   return typeof endpoint === "string" ? endpoint : undefined;
 }
 
+interface Running {
+  readonly principal: string;
+  readonly stop: AbortController;
+}
+
 /** The device sign-ins of one process. `close` ends them. */
 export class DeviceSignIns {
-  readonly #stop = new AbortController();
-  #running = 0;
+  /** By login, the oldest first. */
+  readonly #running = new Map<string, Running>();
 
   constructor(
     private readonly context: SignInContext,
@@ -52,7 +59,12 @@ export class DeviceSignIns {
         409,
       );
     }
-    if (this.#running >= MAX_AT_ONCE) {
+    const own = [...this.#running.values()].filter(
+      ({ principal: owner, stop }) => owner === subject.principal && !stop.signal.aborted,
+    );
+    if (own.length >= MAX_PER_PRINCIPAL)
+      own[0]?.stop.abort("a newer sign-in of the principal took its place");
+    else if (this.#running.size >= MAX_AT_ONCE) {
       throw new SignInRefusal(`${MAX_AT_ONCE} device sign-ins are in progress; try again later.`, 503);
     }
     const { scopes } = prepared;
@@ -64,12 +76,13 @@ export class DeviceSignIns {
     const { server, principal } = subject;
     await this.context.pending.put("login", login, { server, principal, state: "waiting" });
     this.context.events.happened("started", subject, { issuer, scopes: scopes.join(" ") });
-    this.#running += 1;
-    this.#finish(subject, prepared, started, login)
+    const stop = new AbortController();
+    this.#running.set(login, { principal, stop });
+    this.#finish(subject, prepared, started, { login, signal: stop.signal })
       // Only a full disk causes this; the waiting command then reaches its own timeout.
       .catch((error: unknown) => this.#refused(subject, prepared, error))
       .finally(() => {
-        this.#running -= 1;
+        this.#running.delete(login);
       });
     const { userCode, verificationUri, verificationUriComplete: complete } = started;
     return {
@@ -81,18 +94,18 @@ export class DeviceSignIns {
   }
 
   close(): void {
-    this.#stop.abort();
+    for (const { stop } of this.#running.values()) stop.abort("the gateway has stopped");
   }
 
   async #finish(
     subject: SignInSubject,
     prepared: PreparedSignIn,
     started: DeviceAuthorization,
-    login: string,
+    { login, signal }: { readonly login: string; readonly signal: AbortSignal },
   ): Promise<void> {
     const { server, principal } = subject;
     try {
-      const outcome = await this.#poll(subject, prepared, started);
+      const outcome = await this.#poll(subject, prepared, started, signal);
       if (outcome.kind !== "tokens") throw await refusalOf(this.context, outcome, { ...subject, prepared });
       const { tokens } = outcome;
       await storeAndNotify(
@@ -111,13 +124,14 @@ export class DeviceSignIns {
     subject: SignInSubject,
     prepared: PreparedSignIn,
     { deviceCode, expiresAt, intervalMs }: DeviceAuthorization,
+    signal: AbortSignal,
   ): Promise<TokenOutcome> {
     const tokens = await this.#tokens(subject, prepared);
     let interval = intervalMs;
     let lost = 0;
     for (;;) {
-      await this.wait(interval, this.#stop.signal);
-      if (this.#stop.signal.aborted) return { kind: "refused", error: "the gateway has stopped" };
+      await this.wait(interval, signal);
+      if (signal.aborted) return { kind: "refused", error: String(signal.reason) };
       if (this.context.now() >= expiresAt) return { kind: "refused", error: "expired_token" };
       const outcome = await pollDeviceToken(tokens, deviceCode);
       if (outcome.kind === "pending") {

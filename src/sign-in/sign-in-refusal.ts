@@ -1,5 +1,4 @@
 /** Why a sign-in cannot continue, for the person at the browser. */
-import { GatewayError } from "../core/errors.js";
 import { VaultError } from "../vault/vault-error.js";
 import { OAuthError } from "./oauth/client.js";
 
@@ -24,7 +23,5 @@ export function asRefusal(error: unknown): SignInRefusal | undefined {
     return new SignInRefusal(error.message, error.isTemporary ? 503 : 502, { cause: error });
   if (error instanceof VaultError)
     return new SignInRefusal(error.message, error.fault === "store" ? 503 : 500, { cause: error });
-  if (error instanceof GatewayError && error.code === "overloaded")
-    return new SignInRefusal(error.message, 503, { cause: error });
   return undefined;
 }
