@@ -5,7 +5,7 @@ const INTERVAL_MS = 30_000;
 const MAX_LINES = 10;
 
 /**
- * Lines about a known `principal` are written as they are. Of the others at info and warning, which any client can cause,
+ * Lines about a known `principal` are written unchanged. Of the others at info and warning, which any client can cause,
  * at most 10 are written in 30 s; the next one has the number of those that were left out.
  *
  * @param now the time in ms, for tests
