@@ -82,7 +82,7 @@ export function replicasOf({ count, settings, onOutage = "share" }: Outset) {
       budget.spend();
       return true;
     };
-    /** The store runs the last lease of this replica once more: it was stopped meanwhile. */
+    /** The store runs the last lease of this replica again: it was stopped meanwhile. */
     const runLate = (script: StoreScript): void => {
       const [key = ""] = memory.keys().filter((each) => each.startsWith("bucket:"));
       model.take(Math.max(0, Number((memory.runScript(script, [key], lastArgs) as readonly unknown[])[0])));
