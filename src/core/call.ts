@@ -148,7 +148,23 @@ export interface InputResponses {
   readonly sealedState?: string;
   /** Only inside that middleware. */
   readonly state?: RoundState;
+  /** Only inside that middleware, where a sealed state opened. Without it the responses are a mere claim. */
+  readonly round?: ResumedRound;
 }
+
+/** The proof that a call continues one that ended with a question. */
+export interface ResumedRound {
+  /** Unique for each question, over all processes. */
+  readonly id: string;
+  /** The first use in this process: the call was paid for, and its server may have work under way for it. */
+  readonly isFirst: boolean;
+}
+
+/** The round of a call that the gateway itself continues. */
+export const OWN_ROUND: ResumedRound = { id: "", isFirst: true };
+
+/** Whether the call continues an earlier one, which paid, and under which others may wait for it. */
+export const isResumed = ({ inputResponses }: Call): boolean => inputResponses?.round?.isFirst === true;
 
 /** Cache lifetime and scope of a result (2026-07-28: server/utilities/caching). */
 export interface Freshness {

@@ -97,6 +97,13 @@ export class GatewayError extends Error {
   }
 }
 
+/** Refusals that a call gets before its server receives it. */
+const BEFORE_SERVER: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
+
+/** Whether the call was refused before its server received it: it is charged nothing, and its round can be used again. */
+export const reachedNoServer = (error: unknown): boolean =>
+  error instanceof GatewayError && BEFORE_SERVER.has(error.code);
+
 /** The refusal of a request that is malformed, or not allowed in its place. */
 export const badRequest = (message: string, options?: GatewayErrorOptions): GatewayError =>
   new GatewayError("bad_request", "downstream", message, options);

@@ -1,5 +1,4 @@
 /** May this call be made, and may its server ask these questions? Applies the rules. */
-import { randomUUID } from "node:crypto";
 import type { RuleConfig } from "../config/config.js";
 import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../core/call.js";
 import { GatewayError, unknownTarget } from "../core/errors.js";
@@ -26,6 +25,7 @@ import {
   type RedactingRule,
   redacts,
 } from "./rules/policy-input.js";
+import { newRoundId } from "./used-rounds.js";
 
 /** Consecutive rounds of refused questions before the call fails. */
 const MAX_REFUSED_ROUNDS = 8;
@@ -117,7 +117,10 @@ export function access(
       if (answer !== "accepted") throw notApproved(route, rule);
       return undefined;
     }
-    if (round?.approved === identityOf(rule)) return undefined;
+    if (round?.approved === identityOf(rule)) {
+      await approvals.continueApproved(call);
+      return undefined;
+    }
     if (await approvals.isRemembered(rule, call, route)) {
       // A later round is the same call, and was counted with the first.
       if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");
@@ -126,7 +129,7 @@ export function access(
     // Asking now would throw away a round that the server has begun, and run its tool a second time.
     if (call.inputResponses?.state !== undefined) throw logDenied(approvalAddedMidCall(route, rule));
     if (!supportsFormElicitation(call)) throw logDenied(hostLacksElicitation(route, rule));
-    const nonce = randomUUID();
+    const nonce = newRoundId(Date.now());
     log.recordQuestion(call, route, decision, nonce);
     return approvals.request(rule, call, route, nonce, evaluator.ruleSet.conditionWords);
   }

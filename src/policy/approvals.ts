@@ -1,17 +1,17 @@
 /** Has a person approved this call? Asks at the host by an elicitation, which every era has. */
 import { randomUUID } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
 import type { SharedApprovals } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
-import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
+import { retainedCopy } from "../runtime/cache-limits.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
 import { ExpiringEntries } from "./expiring-entries.js";
 import { identityOf } from "./identity.js";
 import { argsOf } from "./rules/policy-input.js";
+import { UsedRounds } from "./used-rounds.js";
 
 const MAX_REMEMBERED = 10_000;
 /** Characters; more are never shown whole. */
@@ -62,8 +62,8 @@ interface KeptApproval extends RememberedApproval {
 
 /** Approval questions, and which answers were used or are remembered; memory is bounded by LRU. */
 export class Approvals {
-  /** Used answers: each allows one call. The seal of the round state limits how long an answer is valid. */
-  readonly #spent = new LRUCache<string, true>(entryLimit(MAX_REMEMBERED));
+  /** Used answers, and used rounds of approved calls: each allows one call. The seal limits how long it is valid. */
+  readonly #used = new UsedRounds();
   /** Approvals that hold for a time, by rule, principal and call. */
   readonly #remembered: ExpiringEntries<KeptApproval>;
   /** Approvals that were asked for, by the one use of their answer; none without `expiry`. */
@@ -189,15 +189,8 @@ export class Approvals {
     route: Route,
     asked: NonNullable<PolicyRoundState["asked"]>,
   ): Promise<ApprovalAnswer> {
-    const isUnused = asked.rule === identityOf(rule) && !this.#spent.has(asked.nonce);
-    if (isUnused) this.#spent.set(asked.nonce, true);
-    if (!isUnused || (this.useOnce !== undefined && !(await this.useOnce(asked.nonce)))) {
-      throw new GatewayError(
-        "state_rejected",
-        "downstream",
-        "this approval belongs to another call, or was used",
-      );
-    }
+    if (asked.rule !== identityOf(rule)) throw approvalUsed();
+    await this.#use(call, asked.nonce);
     this.#asked.delete(asked.nonce);
     if (call.inputResponses?.unanswered?.has(APPROVAL_KEY) === true) return "expired";
     if (stringAt(objectAt(call.inputResponses?.responses, APPROVAL_KEY), "action") !== "accept")
@@ -217,6 +210,21 @@ export class Approvals {
     return "accepted";
   }
 
+  /**
+   * Continues a call that was approved in an earlier round. Its state allows that once: one approval, one run.
+   *
+   * @throws GatewayError `state_rejected` when the round was continued before, at any replica
+   */
+  async continueApproved(call: Call): Promise<void> {
+    await this.#use(call, call.inputResponses?.round?.id ?? "");
+  }
+
+  /** `id`: of an answer or a round. */
+  async #use(call: Call, id: string): Promise<void> {
+    if (!this.#used.use(call.client.principal, id)) throw approvalUsed();
+    if (this.useOnce !== undefined && !(await this.useOnce(id))) throw approvalUsed();
+  }
+
   /** Another replica may have used the answer; from now on none can. */
   #onUnanswered(
     { nonce, ...asked }: ExpiredApproval & { readonly nonce: string },
@@ -230,6 +238,9 @@ export class Approvals {
       );
   }
 }
+
+const approvalUsed = (): GatewayError =>
+  new GatewayError("state_rejected", "downstream", "this approval belongs to another call, or was used");
 
 /** The config may add arguments to those of the host, and rename a target: no seal of the state covers that. */
 const shownIdentity = (call: Call, { upstream, target }: Route): string | Promise<string> =>

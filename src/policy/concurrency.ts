@@ -1,5 +1,5 @@
 /** How many calls run at a server at the same time? A semaphore with a bounded queue, in which principals have fair shares. */
-import type { Handler, Middleware, Reply } from "../core/call.js";
+import { type Handler, isResumed, type Middleware, type Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { fitsFairShare, isIdentified } from "../core/fair-share.js";
 import type { StopSignal } from "../core/stop.js";
@@ -17,7 +17,8 @@ interface ConcurrencySettings {
 }
 
 /**
- * A call that its client cancels while it is queued leaves the queue immediately. One that returns with answers continues where it stopped; running calls, each with its own slot, may be waiting for that.
+ * A call that its client cancels while it is queued leaves the queue immediately. One that is resumed continues where it
+ * stopped; running calls, each with its own slot, may be waiting for that.
  */
 export function concurrency(settings: ConcurrencySettings): Middleware {
   const { semaphore } = settings;
@@ -37,7 +38,7 @@ export function concurrency(settings: ConcurrencySettings): Middleware {
     function concurrency(call) {
       const { principal } = call.client;
       const owner = isIdentified(principal) ? principal.id : undefined;
-      const acquired = semaphore.acquire(call.signal, call.inputResponses !== undefined, owner);
+      const acquired = semaphore.acquire(call.signal, isResumed(call), owner);
       if (acquired === "full") return Promise.reject(queueFull(settings));
       const { onReply, onError } = owner === undefined ? releasingUnowned : releasing(owner);
       if (acquired === "inside") return next(call).then(onReply, onError);
@@ -118,8 +119,8 @@ export class Semaphore {
    *
    * `owner`: the principal's id, for fair shares of permits and queue (`fitsFairShare`); none where all calls are of one principal.
    *
-   * `returning` is for those who were inside before and have left something half done there. They need not stand behind
-   * the others, and there are as many places more for them: those inside may wait for just what they have come to end.
+   * `returning`: the call resumes earlier work, so it skips the queue and may use up to 2 × `limit`; running calls may be
+   * waiting for it.
    */
   acquire(signal: StopSignal, returning = false, owner?: string): "inside" | "full" | Promise<void> {
     const limit = returning ? 2 * this.limit : this.limit;

@@ -2,7 +2,15 @@
 
 import { LRUCache } from "lru-cache";
 import type { RuleConfig } from "../config/config.js";
-import type { Call, Handler, InputResponses, Reply, RoundState, Route } from "../core/call.js";
+import {
+  type Call,
+  type Handler,
+  type InputResponses,
+  OWN_ROUND,
+  type Reply,
+  type RoundState,
+  type Route,
+} from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type QuestionKind, questionKind, TASK_METHODS } from "../core/methods.js";
 import type { RpcError } from "../wire/envelope.js";
@@ -175,7 +183,8 @@ function clampedSampling(params: JsonObject, { maxTokens, stripContext }: RuleCo
 /**
  * The answers that a server gets to the questions it may not ask, together with those that the client gave.
  * A server that can receive errors gets the refusal as an error; for one that can only receive results, a person
- * who declines and a host without roots are the nearest thing, and a completion cannot be made up.
+ * who declines and a host without roots are the nearest thing, and a completion cannot be made up. Without `given` the
+ * gateway itself continues the round.
  */
 export function withRefusals(
   given: InputResponses | undefined,
@@ -189,10 +198,12 @@ export function withRefusals(
   });
   const errors = kinds.map(([key, kind]) => [key, questionRefusal(kind)] as const);
   const refusals = { ...given?.refusals, ...Object.fromEntries(errors) };
+  const round = given === undefined ? OWN_ROUND : given.round;
   return {
     responses: { ...given?.responses, ...Object.fromEntries(responses) },
     ...(Object.keys(refusals).length > 0 && { refusals }),
     ...(state !== undefined && { state }),
+    ...(round !== undefined && { round }),
   };
 }
 

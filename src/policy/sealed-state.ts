@@ -1,12 +1,13 @@
 /** Which host may resume a round, and for how long? Seals the state of each round on its way out, and opens it on its way back. */
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
-import type { Call, InputResponses, Middleware, Reply, RoundState } from "../core/call.js";
-import { GatewayError } from "../core/errors.js";
+import type { Call, Handler, InputResponses, Middleware, Reply, RoundState } from "../core/call.js";
+import { GatewayError, reachedNoServer } from "../core/errors.js";
 import { targetOf } from "../core/methods.js";
 import { issuerOf, withIssuer, withoutIssuer } from "../core/owners.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
-import { isObject } from "../wire/json.js";
+import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
+import { newRoundId, UsedRounds } from "./used-rounds.js";
 
 /** How states are sealed. */
 export interface SealSettings {
@@ -31,7 +32,7 @@ export interface SealSettings {
 type InputRequired = Extract<Reply, { kind: "input_required" }>;
 
 /** Names the format: a state of another format is rejected. */
-const PREFIX = "cardea3.";
+const PREFIX = "cardea4.";
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -40,10 +41,11 @@ const EXPIRY_BYTES = 8;
 /**
  * Seals with AES-256-GCM (2026-07-28: basic/patterns/mrtr, "Server Requirements": a state that comes back must be taken
  * for an attacker's). Stands below the layer that finds the route. A state opens only for the same principal, endpoint,
- * server, method, target and arguments, until it expires; anything else is `state_rejected`. A round without a state
- * stays without one.
+ * server, method, target and arguments, until it expires; anything else is `state_rejected`. A round without a state of
+ * the server gets one too: it is the proof that its call continues, and the server never sees it.
  *
- * Within that time the same state opens again: single use is enforced by the layer that wrote the member.
+ * Within that time the same state opens again, but `round.isFirst` is true only once in this process (and once more where
+ * the call was refused before it reached a server). Single use is enforced by the layer that wrote the member.
  *
  * @throws RangeError when the key is not 32 bytes long.
  */
@@ -56,30 +58,24 @@ export function sealedState({
 }: SealSettings): Middleware {
   if (key.symmetricKeySize !== 32)
     throw new RangeError("the key that seals request state must be 32 bytes long");
+  const used = new UsedRounds();
   return (next) =>
     function sealedState(call) {
       const { inputResponses } = call;
       // A state that does not open is a rejected promise like every other failure: a handler never throws synchronously.
       if (inputResponses?.sealedState !== undefined)
-        return resume(inputResponses, inputResponses.sealedState, call).then((resumed) =>
-          next(resumed).then((reply) => sealReply(reply, call)),
-        );
+        return resume(inputResponses, inputResponses.sealedState, call, next);
       return next(call).then((reply) => sealReply(reply, call));
     };
 
   function sealReply(reply: Reply, call: Call): Reply | Promise<Reply> {
-    return reply.kind !== "input_required" || reply.state === undefined
-      ? reply
-      : sealReplyAsync(reply, reply.state, call);
+    return reply.kind === "input_required" ? sealReplyAsync(reply, call) : reply;
   }
 
-  async function sealReplyAsync(
-    { state: _, ...reply }: InputRequired,
-    state: RoundState,
-    call: Call,
-  ): Promise<Reply> {
+  async function sealReplyAsync({ state = {}, ...reply }: InputRequired, call: Call): Promise<Reply> {
     const issuer = isShared && !needsItsProcess(state) ? undefined : own;
-    const sealed = seal(key, writeState(state), await bindingOf(call, issuer), now() + ttlMs());
+    const text = writeState(state, newRoundId(now()));
+    const sealed = seal(key, text, await bindingOf(call, issuer), now() + ttlMs());
     return { ...reply, sealedState: withIssuer(issuer, sealed) };
   }
 
@@ -87,11 +83,20 @@ export function sealedState({
     { sealedState: _, ...responses }: InputResponses,
     prefixed: string,
     call: Call,
-  ): Promise<Call> {
+    next: Handler,
+  ): Promise<Reply> {
     const issuer = issuerOf(prefixed);
     if (issuer !== own && !(isShared && issuer === undefined)) throw rejected("is not one of ours");
     const text = open(key, withoutIssuer(prefixed), await bindingOf(call, issuer), now());
-    return { ...call, inputResponses: { ...responses, state: readState(text) } };
+    const { state, id } = readState(text);
+    const { principal } = call.client;
+    const round = { id, isFirst: used.use(principal, id) };
+    try {
+      return await sealReply(await next({ ...call, inputResponses: { ...responses, state, round } }), call);
+    } catch (error) {
+      if (round.isFirst && reachedNoServer(error)) used.giveBack(principal, id);
+      throw error;
+    }
   }
 }
 
@@ -99,18 +104,25 @@ export function sealedState({
 const needsItsProcess = ({ parked, links, signIn }: RoundState): boolean =>
   parked !== undefined || links !== undefined || signIn !== undefined;
 
-/** The gateway's members as one line of JSON, then the server's own state unchanged: it may have any length and content. */
-function writeState({ server, ...own }: RoundState): string {
-  const line = writeJson(own);
+/**
+ * The id of the round and the gateway's members as one line of JSON, then the server's own state unchanged: it may have any
+ * length and content.
+ */
+function writeState({ server, ...own }: RoundState, id: string): string {
+  const line = writeJson({ id, own });
   return server === undefined ? line : `${line}\n${server}`;
 }
 
-function readState(text: string): RoundState {
+function readState(text: string): { readonly id: string; readonly state: RoundState } {
   const end = text.indexOf("\n");
-  const own = parseJson(end < 0 ? text : text.slice(0, end));
+  const parsed = parseJson(end < 0 ? text : text.slice(0, end));
+  const line = isObject(parsed) ? parsed : {};
   // The seal is the proof that this process, or one with the same key, wrote it.
-  const state: RoundState = isObject(own) ? own : {};
-  return end < 0 ? state : { ...state, server: text.slice(end + 1) };
+  const state: RoundState = objectAt(line, "own") ?? {};
+  return {
+    id: stringAt(line, "id") ?? "",
+    state: end < 0 ? state : { ...state, server: text.slice(end + 1) },
+  };
 }
 
 function seal(key: KeyObject, state: string, binding: Buffer, expiresAt: number): string {

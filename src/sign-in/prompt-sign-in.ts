@@ -196,8 +196,8 @@ const isAnswered = ({ inputResponses }: Call): boolean =>
 function withoutAnswer(call: Call): Call {
   const { inputResponses, ...rest } = call;
   const { signIn: _, ...state } = inputResponses?.state ?? {};
-  if (Object.keys(state).length === 0) return rest;
-  return { ...rest, inputResponses: { responses: {}, state } };
+  if (inputResponses === undefined || Object.keys(state).length === 0) return rest;
+  return { ...rest, inputResponses: { ...inputResponses, responses: {}, state } };
 }
 
 /** Resolves at the next sign-in with the credentials of `client`. */

@@ -18,7 +18,12 @@ beforeAll(async () => {
   legacy = await startFixture("legacy", "http");
   const config = {
     mcpServers: { new: modern.entry, old: legacy.entry },
-    policy: { rules: [{ tools: ["new__echo"], when: "args.value == 'ask'", effect: "approve" }] },
+    policy: {
+      rules: [
+        { tools: ["new__echo"], when: "args.value == 'ask'", effect: "approve" },
+        { tools: ["new__*"], when: "args.message == 'approve first'", effect: "approve" },
+      ],
+    },
   };
   const start = () => startReplica(store.view(), config);
   replicas = [await start(), await start()];
@@ -131,6 +136,26 @@ describe("a question of one replica that is answered at another", () => {
     expect(textOf((await host.exchange("tools/call", again)).message)).toContain("ask");
     // At one replica and at the other.
     for (let at = 0; at < 2; at += 1)
+      expect(refusalOf((await host.exchange("tools/call", again)).message)?.code).toBe("state_rejected");
+  });
+
+  test("holds for one run, though its server asks more: the state of an approved call is used once", async () => {
+    const host = (await hostOf("modern")) as Host;
+    const params = { name: "new__test_input_required_result_elicitation", arguments: { message: "approve first" } };
+    const continued = async (last: Json) => {
+      const { inputRequests = {}, requestState } = (last.result ?? {}) as Json;
+      const [key = ""] = Object.keys(inputRequests as Json);
+      return { key, again: { ...params, inputResponses: { [key]: ANSWER }, requestState } };
+    };
+    const { message: approval } = await host.exchange("tools/call", params);
+    const approved = await continued(approval as Json);
+    expect(approved.key).toBe("cardea/approval");
+    const { message: question } = await host.exchange("tools/call", approved.again);
+    const answered = await continued(question as Json);
+    expect(answered.key).not.toBe("cardea/approval");
+    expect(textOf((await host.exchange("tools/call", answered.again)).message)).toMatch(/Ann|accept/);
+    // At one replica and at the other: neither the approval nor the round that it allowed runs the tool again.
+    for (const again of [answered.again, answered.again, approved.again, approved.again])
       expect(refusalOf((await host.exchange("tools/call", again)).message)?.code).toBe("state_rejected");
   });
 });

@@ -255,7 +255,7 @@ describe("attack 24: no principal is shown the cached list of another", () => {
 describe("attack 25: a server that never stops asking", () => {
   test("has its state sealed, and cannot forge one", async () => {
     const { requestState } = resultOf(await ask("ann", "tools/call", { name: "a__ask", arguments: {} }));
-    expect(requestState).toMatch(/^cardea3\./);
+    expect(requestState).toMatch(/^cardea4\./);
     expect(requestState).not.toContain("s3cret");
   });
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import type { Call, Reply } from "../../src/core/call.js";
+import type { Call, InputResponses, Reply } from "../../src/core/call.js";
 import { concurrency, Semaphore } from "../../src/policy/concurrency.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 import fc from "../support/fast-check.js";
@@ -49,7 +49,8 @@ describe("a server with a concurrency limit of two", () => {
   test("lets calls that return with answers skip the full queue", async () => {
     const { server, handle, line } = place(2, 10);
     const calls = Array.from({ length: 4 }, () => fakeCall());
-    const back = Array.from({ length: 3 }, () => fakeCall({ inputResponses: { responses: {} } }));
+    const round = { id: "1", isFirst: true };
+    const back = Array.from({ length: 3 }, () => fakeCall({ inputResponses: { responses: {}, round } }));
     const replies = [...calls, ...back].map(handle);
     expect(server.running).toEqual([...calls.slice(0, 2), ...back.slice(0, 2)]);
     expect([line.running, line.queued]).toEqual([4, 3]);
@@ -64,6 +65,20 @@ describe("a server with a concurrency limit of two", () => {
     for (const call of calls.slice(1)) await server.finish(call);
     await expect(Promise.all(replies)).resolves.toHaveLength(7);
     expect([line.running, line.queued]).toEqual([0, 0]);
+  });
+
+  test.each<[string, InputResponses]>([
+    ["answers without a state", { responses: {} }],
+    ["answers to made-up questions", { responses: { a: { action: "accept" } } }],
+    ["a state that was used before", { responses: {}, round: { id: "1", isFirst: false } }],
+  ])("lets a call with %s wait like any other", async (_, inputResponses) => {
+    const { server, handle, line } = place(2, 10);
+    const calls = Array.from({ length: 3 }, () => fakeCall());
+    const pretended = fakeCall({ inputResponses });
+    const replies = [...calls, pretended].map(handle);
+    expect([server.running, line.queued]).toEqual([calls.slice(0, 2), 2]);
+    for (const call of [...calls, pretended]) await server.finish(call);
+    await Promise.all(replies);
   });
 
   test("refuses at once when its queue is full, with text and details", async () => {

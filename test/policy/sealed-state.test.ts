@@ -75,7 +75,7 @@ test("any state comes back to the server byte for byte, and shows nothing of its
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "binary" }), async (state) => {
       const made = await sealed(state);
-      expect(made).toMatch(/^cardea3\.[\w-]+$/);
+      expect(made).toMatch(/^cardea4\.[\w-]+$/);
       if (state.length > 8) expect(made).not.toContain(state);
       expect(await opened(made)).toBe(state.toWellFormed());
     }),
@@ -129,7 +129,7 @@ test("a state that was changed anywhere is rejected", async () => {
   for (const other of [
     "",
     "s",
-    "cardea3.",
+    "cardea4.",
     `${made}-TAMPERED`,
     `${made}=`,
     made.slice(0, -1),
@@ -138,7 +138,7 @@ test("a state that was changed anywhere is rejected", async () => {
   ]) {
     await rejected(other);
   }
-  await rejected(`cardea3.${randomBytes(80).toString("base64url")}`);
+  await rejected(`cardea4.${randomBytes(80).toString("base64url")}`);
 });
 
 describe("a state opens only where it was given:", () => {
@@ -194,20 +194,34 @@ test("each round is sealed again", async () => {
   expect(await opened(two.sealedState)).toBe("start++");
 });
 
-test("where the server gives no state the client gets none, and answers pass without one", async () => {
+test("where the server gives no state the client gets a proof of the round, and the server none of it", async () => {
   const seen: unknown[] = [];
   const handler = sealedState({ key })(async (call) => {
     seen.push(call.inputResponses);
     return asks();
   });
-  expect(await handler(first)).toEqual(asks());
+  const { sealedState: state } = (await handler(first)) as { sealedState: string };
   await handler({ ...first, inputResponses: { responses: { q: {} } } });
-  expect(seen).toEqual([undefined, { responses: { q: {} } }]);
+  await handler({ ...first, inputResponses: { responses: { q: {} }, sealedState: state } });
+  const round = { id: expect.any(String), isFirst: true };
+  expect(seen).toEqual([undefined, { responses: { q: {} } }, { responses: { q: {} }, state: {}, round }]);
+});
+
+test("only the first of many uses counts as the continuation of its call", async () => {
+  const seen: (boolean | undefined)[] = [];
+  const handler = sealedState({ key })(async (call) => {
+    seen.push(call.inputResponses?.round?.isFirst);
+    return asks();
+  });
+  const { sealedState: state } = (await handler(first)) as { sealedState: string };
+  const again = { ...first, inputResponses: { responses: {}, sealedState: state } };
+  await Promise.all([handler(again), handler(again), handler(again)]);
+  expect(seen).toEqual([undefined, true, false, false]);
 });
 
 test("a state names its process, and opens in no other", async () => {
   const state = await sealed("abc", first, { issuer: "2" });
-  expect(state).toMatch(/^2-cardea3\./);
+  expect(state).toMatch(/^2-cardea4\./);
   expect(await opened(state, first, { issuer: "2" })).toBe("abc");
   for (const settings of [{ issuer: "1" }, {}]) await rejected(state, first, settings);
   await rejected(state.replace("2-", "1-"), first, { issuer: "1" });

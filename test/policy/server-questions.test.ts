@@ -28,6 +28,7 @@ describe("what a server asks", () => {
           a: { code: -1, message: "the gateway's policy does not let this server use elicitation" },
         },
         state: { server: "state" },
+        round: { id: "", isFirst: true },
       },
     });
     expect(calls).toHaveLength(2);

@@ -1,10 +1,12 @@
 /** A policy made from config, and helpers for the calls that it evaluates. */
+import { createSecretKey } from "node:crypto";
 import type { LimitConfig, PolicyConfig, RuleConfig } from "../../src/config/config.js";
 import { type Call, compose, type Handler, type Reply, type Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { SILENT } from "../../src/core/logger.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
+import { sealedState } from "../../src/policy/sealed-state.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
@@ -30,6 +32,8 @@ export interface GivenPolicy {
   readonly default?: PolicyConfig["default"];
   readonly rules?: readonly GivenRule[];
   readonly limits?: readonly GivenLimit[];
+  /** Whether hosts get states sealed, as from the gateway (`answered`). Default: they can be read. */
+  readonly sealsStates?: boolean;
 }
 
 export interface PolicyUnderTest {
@@ -49,7 +53,8 @@ export function policyOf(given: GivenPolicy, server: Handler = async () => ok())
   };
   const policy = createPolicy(config, { metrics, logger: SILENT });
   const calls: Call[] = [];
-  const handle = compose([errorBoundary(SILENT), policy.access, policy.limits], (call) => {
+  const seal = given.sealsStates === true ? [sealedState({ key: createSecretKey(Buffer.alloc(32, 7)) })] : [];
+  const handle = compose([errorBoundary(SILENT), ...seal, policy.access, policy.limits], (call) => {
     calls.push(call);
     return server(call);
   });
@@ -72,6 +77,16 @@ export function toolCall(
     ...over,
   });
 }
+
+/** The call as its host makes it again, with answers to the questions of `reply`. */
+export const answered = (call: Call, reply: Reply, responses: JsonObject = {}): Call => ({
+  ...call,
+  inputResponses: {
+    responses,
+    ...(reply.kind === "input_required" &&
+      reply.sealedState !== undefined && { sealedState: reply.sealedState }),
+  },
+});
 
 /** The same route object for the same tool, as a list gives it. */
 export function routeTo(server: string, tool: string): Route {

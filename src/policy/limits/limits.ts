@@ -1,20 +1,12 @@
 /** Which limits apply to a call, and what does it spend of them? A call that resumes a paid round spends nothing. */
-import { LRUCache } from "lru-cache";
 import type { InteractionKind, LimitConfig } from "../../config/config.js";
-import type { Call, Handler, Middleware, Route } from "../../core/call.js";
+import { type Call, type Handler, isResumed, type Middleware, type Route } from "../../core/call.js";
 import { type SharedLimits, StoreUnavailable } from "../../core/cluster.js";
-import { type ErrorCode, GatewayError } from "../../core/errors.js";
+import { GatewayError, reachedNoServer } from "../../core/errors.js";
 import { TASK_METHODS } from "../../core/methods.js";
-import { entryLimit } from "../../runtime/cache-limits.js";
-import { callIdentity } from "../../runtime/canonical-digest.js";
 import type { Metrics } from "../../telemetry/metrics.js";
-import { methodArguments } from "../rules/method-inputs.js";
-import { argsOf } from "../rules/policy-input.js";
 import { restrictsAnyReading } from "../rules/rule.js";
 import { type CallBudget, Limit } from "./limit.js";
-
-/** Refusals that never reached a server: the call that got one is not charged for it. */
-const NOT_CHARGED: ReadonlySet<ErrorCode> = new Set(["queue_full", "upstream_unavailable", "overloaded"]);
 
 /** All limits of the config; a call spends from each that matches. */
 export class Limits {
@@ -23,7 +15,6 @@ export class Limits {
   readonly hasTimeouts: boolean;
   readonly #metrics: Metrics;
   readonly #isShared: boolean;
-  readonly #paidRounds: PaidRounds;
   /** Routes live as long as the list they stand in. */
   readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly AppliedLimit[]>>();
 
@@ -44,7 +35,6 @@ export class Limits {
     this.hasTimeouts = configs.some(({ timeoutMs }) => timeoutMs !== undefined);
     this.#metrics = metrics;
     this.#isShared = shared !== undefined;
-    this.#paidRounds = before === undefined ? new PaidRounds() : before.#paidRounds;
   }
 
   /** Belongs below `access`: what is refused there costs nothing here. */
@@ -53,7 +43,7 @@ export class Limits {
       if (this.#limits.length === 0) return next;
       const charge = this.#charge.bind(this);
       return async function limits(call) {
-        // Who asks after a task asks for nothing new: its call has paid.
+        // Polling a task is free; the call that created it was charged.
         const free = call.route === undefined || TASK_METHODS.has(call.method);
         return free ? next(call) : charge(call, call.route, next);
       };
@@ -103,7 +93,7 @@ export class Limits {
   async #charge(call: Call, route: Route, next: Handler) {
     const limits = this.applicable("call", call, route);
     if (limits.length === 0) return next(call);
-    const paid = call.inputResponses !== undefined && (await this.#paidRounds.use(call, route));
+    const paid = isResumed(call);
     if (!paid && this.#isShared) await prepare(limits, call);
     const spent = paid ? [] : this.#spend(limits, call);
     const releases: (() => void)[] = [];
@@ -111,7 +101,6 @@ export class Limits {
       for (const { limit, route: on } of limits) {
         const entry = limit.semaphore(call, on);
         if (entry === undefined) continue;
-        // Who was inside before has left something half done there, which others inside may wait for.
         const entered = entry.semaphore.acquire(call.signal, paid);
         if (entered === "full") throw queueFull(limit.config, route, entry.semaphore.queued);
         if (entered !== "inside") {
@@ -135,14 +124,9 @@ export class Limits {
         );
         if (call.record !== undefined) call.record.queueMs += performance.now() - start;
       }
-      const reply = await next(call);
-      if (reply.kind === "input_required") await this.#paidRounds.grant(call, route);
-      return reply;
+      return await next(call);
     } catch (error) {
-      if (error instanceof GatewayError && NOT_CHARGED.has(error.code)) {
-        for (const giveBack of spent) giveBack();
-        if (paid) await this.#paidRounds.grant(call, route);
-      }
+      if (reachedNoServer(error)) for (const giveBack of spent) giveBack();
       throw error;
     } finally {
       for (const leave of releases) leave();
@@ -254,35 +238,4 @@ function cancelledInQueue(cause: unknown): never {
   throw new GatewayError("cancelled", "downstream", "the client cancelled this call while it waited", {
     cause,
   });
-}
-
-const MAX_CALLS = 10_000;
-
-/**
- * A client's claim that a call is a later round is checked: each round that ended in a question is good
- * for one call with answers, of the same principal to the same target with the same arguments.
- */
-class PaidRounds {
-  /** Until evicted; the seal of the round state limits how long an answer is valid. */
-  readonly #rounds = new LRUCache<string, number>(entryLimit(MAX_CALLS));
-
-  async grant(call: Call, route: Route): Promise<void> {
-    const key = await keyOf(call, route);
-    this.#rounds.set(key, (this.#rounds.get(key) ?? 0) + 1);
-  }
-
-  /** Uses up one; resolves to false when there is none. */
-  async use(call: Call, route: Route): Promise<boolean> {
-    const key = await keyOf(call, route);
-    const left = this.#rounds.get(key);
-    if (left === undefined) return false;
-    if (left > 1) this.#rounds.set(key, left - 1);
-    else this.#rounds.delete(key);
-    return true;
-  }
-}
-
-function keyOf(call: Call, route: Route): string | Promise<string> {
-  const given = route.kind === "methods" ? methodArguments(call.params) : argsOf(call);
-  return callIdentity(call, route.upstream, route.target, given);
 }

@@ -4,7 +4,7 @@ import { GatewayError } from "../../../src/core/errors.js";
 import { limitFaults } from "../../../src/policy/limits/limit.js";
 import { fakeTime } from "../../support/fake-time.js";
 import { turnTheClock } from "../../support/turn-the-clock.js";
-import { clientOf, limit, policyOf, result, routeTo, toolCall, wordOf } from "../support.js";
+import { answered, clientOf, limit, policyOf, result, routeTo, toolCall, wordOf } from "../support.js";
 
 fakeTime();
 
@@ -203,51 +203,62 @@ describe("a later round", () => {
       : result({});
 
   test("of a call was paid for by the first", async () => {
-    const { handle } = policyOf({ limits: [{ rate: perMinute(1) }] }, asking);
+    const { handle } = policyOf({ sealsStates: true, limits: [{ rate: perMinute(1) }] }, asking);
     const call = toolCall("quiz", "start", { n: 1 });
-    expect(wordOf(await handle(call))).toBe("input_required");
-    expect(wordOf(await handle({ ...call, inputResponses: { responses: {} } }))).toBe("result");
+    const asked = await handle(call);
+    expect(wordOf(asked)).toBe("input_required");
+    expect(wordOf(await handle(answered(call, asked)))).toBe("result");
   });
 
   test("was paid for however long the answer took", async () => {
     vi.useRealTimers();
-    const { handle } = policyOf({ limits: [{ quota: { count: 1, windowMs: 86_400_000 } }] }, asking);
+    const limits = [{ quota: { count: 1, windowMs: 86_400_000 } }];
+    const { handle } = policyOf({ sealsStates: true, limits }, asking);
     const call = toolCall("quiz", "start", { n: 1 });
-    await handle(call);
-    turnTheClock(5 * 3_600_000);
-    expect(wordOf(await handle({ ...call, inputResponses: { responses: {} } }))).toBe("result");
+    const asked = await handle(call);
+    turnTheClock(3_500_000);
+    expect(wordOf(await handle(answered(call, asked)))).toBe("result");
   });
 
   test("that there never was costs like any other call", async () => {
-    const { handle } = policyOf({ limits: [{ rate: perMinute(2) }] }, asking);
+    const { handle } = policyOf({ sealsStates: true, limits: [{ rate: perMinute(2) }] }, asking);
     const forged = () => ({ ...toolCall("quiz", "start"), inputResponses: { responses: {} } });
     expect(wordOf(await handle(forged()))).toBe("result");
     expect(wordOf(await handle(forged()))).toBe("result");
     expect(wordOf(await handle(forged()))).toBe("rate_limited");
   });
 
-  test("is good for one call, with the same arguments", async () => {
-    const { handle } = policyOf({ limits: [{ rate: perMinute(1) }] }, asking);
-    const call = toolCall("quiz", "start", { n: 1 });
-    await handle(call);
-    const other = { ...toolCall("quiz", "start", { n: 2 }), inputResponses: { responses: {} } };
-    expect(wordOf(await handle(other))).toBe("rate_limited");
-    const answered = { ...call, inputResponses: { responses: {} } };
-    expect(wordOf(await handle(answered))).toBe("result");
-    expect(wordOf(await handle(answered))).toBe("rate_limited");
+  test.each([
+    ["small", (n: number) => ({ n })],
+    // Other calls come in between while these are hashed.
+    ["large", (n: number) => ({ all: Array.from({ length: 20_000 }, () => "x"), n })],
+  ])("is good for one call, with the same arguments: %s ones", async (_, args) => {
+    vi.useRealTimers();
+    const limits = [{ quota: { count: 1, windowMs: 86_400_000 } }];
+    const { handle } = policyOf({ sealsStates: true, limits }, asking);
+    const call = toolCall("quiz", "start", args(1));
+    const asked = await handle(call);
+    const other = answered(toolCall("quiz", "start", args(2)), asked);
+    expect(wordOf(await handle(other))).toBe("state_rejected");
+    const unproven = { ...call, inputResponses: { responses: {} } };
+    expect(wordOf(await handle(unproven))).toBe("rate_limited");
+    expect(wordOf(await handle(answered(call, asked)))).toBe("result");
+    expect(wordOf(await handle(answered(call, asked)))).toBe("rate_limited");
   });
 
-  test("is good for one call where the arguments are so large that others come in between", async () => {
-    vi.useRealTimers();
-    const { handle } = policyOf({ limits: [{ quota: { count: 1, windowMs: 86_400_000 } }] }, asking);
-    const large = (last: string) => ({ all: Array.from({ length: 20_000 }, () => "x"), last });
-    const call = toolCall("quiz", "start", large("a"));
-    await handle(call);
-    const other = { ...toolCall("quiz", "start", large("b")), inputResponses: { responses: {} } };
-    expect(wordOf(await handle(other))).toBe("rate_limited");
-    const answered = { ...toolCall("quiz", "start", large("a")), inputResponses: { responses: {} } };
-    expect(wordOf(await handle(answered))).toBe("result");
-    expect(wordOf(await handle(answered))).toBe("rate_limited");
+  test("that its server could not receive is paid for once more", async () => {
+    let isAway = true;
+    const { handle } = policyOf({ sealsStates: true, limits: [{ rate: perMinute(1) }] }, (call) => {
+      if (call.inputResponses !== undefined && isAway)
+        return Promise.reject(new GatewayError("upstream_unavailable", "upstream", "away"));
+      return asking(call);
+    });
+    const call = toolCall("quiz", "start");
+    const asked = await handle(call);
+    expect(wordOf(await handle(answered(call, asked)))).toBe("upstream_unavailable");
+    isAway = false;
+    expect(wordOf(await handle(answered(call, asked)))).toBe("result");
+    expect(wordOf(await handle(answered(call, asked)))).toBe("rate_limited");
   });
 
   test("after an approval is the first that is paid", async () => {
@@ -314,15 +325,16 @@ describe("a concurrency", () => {
 
   test("lets a call return with answers that the running one may be waiting for", async () => {
     const { finish, server } = busy();
-    const { handle } = policyOf({ limits: [{ concurrency: 1, queue: 5 }] }, (call) =>
+    const { handle } = policyOf({ sealsStates: true, limits: [{ concurrency: 1, queue: 5 }] }, (call) =>
       call.inputResponses === undefined && call.params.name === "a__asks"
         ? Promise.resolve({ kind: "input_required", requests: {} })
         : server(),
     );
-    expect(wordOf(await handle(toolCall("a", "asks")))).toBe("input_required");
+    const asked = await handle(toolCall("a", "asks"));
+    expect(wordOf(asked)).toBe("input_required");
     const inside = handle(toolCall("a", "x"));
     const waiting = handle(toolCall("a", "y"));
-    const back = handle(toolCall("a", "asks", {}, { inputResponses: { responses: {} } }));
+    const back = handle(answered(toolCall("a", "asks"), asked));
     const pretended = handle(toolCall("a", "y", {}, { inputResponses: { responses: {} } }));
     await vi.advanceTimersByTimeAsync(0);
     expect(finish).toHaveLength(2);
