@@ -43,6 +43,8 @@ export interface ServerNamespace {
   shownTool(own: string, item: JsonObject): JsonObject | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;
+  /** False if the filters let every resource through. */
+  readonly filtersResources: boolean;
 }
 
 /** The namespace of a configured server. */
@@ -55,8 +57,12 @@ export function serverNamespace(config: CatalogServer): ServerNamespace {
     overrides,
     shownTool: shownTools(overrides, config.shortening),
     passes: listFilter(config),
+    filtersResources: !letsAllThrough(config.resources),
   };
 }
+
+/** Whether a filter is none. */
+const letsAllThrough = ({ allow, deny }: NameFilter): boolean => allow.includes("*") && deny.length === 0;
 
 function shownTools(
   overrides: ToolOverrides | undefined,

@@ -114,6 +114,24 @@ export class CatalogView {
     return space && this.#routeTo(space, "resources", own, exposeUri(space, own));
   }
 
+  /**
+   * Whether filters or rules hide a resource of `server` from the client, by the server's own URI, listed or not; undefined
+   * where they hide none.
+   */
+  hiddenResources(server: string): ((own: string) => boolean) | undefined {
+    const space = this.endpoint.namespaces.find(({ name }) => name === server);
+    if (space === undefined) return undefined;
+    const { filter } = this.endpoint;
+    const isVisible = this.#isVisible;
+    if (!space.filtersResources && filter === undefined && isVisible === undefined) return undefined;
+    return (own) => {
+      if (!space.passes("resources", own)) return true;
+      const exposed = exposeUri(space, own);
+      if (filter?.passes("resources", exposed) === false) return true;
+      return isVisible !== undefined && !isVisible(this.#client, resourceRoute(space, own, exposed));
+    };
+  }
+
   /** A server with unknown lists that may have `name`; undefined if there is none. */
   unavailableOwner(kind: ListKind, name: string): string | undefined {
     const absent = this.endpoint.namespaces.filter(
@@ -167,14 +185,7 @@ export class CatalogView {
   #routeTo(space: ServerNamespace, kind: ListKind, target: string, exposed: string): Route | undefined {
     if (!space.passes(kind, target) || !this.#context.mayHaveResources(space.name)) return undefined;
     if (this.endpoint.filter !== undefined && !this.endpoint.filter.passes(kind, exposed)) return undefined;
-    const aggregateName = space.aggregate === undefined ? exposed : exposeUri(space.aggregate, target);
-    const route: Route = {
-      upstream: space.name,
-      target,
-      exposed,
-      ...(aggregateName !== exposed && { aggregateName }),
-      kind,
-    };
+    const route = resourceRoute(space, target, exposed, kind);
     return this.#isVisible === undefined || this.#isVisible(this.#client, route) ? route : undefined;
   }
 
@@ -189,6 +200,23 @@ export class CatalogView {
     const route: Route = { upstream: space.name, target: name, exposed: name, ...elsewhere, kind };
     return this.#isVisible === undefined || this.#isVisible(this.#client, route);
   }
+}
+
+/** The route of a URI that is in no list. */
+function resourceRoute(
+  space: ServerNamespace,
+  target: string,
+  exposed: string,
+  kind: ListKind = "resources",
+): Route {
+  const aggregateName = space.aggregate === undefined ? exposed : exposeUri(space.aggregate, target);
+  return {
+    upstream: space.name,
+    target,
+    exposed,
+    ...(aggregateName !== exposed && { aggregateName }),
+    kind,
+  };
 }
 
 /** The only one of `routes` at `server`. */

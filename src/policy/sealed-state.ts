@@ -44,7 +44,7 @@ const EXPIRY_BYTES = 8;
  * server, method, target and arguments, until it expires; anything else is `state_rejected`. A round without a state of
  * the server gets one too: it is the proof that its call continues, and the server never sees it.
  *
- * Within that time the same state opens again, but `round.isFirst` is true only once in this process (and once more where
+ * Within that time the same state opens again, but `round.isFirst` is true only once in this process (and again where
  * the call was refused before it reached a server). Single use is enforced by the layer that wrote the member.
  *
  * @throws RangeError when the key is not 32 bytes long.

@@ -26,7 +26,7 @@ export class UsedRounds {
   readonly #byPrincipal = new Map<string, PrincipalRounds>();
   readonly #maxRounds: number;
   /** The floor of principals that are not in the map. */
-  #floor = 0;
+  #floor = -1;
   #count = 0;
 
   /** @param maxRounds default 10,000 */
@@ -46,7 +46,7 @@ export class UsedRounds {
     return true;
   }
 
-  /** The call was refused before it reached its server: the round can be used once more. */
+  /** The call was refused before it reached its server: the round can be used again. */
   giveBack(principal: Pick<Principal, "id">, id: string): void {
     if (this.#byPrincipal.get(boundedKey(principal.id))?.ids.delete(id) === true) this.#count -= 1;
   }

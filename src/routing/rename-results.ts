@@ -8,6 +8,7 @@ import type { Client } from "../core/client.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 import { META } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
+import type { IsHidden } from "./hidden-links.js";
 
 type RenamingCatalog = Pick<Catalog, "view" | "learnUri">;
 
@@ -20,7 +21,7 @@ export class RenamingCache {
     this.#catalog = catalog;
   }
 
-  /** Undefined where no URI changes or is remembered, as in the view of a single server. */
+  /** Undefined where no URI changes, is remembered or hidden, as in the view of a single server. */
   of(client: Client, server: string): Renaming | undefined {
     const view = this.#catalog.view(client);
     const made = this.#made.get(view) ?? new Map<string, Renaming | undefined>();
@@ -32,7 +33,9 @@ export class RenamingCache {
   #make(view: CatalogView, client: Client, server: string): Renaming | undefined {
     const { namespaces } = view.endpoint;
     const space = namespaces.find(({ name }) => name === server);
-    if (space === undefined || (namespaces.length === 1 && space.uris === undefined)) return undefined;
+    if (space === undefined) return undefined;
+    const isHidden = view.hiddenResources(server);
+    if (namespaces.length === 1 && space.uris === undefined && isHidden === undefined) return undefined;
     const bare = namespaces.filter(({ uris }) => uris === undefined).length;
     // A URI that several servers could have returned must lead back to the one that did.
     const unclear = (own: string): boolean =>
@@ -45,19 +48,21 @@ export class RenamingCache {
       space.passes("resources", own) && view.leadsTo(server, space.uris?.expose(own) ?? own)
         ? uri(own)
         : undefined;
-    return { uri, page };
+    return { uri, page, isHidden };
   }
 }
 
 /** A result without any of these has no URI to rename. */
 const MARKERS = ['"uri"', ...UI_MARKERS];
 
-/** How URIs of one server are renamed for one client. */
+/** How URIs of one server are renamed for one client, and which of them it does not see. */
 export interface Renaming {
   /** Of a resource. */
   readonly uri: (own: string) => string;
   /** Of a page that shows a result; undefined takes the reference away. */
   readonly page: UriMap;
+  /** Whether the client may not see a resource; undefined where it may see all. */
+  readonly isHidden: IsHidden | undefined;
 }
 
 /** `reply` to `method` with its URIs renamed; the very same object where nothing changes. */

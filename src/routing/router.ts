@@ -21,9 +21,10 @@ import {
   TASK_METHODS,
   targetOf,
 } from "../core/methods.js";
-import { type JsonObject, numberOf, objectAt, without } from "../wire/json.js";
+import { type JsonObject, numberOf, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
 import { SKILL_METHODS, skills } from "./extensions.js";
+import { type IsHidden, withoutHiddenLinks } from "./hidden-links.js";
 import { hasNoTarget, type MethodRoutes } from "./method-routes.js";
 import {
   RenamingCache,
@@ -214,20 +215,30 @@ function sender({ catalog, handlers, tasks }: SenderOptions): Send {
     const wishes = ofTasks && Object.hasOwn(params, "task");
     const own = wishes && !supportsTaskCalls(capabilities) ? without(params, ["task"]) : params;
     if (renaming === undefined && task === undefined) return handler({ ...call, params: own });
+    const isHidden = renaming?.isHidden;
     const notify = (notice: Notice): void => {
+      if (isHidden !== undefined && isAboutHidden(notice, isHidden)) return;
       const named = renaming === undefined ? notice : renameNotice(notice, renaming);
       call.notify(task === undefined ? named : renameTaskNotice(named, task));
     };
-    return handler({ ...call, params: own, notify }).then((reply) => {
+    const rename = (reply: Reply): Reply => {
       const named = renaming === undefined ? reply : renameReply(call.method, reply, renaming);
       return task === undefined ? named : renameTasks({ method: call.method, params: own }, named, task);
-    });
+    };
+    const replied = handler({ ...call, params: own, notify });
+    return isHidden === undefined
+      ? replied.then(rename)
+      : replied.then((reply) => withoutHiddenLinks(reply, isHidden)).then(rename);
   };
 
   function taskMap({ client, route }: Call, server: string): TaskMap {
     return (id, state) => tasks.expose(client, { server, id, tool: route?.target ?? "" }, state);
   }
 }
+
+/** A notification about a resource that the client may not see. */
+const isAboutHidden = ({ method, params }: Notice, isHidden: IsHidden): boolean =>
+  method === "notifications/resources/updated" && isHidden(stringAt(params, "uri") ?? "");
 
 const serverGone = (server: string): GatewayError =>
   new GatewayError("upstream_unavailable", "gateway", `server ${server} was removed from the config`, {

@@ -44,7 +44,7 @@ describe("a round", () => {
       ...Array(5).fill(false),
       ...Array(5).fill(true),
     ]);
-    // The rounds that eve made before those that were evicted cannot be used any more.
+    // The rounds that eve made before those that were evicted can no longer be used.
     expect(rounds.use(person("eve"), newRoundId(2100))).toBe(false);
     expect(rounds.use(person("eve"), newRoundId(4000))).toBe(true);
   });

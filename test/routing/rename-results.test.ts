@@ -11,9 +11,9 @@ import { resultOf } from "./support.js";
 const space = uriNamespace("s");
 const expose = (uri: string) => space?.expose(uri) ?? uri;
 const reveal = (uri: string) => space?.reveal(uri) ?? uri;
-const there: Renaming = { uri: expose, page: expose };
-const back: Renaming = { uri: reveal, page: reveal };
-const stay: Renaming = { uri: (uri) => uri, page: (uri) => uri };
+const there: Renaming = { uri: expose, page: expose, isHidden: undefined };
+const back: Renaming = { uri: reveal, page: reveal, isHidden: undefined };
+const stay: Renaming = { uri: (uri) => uri, page: (uri) => uri, isHidden: undefined };
 
 const METHODS = [
   "tools/call",

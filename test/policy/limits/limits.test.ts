@@ -246,7 +246,7 @@ describe("a later round", () => {
     expect(wordOf(await handle(answered(call, asked)))).toBe("rate_limited");
   });
 
-  test("that its server could not receive is paid for once more", async () => {
+  test("that its server could not receive is paid for again", async () => {
     let isAway = true;
     const { handle } = policyOf({ sealsStates: true, limits: [{ rate: perMinute(1) }] }, (call) => {
       if (call.inputResponses !== undefined && isAway)
