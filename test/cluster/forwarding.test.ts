@@ -141,7 +141,10 @@ describe("a question of one replica that is answered at another", () => {
 
   test("holds for one run, though its server asks more: the state of an approved call is used once", async () => {
     const host = (await hostOf("modern")) as Host;
-    const params = { name: "new__test_input_required_result_elicitation", arguments: { message: "approve first" } };
+    const params = {
+      name: "new__test_input_required_result_elicitation",
+      arguments: { message: "approve first" },
+    };
     const continued = async (last: Json) => {
       const { inputRequests = {}, requestState } = (last.result ?? {}) as Json;
       const [key = ""] = Object.keys(inputRequests as Json);
