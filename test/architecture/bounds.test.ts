@@ -16,6 +16,7 @@ import { DecisionLog } from "../../src/policy/decision-log.js";
 import { Limit } from "../../src/policy/limits/limit.js";
 import { ResponseCache } from "../../src/policy/response-cache.js";
 import { RetryBudget } from "../../src/policy/retry.js";
+import { newRoundId, UsedRounds } from "../../src/policy/used-rounds.js";
 import { Tasks } from "../../src/routing/tasks.js";
 import { callIdentity } from "../../src/runtime/canonical-digest.js";
 import { RecentCalls } from "../../src/telemetry/call-history.js";
@@ -165,6 +166,14 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
           approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at), call: digest }),
         );
       };
+    },
+  },
+  "policy/used-rounds.ts": {
+    mib: 1,
+    times: 12,
+    fill: () => {
+      const rounds = new UsedRounds();
+      return (at) => void rounds.use({ id: large(at) }, newRoundId(at + 1));
     },
   },
   "policy/response-cache.ts": {
