@@ -1,22 +1,28 @@
 /** `cardea add`: adds a server to the config: a command, a URL, or a registry entry. */
 import { dirname } from "node:path";
+import { isHostFile } from "../config/host-config-file.js";
 import type { ImportedServer } from "../config/import/imported.js";
+import { writeErrorMessage } from "../config/load.js";
 import { parse } from "../config/read.js";
 import { isServerKey, serverNames } from "../config/read-servers.js";
-import type { ObjectTree } from "../config/tree.js";
+import { variablesIn } from "../config/template.js";
+import { type ObjectTree, plainValue } from "../config/tree.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
-import { copiedSecrets } from "./copied-secrets.js";
+import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { changeConfig, type EditableConfig, findEditable } from "./edit-config.js";
 import { EXIT, UsageError } from "./exit.js";
-import { type ConfigFlags, linesOf } from "./flags.js";
+import { type ConfigFlags, isFlagSet, linesOf } from "./flags.js";
 import { isRegistryName, readRegistryEntry } from "./registry-source.js";
-import { fillVariables, type RegistryValues } from "./registry-variables.js";
+import { type FilledServer, fillVariables, type RegistryValues } from "./registry-variables.js";
+import { keepSecrets, type SecretFile, secretFileOf } from "./secret-file.js";
 
 /** The flags of `cardea add`. */
 export interface AddFlags {
   readonly env?: readonly string[];
   readonly header?: readonly string[];
   readonly registry?: string;
+  readonly plain?: boolean;
+  readonly yes?: boolean;
 }
 
 /** The positional arguments: those before and those after `--`. */
@@ -42,10 +48,19 @@ export async function add(
   const target = await findEditable(flags.config, shell, log);
   if (target === undefined) return EXIT.failed;
   const tree = treeOf(target);
-  const found = await newServer(words, given, { flags, tree, target }, shell, log);
+  const { file, path } = target;
+  // The host of such a file reads no env file of Cardea's.
+  const isPlain =
+    isFlagSet(flags.plain, "CARDEA_PLAIN", shell.env) || (tree !== undefined && isHostFile(path, tree));
+  const secretFile = isPlain ? undefined : await secretFileOf(path, textAt(tree, "envFile"));
+  if (typeof secretFile === "string") {
+    log.error({ file }, `${secretFile}; --plain writes secrets into ${file}`);
+    return EXIT.failed;
+  }
+  const freeName = secretFile && freeNames(secretFile, tree, shell);
+  const found = await newServer(words, given, { flags, tree, target, freeName }, shell, log);
   if (typeof found === "number") return found;
-  const { name, server } = found;
-  const { file } = target;
+  const { name } = found;
   if (tree !== undefined && serverNames(tree).includes(name)) {
     log.error(
       { file },
@@ -56,9 +71,25 @@ export async function add(
   const key = [...(tree?.members ?? [])].find(
     ([each, { value }]) => isServerKey(each) && value.kind === "object",
   );
-  const edit = { path: [key?.[0] ?? "mcpServers", name], value: server };
-  const code = await changeConfig(target, [edit], shell, log);
-  if (code !== EXIT.done) return code;
+  const { server, secrets: moved } =
+    freeName === undefined ? found : withoutSecrets(name, found.server, freeName);
+  const kept = new Map([...found.secrets, ...moved]);
+  const edits = [
+    { path: [key?.[0] ?? "mcpServers", name], value: server },
+    ...(kept.size > 0 && secretFile !== undefined ? [{ path: ["envFile"], value: secretFile.name }] : []),
+  ];
+  let undo = async (): Promise<void> => {};
+  try {
+    if (secretFile !== undefined && kept.size > 0) undo = await keepSecrets(secretFile, kept, log);
+  } catch (error) {
+    log.error({ file }, `${secretFile?.path} cannot be written: ${writeErrorMessage(error)}`);
+    return EXIT.failed;
+  }
+  const code = await changeConfig(target, edits, shell, log);
+  if (code !== EXIT.done) {
+    await undo();
+    return code;
+  }
   const secrets = copiedSecrets(server);
   if (secrets.length > 0) {
     log.warn(
@@ -75,18 +106,39 @@ interface AddContext {
   readonly flags: AddFlags;
   readonly tree: ObjectTree | undefined;
   readonly target: EditableConfig;
+  /** Undefined if secrets stand in the config. */
+  readonly freeName: ((wanted: string) => string) | undefined;
 }
 
-interface NamedServer {
+interface NamedServer extends FilledServer {
   readonly name: string;
-  readonly server: ImportedServer;
+}
+
+const NO_SECRETS: ReadonlyMap<string, string> = new Map();
+
+/** Names that neither the environment nor the config nor its env file uses: none of them gets another's value. */
+export function freeNames(
+  { variables }: SecretFile,
+  tree: ObjectTree | undefined,
+  { env }: CommandContext,
+): (wanted: string) => string {
+  const used = new Set([
+    ...Object.keys(variables),
+    ...variablesIn(tree && plainValue(tree)).map((variable) => variable.replace(/^env:|:-.*$/gs, "")),
+  ]);
+  return (wanted) => {
+    let name = wanted;
+    for (let count = 2; used.has(name) || env[name] !== undefined; count += 1) name = `${wanted}_${count}`;
+    used.add(name);
+    return name;
+  };
 }
 
 /** The server described by the arguments, or the exit code. @throws UsageError */
 async function newServer(
   { name, source, command }: AddWords,
   given: RegistryValues,
-  { flags, tree, target }: AddContext,
+  { flags, tree, target, freeName }: AddContext,
   shell: CommandContext,
   log: Log,
 ): Promise<NamedServer | number> {
@@ -94,11 +146,11 @@ async function newServer(
     if (name === undefined)
       throw new UsageError(`a name is missing: cardea add NAME -- ${command.join(" ")}`);
     if (source !== undefined) throw new UsageError(`unexpected ${source} before --; ${USAGE}`);
-    return { name, server: commandServer(command, given, target, shell) };
+    return { name, server: commandServer(command, given, target, shell), secrets: NO_SECRETS };
   }
   if (name === undefined) throw new UsageError(USAGE);
   if (source !== undefined && isAddress(source) && !isEntryAddress(source)) {
-    return { name, server: urlServer(source, given) };
+    return { name, server: urlServer(source, given), secrets: NO_SECRETS };
   }
   const from = source ?? name;
   if (source === undefined && isAddress(from) && !isEntryAddress(from)) {
@@ -113,9 +165,9 @@ async function newServer(
   const registry = flags.registry ?? (shell.env.CARDEA_REGISTRY || registryOf(tree));
   const entry = await readRegistryEntry(from, registry, shell, log);
   if (typeof entry === "number") return entry;
-  const server = await fillVariables(entry, given, shell, log);
-  if (typeof server === "number") return server;
-  return { name: source === undefined ? entry.name : name, server };
+  const yes = isFlagSet(flags.yes, "CARDEA_YES", shell.env);
+  const filled = await fillVariables(entry, { ...given, yes, freeName }, shell, log);
+  return typeof filled === "number" ? filled : { name: source === undefined ? entry.name : name, ...filled };
 }
 
 function commandServer(
@@ -150,8 +202,12 @@ const isEntryAddress = (url: string): boolean =>
   URL.canParse(url) && /\.json$|\/v0[.\d]*\/servers\//.test(new URL(url).pathname);
 
 function registryOf(tree: ObjectTree | undefined): string | undefined {
-  const registry = tree?.members.get("registry")?.value;
-  return registry?.kind === "scalar" && typeof registry.value === "string" ? registry.value : undefined;
+  return textAt(tree, "registry");
+}
+
+function textAt(tree: ObjectTree | undefined, key: string): string | undefined {
+  const member = tree?.members.get(key)?.value;
+  return member?.kind === "scalar" && typeof member.value === "string" ? member.value : undefined;
 }
 
 function treeOf({ file, text }: EditableConfig): ObjectTree | undefined {

@@ -13,6 +13,7 @@ import {
 } from "../config/import/imported.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -60,7 +61,10 @@ export async function readServersOf(
     return undefined;
   }
   if (text.trim() === "") return undefined;
-  const { imported, faults } = importText(text, file, shell.cwd);
+  const { imported, faults } = importText(text, file, {
+    project: shell.cwd,
+    isTaken: (name) => shell.env[name] !== undefined,
+  });
   for (const problem of new SourcePositions(file, text).problems(faults))
     log.warn({}, formatProblem(problem));
   if (imported === undefined) return undefined;
@@ -111,8 +115,8 @@ export function mergeServers(
       if (!isKnown) servers.set(freeName(name, servers), server);
     }
   }
-  const text = JSON.stringify([...servers.values()]);
-  const used = [...variables.values()].filter(({ name }) => text.includes(`\${${name}`));
+  const names = new Set(variablesIn([...servers.values()]).map((variable) => variable.replace(/:-.*$/s, "")));
+  const used = [...variables.values()].filter(({ name }) => names.has(name));
   return { servers: withUniquePrefixes(servers), variables: used, sources };
 }
 

@@ -1,22 +1,30 @@
 /** `cardea import`: converts a host's config to Cardea's and prints it. */
 import { resolve } from "node:path";
 import { importText } from "../config/import/import-text.js";
-import { type Imported, withUniquePrefixes } from "../config/import/imported.js";
+import { type Imported, type ImportedServer, withUniquePrefixes } from "../config/import/imported.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile, readTextStream } from "../config/text-file.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
-import { copiedSecrets } from "./copied-secrets.js";
+import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { ANY_VARIABLE } from "./edit-config.js";
 import { EXIT } from "./exit.js";
+import { isFlagSet } from "./flags.js";
 
 /** Prints a host's config as Cardea's. Returns the exit code. */
-export async function importConfig(file: string, shell: CommandContext): Promise<number> {
+export async function importConfig(
+  file: string,
+  shell: CommandContext,
+  flags: { readonly plain?: boolean } = {},
+): Promise<number> {
   const log = await shell.openLog();
   const name = file === "-" ? "standard input" : file;
   const source = await readSource(file, shell, log);
   if (source === undefined) return EXIT.failed;
-  const { imported, faults } = importText(source, file === "-" ? undefined : resolve(shell.cwd, file));
+  const { imported, faults } = importText(source, file === "-" ? undefined : resolve(shell.cwd, file), {
+    isTaken: (variable) => shell.env[variable] !== undefined,
+  });
   const problems = new SourcePositions(name, source).problems(faults);
   if (imported === undefined) {
     for (const problem of problems) log.error({}, formatProblem(problem));
@@ -25,11 +33,38 @@ export async function importConfig(file: string, shell: CommandContext): Promise
   }
   for (const problem of problems) log.warn({}, formatProblem(problem));
   for (const note of imported.notes) log.warn({}, note);
-  const output = format(imported, name);
+  const isPlain = isFlagSet(flags.plain, "CARDEA_PLAIN", shell.env);
+  const output = format(isPlain ? imported : apart(imported, shell, log), name);
   warnOfUnsupported(output, log);
-  warnOfSecrets(imported.servers, log);
+  if (isPlain) warnOfSecrets(imported.servers, log);
   await write(shell.stdout, output);
   return EXIT.done;
+}
+
+/** Variables in place of plaintext secrets: what is printed is written into a config. */
+function apart(imported: Imported, shell: CommandContext, log: Log): Imported {
+  const used = new Set(variablesIn([...imported.servers.values()]).map((each) => each.replace(/:-.*$/s, "")));
+  const variables = [...imported.variables];
+  const freeName = (wanted: string): string => {
+    let name = wanted;
+    for (let count = 2; used.has(name) || shell.env[name] !== undefined; count += 1)
+      name = `${wanted}_${count}`;
+    used.add(name);
+    return name;
+  };
+  const servers = [...imported.servers].map(([name, server]): [string, ImportedServer] => {
+    const { server: plain, secrets } = withoutSecrets(name, server, freeName);
+    if (secrets.size > 0) {
+      const names = [...secrets.keys()].join(", ");
+      log.warn(
+        { server: name },
+        `server ${JSON.stringify(name)}: a secret is not printed: set ${names}; --plain prints it, and "cardea init --from" keeps it in an env file`,
+      );
+      for (const variable of secrets.keys()) variables.push({ name: variable });
+    }
+    return [name, plain];
+  });
+  return { ...imported, servers: new Map(servers), variables };
 }
 
 /** Names each plaintext secret in the imported servers. */
@@ -63,7 +98,8 @@ function format({ servers: found, variables }: Imported, name: string): string {
     `// Imported from ${oneLine(name)}.`,
     ...(variables.length > 0 ? ["// Environment variables that must be set:"] : []),
     ...variables.map(
-      ({ name: variable, about }) => `//   ${variable}${about === undefined ? "" : `: ${oneLine(about)}`}`,
+      ({ name: variable, about, isOptional }) =>
+        `//   ${variable}${isOptional === true ? " (optional)" : ""}${about === undefined ? "" : `: ${oneLine(about)}`}`,
     ),
   ];
   return `${comments.join("\n")}\n${JSON.stringify({ mcpServers: Object.fromEntries(servers) }, null, 2)}\n`;

@@ -7,13 +7,18 @@ import { hostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 import { writeErrorMessage } from "../config/load.js";
+import { type Piece, replaceVariables, variablesIn } from "../config/template.js";
+import { escapeHidden } from "../telemetry/log-format.js";
+import { mayBeSecretName } from "../telemetry/secrets.js";
+import { freeNames } from "./add.js";
 import { agreeToOwn } from "./agreement.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
-import { copiedSecrets } from "./copied-secrets.js";
+import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
-import { booleanVariable, linesOf } from "./flags.js";
+import { booleanVariable, isFlagSet, linesOf } from "./flags.js";
 import { existingHostFiles, type HostServers, mergeServers, readServersOf } from "./host-servers.js";
-import { canPrompt, confirm } from "./prompt.js";
+import { canPrompt, confirm, prompt } from "./prompt.js";
+import { keepSecrets, type SecretFile, secretFileOf } from "./secret-file.js";
 import { selfCommand, shellWord } from "./self-command.js";
 
 /** The flags of `cardea init`. */
@@ -21,6 +26,7 @@ export interface InitFlags {
   readonly from?: readonly string[];
   readonly out?: string;
   readonly yes?: boolean;
+  readonly plain?: boolean;
 }
 
 /** Returns the exit code: 1 if the file exists already, or one named by `--from` cannot be read. */
@@ -40,13 +46,27 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
   const from = linesOf(flags.from, shell.env.CARDEA_FROM);
   const found = await findServers(from, asks, shell, log);
   if (found === undefined) return EXIT.failed;
-  const { servers, variables, sources } = mergeServers(found, log);
-  const text = await initialConfig(servers, variables, sources, file);
+  const merged = mergeServers(found, log);
+  const { variables, sources } = merged;
+  const isPlain = isFlagSet(flags.plain, "CARDEA_PLAIN", shell.env);
+  const secretFile = isPlain ? undefined : await secretFileOf(path, undefined);
+  if (typeof secretFile === "string") {
+    log.error({ file }, `${secretFile}; --plain writes secrets into ${file}`);
+    return EXIT.failed;
+  }
+  const given = asks ? await askFor(variables, shell) : new Map<string, string>();
+  const { servers, secrets } = apart(merged.servers, given, secretFile, shell);
+  const text = await initialConfig(
+    { servers, variables: variables.filter(({ name }) => !given.has(name)), sources },
+    file,
+    secrets.size === 0 ? undefined : secretFile?.name,
+  );
   if (asks && !(await confirm(`Write ${file} with ${countOf(servers.size)}?`, shell))) {
     await write(shell.stderr, "nothing was written\n");
     return EXIT.done;
   }
   try {
+    if (secretFile !== undefined && secrets.size > 0) await keepSecrets(secretFile, secrets, log);
     await writeFile(path, text, { flag: "wx", mode: 0o600 });
   } catch (error) {
     log.error({ file }, `${file} cannot be written: ${writeErrorMessage(error)}`);
@@ -61,7 +81,13 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
       `server ${JSON.stringify(name)}: ${file} now holds a secret as plain text (${secrets.join(", ")}); \${NAME} takes it from the environment`,
     );
   }
-  const unset = variables.filter(({ name }) => (shell.env[name] ?? "") === "").map(({ name }) => name);
+  const needed = variables.filter(({ name }) => !given.has(name));
+  const fromEnvironment = needed.filter(({ name }) => (shell.env[name] ?? "") !== "").map(({ name }) => name);
+  if (fromEnvironment.length > 0)
+    log.info({}, `from the environment, when the gateway starts: ${fromEnvironment.join(", ")}`);
+  const unset = needed
+    .filter(({ name, isOptional }) => isOptional !== true && (shell.env[name] ?? "") === "")
+    .map(({ name }) => name);
   if (unset.length > 0) {
     log.warn(
       {},
@@ -70,6 +96,53 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
   }
   await write(shell.stdout, nextSteps(file, path, [...servers.keys()], sources));
   return EXIT.done;
+}
+
+/** What a person types for variables that the hosts' files ask for; the others are taken from the environment. */
+async function askFor(
+  variables: readonly NeededVariable[],
+  shell: CommandContext,
+): Promise<ReadonlyMap<string, string>> {
+  const values = new Map<string, string>();
+  for (const { name, about, isSecret = false } of variables) {
+    const question = `${name}${about === undefined ? "" : ` (${oneLine(about)})`}, or Enter to take it from the environment: `;
+    const hidden = isSecret || mayBeSecretName(name);
+    const answer = await prompt(escapeHidden(question), shell, { hidden });
+    if (answer !== "") values.set(name, answer);
+  }
+  return values;
+}
+
+/** The servers with the typed values, secrets apart. Without an env file all of them stand in the config. */
+function apart(
+  found: ReadonlyMap<string, ImportedServer>,
+  given: ReadonlyMap<string, string>,
+  file: SecretFile | undefined,
+  shell: CommandContext,
+) {
+  const used = variablesIn([...found.values()]).map((variable) => variable.replace(/:-.*$/s, ""));
+  const freeName =
+    file &&
+    freeNames(
+      { ...file, variables: { ...file.variables, ...Object.fromEntries(used.map((name) => [name, ""])) } },
+      undefined,
+      shell,
+    );
+  const secrets = new Map<string, string>();
+  const typed = new Map<string, readonly Piece[]>();
+  for (const [name, value] of given) {
+    const kept = freeName?.(name);
+    if (kept !== undefined) secrets.set(kept, value);
+    typed.set(name, [kept === undefined ? value : { variable: kept }]);
+  }
+  const servers = [...found].map(([name, server]): [string, ImportedServer] => {
+    const filled = replaceVariables(server, (variable) => typed.get(variable.replace(/:-.*$/s, "")));
+    if (freeName === undefined) return [name, filled as ImportedServer];
+    const moved = withoutSecrets(name, filled as ImportedServer, freeName);
+    for (const [variable, value] of moved.secrets) secrets.set(variable, value);
+    return [name, moved.server];
+  });
+  return { servers: new Map(servers), secrets };
 }
 
 /** The files named by `--from`, otherwise those of installed hosts; at a terminal the person may deselect some. */
@@ -139,18 +212,29 @@ const FETCHED_STARTUP_WAIT = "45s";
 
 /** The text, in the format of `file`'s extension; `.json` has no comments. */
 async function initialConfig(
-  servers: ReadonlyMap<string, ImportedServer>,
-  variables: readonly NeededVariable[],
-  sources: readonly string[],
+  {
+    servers,
+    variables,
+    sources,
+  }: {
+    readonly servers: ReadonlyMap<string, ImportedServer>;
+    readonly variables: readonly NeededVariable[];
+    readonly sources: readonly string[];
+  },
   file: string,
+  envFile: string | undefined,
 ): Promise<string> {
   const needed = variables.map(
-    ({ name, about }) => `  ${name}${about === undefined ? "" : `: ${oneLine(about)}`}`,
+    ({ name, about, isOptional }) =>
+      `  ${name}${isOptional === true ? " (optional)" : ""}${about === undefined ? "" : `: ${oneLine(about)}`}`,
   );
   const isFetched = [...servers.values()].some(
     ({ command }) => typeof command === "string" && FETCHING.test(command),
   );
-  const settings = isFetched ? { startupWait: FETCHED_STARTUP_WAIT } : {};
+  const settings = {
+    ...(envFile !== undefined && { envFile }),
+    ...(isFetched && { startupWait: FETCHED_STARTUP_WAIT }),
+  };
   const comments = [
     'The config of Cardea, which config/reference.md in the package describes; "cardea check" says what is wrong with it.',
     '"cardea add NAME -- npx -y some-package" adds a server, "cardea add NAME https://host/mcp" one at a URL.',
@@ -176,4 +260,4 @@ async function initialConfig(
   return /\.json$/i.test(file) ? body : `${comments.map((line) => `// ${line}\n`).join("")}${body}`;
 }
 
-const oneLine = (text: string): string => text.replace(/\s+/g, " ");
+const oneLine = (text: string): string => escapeHidden(text.replace(/\s+/g, " "));

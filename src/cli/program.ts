@@ -236,8 +236,9 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .command("import")
     .description("Turn a host's config, or a registry's server.json, into Cardea's and print it.")
     .argument("<file>", "the file, or - for standard input")
-    .action((file: string) =>
-      finish(import("./import.js").then(({ importConfig }) => importConfig(file, shell))),
+    .option("--plain", "print secrets of the file, too, in plain text (CARDEA_PLAIN)")
+    .action((file: string, flags: { readonly plain?: boolean }) =>
+      finish(import("./import.js").then(({ importConfig }) => importConfig(file, shell, flags))),
     );
 
   program

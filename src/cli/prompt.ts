@@ -1,5 +1,6 @@
 /** Prompts at the terminal. */
 import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import type { CommandContext } from "./command-context.js";
 import { UsageError } from "./exit.js";
 
@@ -11,15 +12,29 @@ export const canPrompt = ({ stdin, stderr }: Terminal): boolean => isTty(stdin) 
 const isTty = (stream: object): boolean => "isTTY" in stream && stream.isTTY === true;
 
 /**
- * Reads one line. The prompt goes to stderr, because stdout carries data.
+ * Reads one line. The prompt goes to stderr, because stdout carries data; what is typed is not echoed if `hidden`.
  *
  * @throws UsageError at the end of the input, or at Ctrl+C
  */
-export async function prompt(question: string, { stdin, stderr }: Terminal): Promise<string> {
-  const lines = createInterface({ input: stdin, output: stderr, terminal: isTty(stdin) });
+export async function prompt(
+  question: string,
+  { stdin, stderr }: Terminal,
+  { hidden = false }: { readonly hidden?: boolean } = {},
+): Promise<string> {
+  let isMuted = false;
+  const output = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      if (!isMuted) stderr.write(chunk);
+      done();
+    },
+  });
+  const lines = createInterface({ input: stdin, output, terminal: isTty(stdin) });
   const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
-    const answer = await Promise.race([lines.question(question).catch(() => undefined), ended]);
+    const asked = lines.question(question).catch(() => undefined);
+    isMuted = hidden;
+    const answer = await Promise.race([asked, ended]);
+    if (hidden) stderr.write("\n");
     if (answer === undefined) throw new UsageError("stopped before the answer; nothing was written");
     return answer.trim();
   } finally {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
 import { parse } from "../config/read.js";
+import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { plainValue } from "../config/tree.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -50,8 +51,8 @@ export async function readRegistryEntry(
     return EXIT.failed;
   }
   const [name, server] = first;
-  const used = JSON.stringify(server);
-  return { name, server, variables: variables.filter((each) => used.includes(`\${${each.name}}`)) };
+  const used = new Set(variablesIn(server));
+  return { name, server, variables: variables.filter((each) => used.has(each.name)) };
 }
 
 async function readText(file: string, shell: CommandContext, log: Log): Promise<string | undefined> {

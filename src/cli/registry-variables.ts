@@ -1,5 +1,8 @@
 /** Sets the variables of a registry entry: from flags, the environment, or a prompt. */
-import type { ImportedServer } from "../config/import/imported.js";
+import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
+import { type Piece, parseTemplate, replaceVariables, variablesIn } from "../config/template.js";
+import { escapeHidden } from "../telemetry/log-format.js";
+import { mayBeSecretName } from "../telemetry/secrets.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { canPrompt, prompt } from "./prompt.js";
@@ -11,42 +14,71 @@ export interface RegistryValues {
   readonly headers: ReadonlyMap<string, string>;
 }
 
+/** How variables are filled in. */
+export interface FillOptions extends RegistryValues {
+  /** Whether variables are taken from the environment without a question. */
+  readonly yes: boolean;
+  /** Makes the name of a variable unique, under which a secret is kept; undefined if secrets stand in the config. */
+  readonly freeName: ((wanted: string) => string) | undefined;
+}
+
+/** A server, and the values that are kept apart from it, by the variables that stand for them. */
+export interface FilledServer {
+  readonly server: ImportedServer;
+  readonly secrets: ReadonlyMap<string, string>;
+}
+
 /** The server with its values, or the exit code if some are missing, which the log names. */
 export async function fillVariables(
   { server, variables }: RegistryServer,
-  { env, headers }: RegistryValues,
+  { env, headers, yes, freeName }: FillOptions,
   shell: CommandContext,
   log: Log,
-): Promise<ImportedServer | number> {
+): Promise<FilledServer | number> {
   const filled = withGiven(server, { env, headers });
-  const text = JSON.stringify(filled);
-  const missing = variables.filter(
-    ({ name }) => text.includes(`\${${name}}`) && !env.has(name) && (shell.env[name] ?? "") === "",
-  );
-  const values = new Map(env);
+  const used = new Set(variablesIn(filled));
+  const wanted = variables.filter(({ name }) => used.has(name) && !env.has(name));
+  const values = new Map<string, readonly Piece[]>();
+  // What a person writes on the command line is the language of the config.
+  for (const [name, value] of env) values.set(name, parseTemplate(value));
+  const missing = wanted.filter(({ name }) => !yes || (shell.env[name] ?? "") === "");
   if (missing.length > 0 && !canPrompt(shell)) {
-    for (const { name, about } of missing) {
-      log.error(
-        {},
-        `${name} is missing${about === undefined ? "" : ` (${about})`}: set it in the environment, or give --env ${name}=VALUE`,
-      );
+    for (const variable of missing) {
+      const { name } = variable;
+      const isSet = (shell.env[name] ?? "") !== "";
+      const how = isSet ? "--yes takes it from the environment" : "set it in the environment and give --yes";
+      log.error({}, `${describe(variable)} is asked for: give --env ${name}=VALUE, or ${how}`);
     }
     return EXIT.usage;
   }
-  for (const { name, about } of missing) {
-    const answer = await prompt(
-      `${name}${about === undefined ? "" : ` (${about})`}, or Enter to take it from the environment: `,
-      shell,
-    );
-    if (answer !== "") values.set(name, answer);
+  for (const variable of missing) {
+    const question = `${describe(variable)}, or Enter to take it from the environment: `;
+    const answer = await prompt(escapeHidden(question), shell, { hidden: isSecret(variable) });
+    if (answer !== "") values.set(variable.name, [answer]);
   }
-  return replaced(filled, values) as ImportedServer;
+  const taken = wanted.filter(({ name }) => !values.has(name)).map(({ name }) => name);
+  if (taken.length > 0) log.info({}, `from the environment, when the gateway starts: ${taken.join(", ")}`);
+  const secrets = new Map<string, string>();
+  for (const variable of variables.filter(isSecret)) {
+    const [value, ...others] = values.get(variable.name) ?? [];
+    if (freeName === undefined || typeof value !== "string" || others.length > 0) continue;
+    const name = freeName(variable.name);
+    secrets.set(name, value);
+    values.set(variable.name, [{ variable: name }]);
+  }
+  return { server: replaceVariables(filled, (name) => values.get(name)) as ImportedServer, secrets };
 }
+
+const isSecret = ({ name, isSecret: isDeclared }: NeededVariable): boolean =>
+  isDeclared === true || mayBeSecretName(name);
+
+const describe = ({ name, about }: NeededVariable): string =>
+  about === undefined ? name : `${name} (${about.replace(/\s+/g, " ")})`;
 
 /** `--env` and `--header` override the entry; an `--env` that the entry does not have is added. */
 function withGiven(server: ImportedServer, { env, headers }: RegistryValues): ImportedServer {
-  const text = JSON.stringify(server);
-  const more = [...env].filter(([name]) => !text.includes(`\${${name}}`));
+  const used = new Set(variablesIn(server));
+  const more = [...env].filter(([name]) => !used.has(name));
   const isStarted = "command" in server;
   return {
     ...server,
@@ -57,12 +89,3 @@ function withGiven(server: ImportedServer, { env, headers }: RegistryValues): Im
 }
 
 const recordOf = (value: unknown): object => (typeof value === "object" && value !== null ? value : {});
-
-function replaced(value: unknown, values: ReadonlyMap<string, string>): unknown {
-  if (typeof value === "string") {
-    return value.replace(/\$\{(\w+)\}/g, (found, name: string) => values.get(name) ?? found);
-  }
-  if (Array.isArray(value)) return value.map((item) => replaced(item, values));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, replaced(inner, values)]));
-}

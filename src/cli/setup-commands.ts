@@ -24,6 +24,7 @@ export function addSetupCommands(
     )
     .option("--out <file>", "the file to write; default: cardea.jsonc (CARDEA_OUT)")
     .option("--yes", "do not prompt; take all servers that are found (CARDEA_YES)")
+    .option("--plain", "write secrets into the config instead of an env file beside it (CARDEA_PLAIN)")
     .action((flags: InitFlags) => finish(import("./init.js").then(({ init }) => init(flags, shell))));
 
   withConfigFlag(program.command("add"))
@@ -45,6 +46,11 @@ export function addSetupCommands(
     .option(
       "--registry <url>",
       "where names are looked up; default: registry in the config (CARDEA_REGISTRY)",
+    )
+    .option("--plain", "write secrets into the config instead of an env file beside it (CARDEA_PLAIN)")
+    .option(
+      "--yes",
+      "do not prompt; take what a server.json asks for from the environment, if it is set (CARDEA_YES)",
     )
     .usage("[options] NAME -- CMD ARGS… | NAME URL | [NAME] SERVER.JSON")
     .action((name: string | undefined, source: string | undefined, flags: AddFlags & ConfigFlags) =>

@@ -1,6 +1,12 @@
 /** Reads a file of `NAME=value` lines, for `envFile`. */
 
-const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*$/;
+const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*$/s;
+
+/** A line that `parseEnvFile` reads as this value, with its line break. */
+export function envFileLine(name: string, value: string): string {
+  const escaped = value.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
+  return `${name}="${escaped}"\n`;
+}
 
 /**
  * The variables by name; the last one wins. Comments (`#`) and empty lines are ignored; a value may be quoted, and in
@@ -18,7 +24,7 @@ export function parseEnvFile(text: string): Readonly<Record<string, string>> {
 function unquoted(value: string): string {
   const [, single] = /^'([^']*)'(?:\s+#.*)?$/.exec(value) ?? [];
   if (single !== undefined) return single;
-  const [, double] = /^"((?:[^"\\]|\\.)*)"(?:\s+#.*)?$/.exec(value) ?? [];
+  const [, double] = /^"((?:[^"\\]|\\.)*)"(?:\s+#.*)?$/s.exec(value) ?? [];
   if (double !== undefined) {
     return double.replace(
       /\\(.)/g,

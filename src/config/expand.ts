@@ -1,7 +1,9 @@
 /** Expands the variables of a file, except in disabled servers, whose variables may be unset. */
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
+import { parseEnvFile } from "./env-file.js";
 import { isDisabled, isServerKey } from "./read-servers.js";
+import { readErrorMessage } from "./text-file.js";
 import type { Fault, Member, ObjectTree, Path } from "./tree.js";
 import { expandVariables, type VariableSources } from "./variables.js";
 
@@ -39,6 +41,37 @@ export function expandFile(tree: ObjectTree, given: VariableSources): ExpandedFi
   );
   return { tree: { ...tree, members }, faults, secrets };
 }
+
+/** The variables of the file that the top-level `envFile` names, or why it cannot be read. */
+export function variablesOfFile(
+  tree: ObjectTree,
+  readFile: VariableSources["readFile"],
+): { readonly values: Readonly<Record<string, string>>; readonly faults: readonly Fault[] } {
+  const named = tree.members.get("envFile")?.value;
+  if (named?.kind !== "scalar" || typeof named.value !== "string") return { values: {}, faults: [] };
+  try {
+    return { values: parseEnvFile(readFile(named.value)), faults: [] };
+  } catch (error) {
+    const message = `envFile cannot be read: ${readErrorMessage(error)}`;
+    return { values: {}, faults: [{ offset: named.offset, message }] };
+  }
+}
+
+/** Variables of a file before those of the environment, which may be a view without members of its own. */
+export const withVariables = (
+  env: VariableSources["env"],
+  values: Readonly<Record<string, string>>,
+): VariableSources["env"] =>
+  Object.keys(values).length === 0
+    ? env
+    : new Proxy(env, {
+        get: (target, name) =>
+          typeof name !== "string" ? undefined : Object.hasOwn(values, name) ? values[name] : target[name],
+        getOwnPropertyDescriptor: (target, name) =>
+          typeof name === "string" && Object.hasOwn(values, name)
+            ? { configurable: true, enumerable: true, value: values[name] }
+            : Object.getOwnPropertyDescriptor(target, name),
+      });
 
 /** The meaning of hosts' own variables in a host's file in `folder`. */
 export function hostVariables(folder: string): ReadonlyMap<string, string> {

@@ -11,7 +11,7 @@ import {
   completePolicy,
 } from "./complete-sections.js";
 import type { Config, ExposureConfig } from "./config.js";
-import { expandFile, hostVariables } from "./expand.js";
+import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
@@ -110,13 +110,14 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const host = isHostFile(file, whole);
   const { tree, warnings } = host ? stripHostFile(whole) : { tree: whole, warnings: [] };
   const readFile = namedFiles(folder, options.readFile);
+  const variables = host ? { values: {}, faults: [] } : variablesOfFile(tree, readFile);
   const expanded = expandFile(tree, {
-    env: options.env ?? process.env,
+    env: withVariables(options.env ?? process.env, variables.values),
     readFile,
     ...(host && { builtIn: hostVariables(folder) }),
   });
 
-  const findings = new Findings(expanded.tree, [...faults, ...expanded.faults]);
+  const findings = new Findings(expanded.tree, [...faults, ...variables.faults, ...expanded.faults]);
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings);
   const listen = shape && listenOf(shape, options.overrides ?? {});

@@ -1,4 +1,5 @@
 /** Variables in the text values of a config: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:/path}`. */
+import { DOLLAR, VARIABLE } from "./template.js";
 import { readErrorMessage } from "./text-file.js";
 import { type Fault, type Member, type Path, pathName, type Tree } from "./tree.js";
 
@@ -23,8 +24,6 @@ export interface Expansion {
 
 const TOO_MUCH = "is where the variables of this file have more characters together than a config may have";
 
-/** A variable, or the escape `$${` for a `${` that is meant as it stands. */
-const VARIABLE = /\$\$\{|\$\{([^}]*)\}?/g;
 const NAME = /^[A-Za-z_]\w*$/;
 
 /**
@@ -38,6 +37,7 @@ export function expandVariables(tree: Tree, path: Path, sources: VariableSources
   const expandText = (text: string, offset: number, at: Path): string =>
     text.replace(VARIABLE, (found, inside: string | undefined) => {
       if (inside === undefined) return "${";
+      if (found === `\${${DOLLAR}}`) return DOLLAR;
       const outcome = found.endsWith("}")
         ? resolve(inside, sources)
         : { problem: "has a variable whose } is missing" };

@@ -7,7 +7,7 @@ const MAX_INDEX_BYTES = 134_217_728;
 const MAX_LINK_BYTES = 65_536;
 
 /** The folder of the work tree around `folder`, and where git keeps its index; undefined outside of one. */
-function workTreeOf(folder: string): { readonly top: string; readonly index: string } | undefined {
+export function workTreeOf(folder: string): { readonly top: string; readonly index: string } | undefined {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const git = join(at, ".git");
     const stats = lstatSync(git, { throwIfNoEntry: false });

@@ -120,13 +120,13 @@ describe("add", () => {
       const { code, said } = await run("add", "server.json");
       expect([code, has("work/cardea.jsonc")]).toEqual([2, false]);
       expect(said).toEqual([
-        "error: WEATHER_KEY is missing (Your key): set it in the environment, or give --env WEATHER_KEY=VALUE",
+        "error: WEATHER_KEY (Your key) is asked for: give --env WEATHER_KEY=VALUE, or set it in the environment and give --yes",
       ]);
     });
 
     test.each([
-      ["from the flag", ["--env", "WEATHER_KEY=abc"], {}, "abc"],
-      ["from the environment, by reference", [], { WEATHER_KEY: "secret" }, "${WEATHER_KEY}"],
+      ["from the flag", ["--env", "WEATHER_KEY=abc", "--plain"], {}, "abc"],
+      ["from the environment, by reference", ["--yes"], { WEATHER_KEY: "secret" }, "${WEATHER_KEY}"],
     ])("takes variables %s", async (_, flags, env, value) => {
       const { run, write, read } = atHome(env);
       write("work/server.json", ENTRY);
@@ -135,7 +135,7 @@ describe("add", () => {
         weather: {
           command: "npx",
           args: ["-y", "@me/weather@1.0.2"],
-          env: { WEATHER_KEY: value, UNITS: "${UNITS:-metric}" },
+          env: { WEATHER_KEY: value, UNITS: "metric" },
         },
       });
     });
@@ -152,9 +152,9 @@ describe("add", () => {
       try {
         const { run, write, read } = atHome({ WEATHER_KEY: "x" });
         write("work/cardea.jsonc", `{ "registry": "${base}/", "mcpServers": {} }`);
-        expect((await run("add", "one", `${base}/a/server.json`)).code).toBe(0);
-        expect((await run("add", "io.github.me/weather")).code).toBe(0);
-        expect((await run("add", "two", "io.github.me/weather@1.0.0")).code).toBe(0);
+        expect((await run("add", "one", `${base}/a/server.json`, "--yes")).code).toBe(0);
+        expect((await run("add", "io.github.me/weather", "--yes")).code).toBe(0);
+        expect((await run("add", "two", "io.github.me/weather@1.0.0", "--yes")).code).toBe(0);
         const missing = await run("add", "io.github.me/nothing");
         expect([missing.code, missing.said[0]]).toEqual([
           1,
@@ -188,7 +188,7 @@ describe("add", () => {
       try {
         place.write("work/cardea.jsonc", CONFIG);
         const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/server.json`;
-        const { code, out, said } = await place.run("add", "weather", url);
+        const { code, out, said } = await place.run("add", "weather", url, "--yes");
         expect([code, out, said.at(-1)]).toEqual([
           1,
           "",

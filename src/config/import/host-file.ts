@@ -1,7 +1,8 @@
 /** Reads the servers out of any host's own file, wherever it keeps them. */
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { hasAddress, isHostBuiltin, stripServers } from "../host-config-file.js";
 import { SERVER_KEYS } from "../schema.js";
+import { literal } from "../template.js";
 import { type Fault, type Member, type ObjectTree, plainValue, type Tree } from "../tree.js";
 import {
   freeName,
@@ -10,7 +11,15 @@ import {
   type NeededVariable,
   variableName,
 } from "./imported.js";
-import { normalizeServer } from "./normalize-server.js";
+import { type NormalizeContext, normalizeServer } from "./normalize-server.js";
+
+/** How a host's file is imported. */
+export interface ImportOptions {
+  /** Of the servers that belong to single projects only those of this folder are taken. Default: all. */
+  readonly project?: string;
+  /** Whether the environment has a variable of this name. Default: no. */
+  readonly isTaken?: (name: string) => boolean;
+}
 
 interface Source {
   readonly servers: ObjectTree;
@@ -19,13 +28,12 @@ interface Source {
 }
 
 /**
- * `undefined` when no servers were found in it. `file` is absent when the text came from a pipe. With `project`, of
- * the servers that belong to single projects only those of that folder are taken.
+ * `undefined` when no servers were found in it. `file` is absent when the text came from a pipe.
  */
 export function importHostFile(
   tree: ObjectTree,
   file: string | undefined,
-  project?: string,
+  { project, isTaken = () => false }: ImportOptions = {},
 ): Imported | undefined {
   const listed = [...sourcesIn(tree), ...projectSources(tree, project)];
   const sources = listed.length === 0 ? bareMap(tree) : listed;
@@ -35,25 +43,50 @@ export function importHostFile(
   const workspace = file === undefined ? undefined : workspaceOf(file);
   const variables = new Map<string, NeededVariable>();
   const servers = new Map<string, ImportedServer>();
+  const asked = new Map<string, string>();
+  const notes: string[] = [];
   const warnings: Fault[] = unresolvedBlocks(tree);
   for (const { servers: found, folder: project } of sources) {
     for (const [name, { value }] of stripServers(found, warnings).members) {
       if (value.kind !== "object") continue;
-      const server = normalizeServer(plainValue(value), {
-        inputs,
-        folder,
-        workspace: project ?? workspace,
-        variables,
-      });
+      const context = { inputs, folder, workspace: project ?? workspace, variables, asked, isTaken, notes };
+      const server = withOwnFiles(name, normalizeServer(name, plainValue(value), context), context);
       const placed =
-        project === undefined || "url" in server || "cwd" in server ? server : { ...server, cwd: project };
+        project === undefined || "url" in server || "cwd" in server
+          ? server
+          : { ...server, cwd: literal(project) };
       const same = servers.get(name);
       if (same !== undefined && JSON.stringify(same) === JSON.stringify(placed)) continue;
       const label = same !== undefined && project !== undefined ? `${name}-${basename(project)}` : name;
       servers.set(freeName(label, servers), placed);
     }
   }
-  return { servers, variables: [...variables.values()], notes: warnings.map(({ message }) => message) };
+  return {
+    servers,
+    variables: [...variables.values()],
+    notes: [...warnings.map(({ message }) => message), ...notes],
+  };
+}
+
+/** A file that a server is given as its environment or document is one of its own folder, or is named by the person. */
+function withOwnFiles(
+  name: string,
+  server: ImportedServer,
+  { folder, workspace, notes }: Pick<NormalizeContext, "folder" | "workspace" | "notes">,
+): ImportedServer {
+  const kept = Object.entries(server).filter(([key, value]) => {
+    if ((key !== "envFile" && key !== "spec") || typeof value !== "string") return true;
+    const isOwn = [folder, workspace].some((each) => {
+      const way = each === undefined ? ".." : relative(each, resolve(each, value));
+      return way !== ".." && !way.startsWith("../") && !way.startsWith("..\\") && !isAbsolute(way);
+    });
+    if (!isOwn || value.startsWith("~") || value.includes("${"))
+      notes.push(
+        `server ${JSON.stringify(name)}: ${key} is outside of the folder of the host's file and omitted`,
+      );
+    return isOwn && !value.startsWith("~") && !value.includes("${");
+  });
+  return Object.fromEntries(kept);
 }
 
 /**

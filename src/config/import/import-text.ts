@@ -2,7 +2,7 @@
 import { parse } from "../read.js";
 import { readToml } from "../read-toml.js";
 import { type Fault, type ParseResult, plainValue } from "../tree.js";
-import { importHostFile } from "./host-file.js";
+import { type ImportOptions, importHostFile } from "./host-file.js";
 import type { Imported } from "./imported.js";
 import { importRegistryEntry, registryEntry } from "./registry.js";
 
@@ -14,15 +14,18 @@ export interface ImportResult {
 
 /**
  * @param file its path; absent when the text came from a pipe
- * @param project of the servers that belong to single projects only those of this folder are taken; default: all
  */
-export function importText(text: string, file: string | undefined, project?: string): ImportResult {
+export function importText(
+  text: string,
+  file: string | undefined,
+  options: ImportOptions = {},
+): ImportResult {
   const { tree, faults } = parseHostText(text, file);
   if (tree?.kind !== "object") {
     return { faults: faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }] };
   }
   const entry = registryEntry(plainValue(tree));
-  const imported = entry === undefined ? importHostFile(tree, file, project) : importRegistryEntry(entry);
+  const imported = entry === undefined ? importHostFile(tree, file, options) : importRegistryEntry(entry);
   return { faults, ...(imported !== undefined && { imported }) };
 }
 

@@ -8,6 +8,10 @@ export type ImportedServer = Readonly<Record<string, unknown>>;
 export interface NeededVariable {
   readonly name: string;
   readonly about?: string;
+  /** Whether its value is secret, whatever its name. */
+  readonly isSecret?: boolean;
+  /** Whether there is a default. */
+  readonly isOptional?: boolean;
 }
 
 /** A host's config as Cardea's. */

@@ -1,4 +1,6 @@
 /** Reads the registry's `server.json` (schema of 2025-12-11): packages become programs, remotes become addresses. */
+
+import { literal, type Piece, writeTemplate } from "../template.js";
 import {
   freeName,
   type Imported,
@@ -23,16 +25,13 @@ export function importRegistryEntry(entry: Json): Imported {
   const variables = new Map<string, NeededVariable>();
   const servers = new Map<string, ImportedServer>();
   const name = String(entry.name).split("/").at(-1) ?? "server";
-  const requireVariable = (wanted: string, about: unknown): string => {
-    const variable = variableName(wanted);
-    const known = variables.get(variable);
-    variables.set(
-      variable,
-      known?.about === undefined && typeof about === "string"
-        ? { name: variable, about }
-        : (known ?? { name: variable }),
-    );
-    return `\${${variable}}`;
+  const requireVariable: RequireVariable = (wanted, { description, isSecret }) => {
+    const name = variableName(wanted);
+    const known = variables.get(name);
+    const about = known?.about ?? text(description);
+    const secret = known?.isSecret === true || isSecret === true;
+    variables.set(name, { name, ...(about !== undefined && { about }), ...(secret && { isSecret: true }) });
+    return { variable: name };
   };
   const add = (label: string, server: ImportedServer): void => {
     servers.set(freeName(label, servers), servers.size === 0 ? server : { ...server, disabled: true });
@@ -47,7 +46,8 @@ export function importRegistryEntry(entry: Json): Imported {
   return { servers, variables: [...variables.values()], notes };
 }
 
-type RequireVariable = (name: string, about: unknown) => string;
+/** A variable that a person is asked for. All other text of an entry is literal: it is a stranger's. */
+type RequireVariable = (name: string, about: Json) => Piece;
 
 /** A server, or why this package cannot be one. */
 function packageServer(item: Json, need: RequireVariable): ImportedServer | string {
@@ -67,9 +67,9 @@ function packageServer(item: Json, need: RequireVariable): ImportedServer | stri
     return `package ${identifier} is of a kind (${text(item.registryType)}) that cannot be started`;
   const [command, flags, target] = started;
   return {
-    command: text(item.runtimeHint) ?? command,
+    command: literal(text(item.runtimeHint) ?? command),
     // A package that names its own runtime arguments has usually -y among them.
-    args: [...new Set([...flags, ...before]), target, ...after],
+    args: [...new Set([...flags.map(literal), ...before]), literal(target), ...after],
     ...(Object.keys(env).length > 0 && { env }),
   };
 }
@@ -95,10 +95,10 @@ function environment(variable: Json, need: RequireVariable): readonly [string, s
   const name = text(variable.name);
   if (name === undefined) return [];
   const value = text(variable.value);
-  if (value !== undefined) return [[name, substitute(value, variable.variables, need)]];
+  if (value !== undefined) return [[name, substitute(value, variable, need)]];
   const fallback = text(variable.default);
-  if (fallback !== undefined) return [[name, `\${${variableName(name)}:-${fallback}}`]];
-  return variable.isRequired === true ? [[name, need(name, variable.description)]] : [];
+  if (fallback !== undefined) return [[name, literal(fallback)]];
+  return variable.isRequired === true ? [[name, writeTemplate([need(name, variable)])]] : [];
 }
 
 function argumentsOf(list: unknown, need: RequireVariable): readonly string[] {
@@ -106,11 +106,14 @@ function argumentsOf(list: unknown, need: RequireVariable): readonly string[] {
     const name = text(argument.name);
     const given = text(argument.value) ?? text(argument.default);
     const hint = text(argument.valueHint) ?? name ?? "argument";
-    const wanted = argument.isRequired === true ? need(hint, argument.description) : undefined;
-    const value = given === undefined ? wanted : substitute(given, argument.variables, need);
+    const wanted =
+      given === undefined && argument.isRequired === true ? writeTemplate([need(hint, argument)]) : undefined;
+    const value = given === undefined ? wanted : substitute(given, argument, need);
     if (argument.type !== "named" || name === undefined) return value === undefined ? [] : [value];
     const flag = argument.isRequired === true || given !== undefined || argument.format === "boolean";
-    return flag ? [name, ...(value === undefined || argument.format === "boolean" ? [] : [value])] : [];
+    return flag
+      ? [literal(name), ...(value === undefined || argument.format === "boolean" ? [] : [value])]
+      : [];
   });
 }
 
@@ -118,19 +121,25 @@ function remoteServer(item: Json, need: RequireVariable): ImportedServer {
   const headers = Object.fromEntries(records(item.headers).flatMap((header) => environment(header, need)));
   return {
     type: item.type === "sse" ? "sse" : "http",
-    url: substitute(text(item.url) ?? "", item.variables, need),
+    url: substitute(text(item.url) ?? "", item, need),
     ...(Object.keys(headers).length > 0 && { headers }),
   };
 }
 
 /** `{name}` inside a value stands for a variable of the entry. */
-function substitute(value: string, variables: unknown, need: RequireVariable): string {
-  return value.replace(/\{([\w.-]+)\}/g, (_, name: string) => {
-    const variable = isRecord(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
-    const fallback = isRecord(variable) ? (text(variable.value) ?? text(variable.default)) : undefined;
-    if (fallback !== undefined) return fallback;
-    return need(name, isRecord(variable) ? variable.description : undefined);
-  });
+function substitute(value: string, owner: Json, need: RequireVariable): string {
+  const { variables } = owner;
+  const pieces: Piece[] = [];
+  let from = 0;
+  for (const { 0: found, 1: name = "", index } of value.matchAll(/\{([\w.-]+)\}/g)) {
+    const declared = isRecord(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const variable = isRecord(declared) ? declared : {};
+    const fallback = text(variable.value) ?? text(variable.default);
+    const isSecret = variable.isSecret === true || owner.isSecret === true;
+    pieces.push(value.slice(from, index), fallback ?? need(name, { ...variable, isSecret }));
+    from = index + found.length;
+  }
+  return writeTemplate([...pieces, value.slice(from)]);
 }
 
 const records = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isRecord) : []);
