@@ -176,7 +176,7 @@ export const fileSchema = z.strictObject({
     .min(1)
     .exactOptional()
     .describe(
-      "A file with `NAME=value` lines, relative to this file: variables of this file (`${NAME}`) are looked up there first, then in the environment. `init` and `add` keep secrets there. It is read with this file.",
+      "A file with `NAME=value` lines, relative to this file: variables of this file are looked up there first, then in the environment. `init` and `add` keep secrets there. It is read with this file.",
     ),
   startupWait: wait(
     "How long the first list of a host waits for servers that are still starting and whose lists were never known, all at once; for a `required` server up to its `connectTimeout`. Many hosts keep the first list that they get. A server that failed, or has not started within this time, is not waited for again; with `0s` no list waits.",
