@@ -105,7 +105,7 @@ export function changeOf(pin: IssuerPin, found: AuthorizationServer): string | u
 }
 
 const refusalOf = ({ name }: SignInServer, change: string): string =>
-  `${name}: ${change}. Nothing was sent there. If that is intended, run "cardea login ${name} --accept-issuer", or set auth.issuer for this server.`;
+  `${name}: ${change}. No credentials were sent there. If that is intended, run "cardea login ${name} --accept-issuer", or set auth.issuer for this server.`;
 
 /** The origins of the endpoints; their URLs were checked with the metadata. */
 function endpointsOf({ metadata }: AuthorizationServer): Readonly<Record<string, string>> {

@@ -1,5 +1,6 @@
 /** Signs a principal out of a server: revokes the tokens if possible, and deletes them in any case. */
 import { revokeToken } from "./oauth/client.js";
+import { isFor } from "./owned-record.js";
 import type { SignInSubject } from "./pending-content.js";
 import type { SignInContext } from "./sign-in-context.js";
 import { tokenContext } from "./sign-in-server.js";
@@ -40,6 +41,9 @@ async function revoke(context: SignInContext, credential: Credential): Promise<s
   const server = context.serverOf(name);
   if (tokens === undefined) return undefined;
   if (server === undefined) return `${name} is no longer in the config`;
+  const isSigned = credential.client.tokenEndpointAuthMethod === "private_key_jwt";
+  // The key of the config is not for the issuer of another server that had this name.
+  if (isSigned && !isFor(server, credential)) return `${issuer} is not the issuer of ${name} in the config`;
   if (revocationEndpoint === undefined)
     return `${issuer} has no revocation endpoint; the tokens end by themselves`;
   const { accessToken, refreshToken } = tokens;

@@ -310,6 +310,27 @@ describe("stored tokens", () => {
     expect(evil.seen.map(({ headers }) => headers.authorization).filter(Boolean)).toEqual([]);
   });
 
+  test("of a server that had the same name are deleted without an assertion of the key of the config", async () => {
+    const { good, evil } = await twoIssuers();
+    const folder = state();
+    const about = { issuer: evil.issuer, tokenEndpoint: `${evil.issuer}/token`, resource: evil.mcpUrl };
+    const client = { clientId: "c", tokenEndpointAuthMethod: "private_key_jwt", source: "config" } as const;
+    const vault = await vaultIn(folder);
+    await vault.write(
+      credential({
+        ...{ server: "notes", principal: "service", ...about, client },
+        revocationEndpoint: `${evil.issuer}/revoke`,
+      }),
+    );
+    const commands = commandsAt(folder, MACHINES.private_key_jwt, good.mcpUrl);
+    expect(await commands.signOut("notes", "anonymous")).toMatchObject({
+      wasSignedIn: true,
+      isRevoked: false,
+    });
+    expect(await vault.read("notes", "service")).toBeUndefined();
+    expect(secretRequests(evil)).toEqual([]);
+  });
+
   test("are not refreshed at an issuer that the config no longer names", async () => {
     const { good, evil } = await twoIssuers();
     const folder = state();
