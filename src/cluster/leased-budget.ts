@@ -187,7 +187,7 @@ export class LeasedBudget implements SharedBudget {
     if (this.settings.kind === "quota" && answer[2] !== undefined) this.#until = now + Number(answer[2]);
     const [count, at] = this.settings.kind === "quota" ? answer.slice(3) : answer.slice(2);
     if (count === undefined || at === undefined) return;
-    this.#seen = { count: String(count), at: String(at) };
+    this.#seen = { count: `${Number(count)}`, at: typeof at === "string" ? at : `${Number(at)}` };
     this.context.clock.read(Number(at) - (this.settings.kind === "quota" ? Number(answer[2]) : 0));
   }
 

@@ -6,6 +6,11 @@ import { fakeTime, pass, settle } from "../support/fake-time.js";
 import type { StoreView } from "../support/memory-store.js";
 import { memoryStore } from "../support/replicas.js";
 
+/** A start that fails is an unhandled rejection, which ends the test. */
+const failed = (error: unknown): never => {
+  throw error;
+};
+
 fakeTime();
 
 const directory = (store: StoreView, id: string, options: Partial<StoreDirectoryOptions> = {}) =>
@@ -15,8 +20,8 @@ describe("a replica", () => {
   test("is found by others from its start until its stop", async () => {
     const store = memoryStore();
     const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
-    one.start("http://one:9001");
-    two.start("http://two:9001");
+    one.start("http://one:9001").catch(failed);
+    two.start("http://two:9001").catch(failed);
     await pass(3_000);
     const found = { id: "one", url: "http://one:9001", version: "1.2.3", isLeaving: false };
     expect(await two.find("one")).toEqual(found);
@@ -33,8 +38,8 @@ describe("a replica", () => {
     const store = memoryStore();
     const connection = store.view();
     const [one, two] = [directory(connection, "one"), directory(store.view(), "two")];
-    one.start("http://one:9001");
-    two.start("http://two:9001");
+    one.start("http://one:9001").catch(failed);
+    two.start("http://two:9001").catch(failed);
     await pass(3_000);
     connection.connect(false);
     await pass(6_000);
@@ -92,8 +97,8 @@ describe("a replica", () => {
       },
     });
     const two = directory(store.view(), "two");
-    one.start("http://one:9001");
-    two.start("http://two:9001");
+    one.start("http://one:9001").catch(failed);
+    two.start("http://two:9001").catch(failed);
     await pass(3_000);
     expect(one.isRegistered).toBe(true);
     connection.connect(false);
@@ -116,7 +121,7 @@ describe("a replica", () => {
       },
     });
     const state = () => [one.isRegistered, one.hasStalled, lapses];
-    one.start("http://one:9001");
+    one.start("http://one:9001").catch(failed);
     await pass(3_000);
     expect(state()).toEqual([true, false, 0]);
     stalledMs = 11_000;
@@ -137,7 +142,7 @@ describe("a replica", () => {
       directory(left, "two"),
       directory(store.view(), "three"),
     ];
-    for (const each of [one, two, three]) each.start(`http://${each.own}:9001`);
+    for (const each of [one, two, three]) each.start(`http://${each.own}:9001`).catch(failed);
     await pass(3_000);
     two.leave();
     await pass(3_000);
@@ -159,7 +164,7 @@ describe("a replica", () => {
         lapses += 1;
       },
     });
-    one.start("http://one:9001");
+    one.start("http://one:9001").catch(failed);
     await pass(3_000);
     store.flush();
     await pass(3_000);

@@ -30,7 +30,7 @@ async function gatewayOf(auth: object) {
   const audit = await openAuditLog(config.audit, options);
   const credentialsFolder = join(folder, "credentials");
   const gateway = createGateway(config, { ...options, audit, credentialsFolder });
-  const { url, adminUrl = "" } = await gateway.start();
+  const { url, adminUrl } = await gateway.start();
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });
     rmSync(folder, { recursive: true, force: true });

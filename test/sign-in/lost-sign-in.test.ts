@@ -20,7 +20,7 @@ async function signedIn(more: object = {}, auth: object = {}) {
     version: "0.0.0-test",
     credentialsFolder: join(folder, "credentials"),
   });
-  const { url, adminUrl = "" } = await gateway.start();
+  const { url, adminUrl } = await gateway.start();
   const desk = openLocalSignIns({
     ...{ config, env: { CARDEA_STATE_DIR: folder }, gatewayUrl: url, logger: SILENT, store: undefined },
   });
