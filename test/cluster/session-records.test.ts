@@ -157,6 +157,20 @@ describe("a session that could not be opened", () => {
   });
 });
 
+test("a session that the stop of its replica ended is 503 there, as it is not over", async () => {
+  const { records } = replicas("aaaaa");
+  const sessions = (records[0] as (typeof records)[0]).sessions;
+  const limits = { sessions: { max: 10, idleMs: 60_000 }, keepAliveMs: 15_000 };
+  const edge = createLegacyEdge({ gateway: fakePort(), records: sessions, issuer: "aaaaa", ...limits });
+  onTestFinished(() => edge.close());
+  expect(await notify(edge, ID)).toBe(404);
+  await edge.close();
+  await expect(notify(edge, ID)).rejects.toMatchObject({
+    code: "overloaded",
+    options: { retryAfterMs: 1_000 },
+  });
+});
+
 describe("1,000 sessions of a dead replica", () => {
   test("are opened 64 at a time and once each, at whichever replicas", async () => {
     const { records, outcomes, store } = replicas("aaaaa", "bbbbb", "ccccc");

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
 import type { Principal } from "../../core/client.js";
 import type { SessionRecords } from "../../core/cluster.js";
-import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
+import { badRequest, GatewayError, overloaded, refusalError } from "../../core/errors.js";
 import { withIssuer } from "../../core/owners.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
@@ -55,6 +55,7 @@ export interface HttpEdgeParts {
 
 const REVISIONS: ReadonlySet<string> = new Set(LEGACY_REVISIONS);
 const MAX_BATCH = 100;
+const RETRY_MS = 1_000;
 
 /** Streamable HTTP of the legacy revisions (2025-11-25, basic/transports). */
 export class LegacyHttpEdge {
@@ -234,6 +235,9 @@ export class LegacyHttpEdge {
     }
     // A session of another principal is answered like one that does not exist.
     const session = this.parts.store.find(id, exchange.principal, exchange.endpoint);
+    // A session that the stop of this process has ended is not over where another one takes it over.
+    if (session === undefined && this.#adoptions !== undefined && this.parts.store.isClosing)
+      throw overloaded("this process stops", RETRY_MS);
     return session?.streams === undefined
       ? refuse(
           exchange,

@@ -75,6 +75,11 @@ export class SessionStore {
     return session;
   }
 
+  /** Whether sessions end because this process stops: another one may take them over. */
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
   /** Whether there is a session of that id. */
   has(id: string): boolean {
     return this.#sessions.has(id);
