@@ -369,13 +369,19 @@ test("a question with such a member is refused with -32602, and so is the answer
   });
   expect(refused).toMatchObject({ error: { code: -32_602 } });
 
-  const asked = host.converse(
-    "tools/call",
-    { name: "s__first", arguments: { before: ask("q2", '{"type":"object","properties":{}}'), text: "" } },
-    () => JSON.parse('{"action":"accept","content":{"__proto__":{"env":"prod"}}}') as Json,
-  );
-  // The call is never answered: its question is what matters.
-  asked.catch(() => {});
+  // While two calls run, a pipe does not attribute questions: the next call waits until this one was asked.
+  await new Promise<void>((reached) => {
+    const asked = host.converse(
+      "tools/call",
+      { name: "s__first", arguments: { before: ask("q2", '{"type":"object","properties":{}}'), text: "" } },
+      () => {
+        reached();
+        return JSON.parse('{"action":"accept","content":{"__proto__":{"env":"prod"}}}') as Json;
+      },
+    );
+    // The call is never answered: its question is what matters.
+    asked.catch(() => {});
+  });
   const [, second] = await until("the refusal of the answer", async () => {
     const all = await answersOf();
     return all.length > 1 && all;

@@ -68,14 +68,12 @@ test("it is asked, answers, and brings the sealed state back", async () => {
       : textReply(JSON.stringify(inputResponses)),
   );
   const result = await client.callTool({ name: "ask" });
-  expect(result.content).toMatchObject([
-    {
-      text: JSON.stringify({
-        responses: { who: { action: "accept", content: { name: "Ada" } } },
-        state: { server: "the server's own" },
-      }),
-    },
-  ]);
+  const [{ text = "" } = {}] = result.content as readonly { readonly text?: string }[];
+  expect(JSON.parse(text)).toEqual({
+    responses: { who: { action: "accept", content: { name: "Ada" } } },
+    state: { server: "the server's own" },
+    round: { id: expect.any(String), isFirst: true },
+  });
   expect(port.calls.filter(({ method }) => method === "tools/call")).toHaveLength(2);
 });
 
