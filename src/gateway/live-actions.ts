@@ -1,8 +1,10 @@
 /** Executes operator actions, and logs and audits each. */
+
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import { shortText } from "../core/short-text.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { LiveConfig } from "./live-config.js";
 import type { Telemetry } from "./parts.js";
@@ -52,7 +54,7 @@ export class LiveActions implements AdminActions {
     const { logger, audit } = this.#options.telemetry;
     const error = await this.#run(action, target);
     const outcome = error ?? "done";
-    logger.info({ action, target: target.slice(0, 200), outcome }, "an operator acted");
+    logger.info({ action, target: shortText(target, 200), outcome }, "an operator acted");
     audit?.admin({ action, target, outcome, ...(action === "restart_server" && { server: target }) });
     return error;
   }

@@ -1,8 +1,10 @@
 /** The latest decisions of the policy, for the metrics, the log and `/api/v1/decisions`. */
+
 import { LRUCache } from "lru-cache";
 import type { InteractionKind } from "../config/config.js";
 import type { Call, Route } from "../core/call.js";
 import type { Logger } from "../core/logger.js";
+import { shortText } from "../core/short-text.js";
 import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
 import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
 import { type Decision, nameForRules } from "./rules/policy-input.js";
@@ -78,14 +80,14 @@ export class DecisionLog {
       time: new Date().toISOString(),
       call: call.id,
       on,
-      method: retainedCopy(call.method.slice(0, MAX_TEXT_LENGTH)),
-      target: retainedCopy(nameForRules(route).slice(0, MAX_TEXT_LENGTH)),
+      method: retainedCopy(shortText(call.method, MAX_TEXT_LENGTH)),
+      target: retainedCopy(shortText(nameForRules(route), MAX_TEXT_LENGTH)),
       server: route.upstream,
       principal: call.client.principal.id,
       effect: decision.effect,
       rule: decision.rule?.name ?? "default",
       ...(decision.failed !== undefined && {
-        failed: retainedCopy(decision.failed.slice(0, MAX_TEXT_LENGTH)),
+        failed: retainedCopy(shortText(decision.failed, MAX_TEXT_LENGTH)),
       }),
     };
     this.#rows[this.#written % MAX_ROWS] = row;

@@ -1,6 +1,8 @@
 /** How is the record of a finished call made, and who receives it? */
+
 import type { Call, Handler, Observer, Reply } from "../core/call.js";
 import type { CallRecord } from "../core/call-record.js";
+import { shortText } from "../core/short-text.js";
 import { traceIdOf } from "../core/trace-context.js";
 import { retainedCopy } from "../runtime/cache-limits.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
@@ -27,7 +29,7 @@ export function callRecords(sinks: readonly RecordSink[]): Observer {
         at: Date.now() - total,
         principal: client.principal.id,
         host: hosts.of(client.info),
-        method: call.method.slice(0, MAX_TEXT_LENGTH),
+        method: shortText(call.method, MAX_TEXT_LENGTH),
         target: targetName(call) ?? "",
         server: serverOf(call, reply) ?? "",
         outcome: outcomeOf(call, reply),
@@ -68,7 +70,7 @@ class HostNames {
     const known = this.#known.get(info);
     if (known !== undefined) return known;
     const name = [stringAt(info, "name"), stringAt(info, "version")].filter(Boolean).join(" ");
-    const cut = retainedCopy(name.slice(0, MAX_TEXT_LENGTH));
+    const cut = retainedCopy(shortText(name, MAX_TEXT_LENGTH));
     this.#known.set(info, cut);
     return cut;
   }

@@ -1,9 +1,11 @@
 /** What do the access log and the metrics record of each finished call? Label values are from closed sets. */
+
 import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
 import { ERRORS, type ErrorCode, REFUSAL_META } from "../core/errors.js";
 import { LIST_METHODS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { TARGETED_METHODS, targetOf } from "../core/methods.js";
+import { shortText } from "../core/short-text.js";
 import { traceIdOf } from "../core/trace-context.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
@@ -26,7 +28,7 @@ export function accessLog(logger: Logger): Observer {
       if (isQuiet && logger.skipsDebug === true) return;
       const line = {
         call: call.id,
-        method: call.method.slice(0, MAX_TARGET_LENGTH),
+        method: shortText(call.method, MAX_TARGET_LENGTH),
         target: targetName(call),
         upstream: serverOf(call, reply),
         principal: call.client.principal.id,
@@ -53,10 +55,10 @@ function traceField(call: Call): { readonly traceId?: string } {
 
 /** The name or URI of the target in the gateway as a whole, by whichever path it is called, cut; undefined for a method without one. */
 export const targetName = (call: Call): string | undefined =>
-  (call.route?.aggregateName ?? call.route?.exposed ?? targetOf(call.method, call.params)?.name)?.slice(
-    0,
-    MAX_TARGET_LENGTH,
-  );
+  shortened(call.route?.aggregateName ?? call.route?.exposed ?? targetOf(call.method, call.params)?.name);
+
+const shortened = (name: string | undefined): string | undefined =>
+  name === undefined ? undefined : shortText(name, MAX_TARGET_LENGTH);
 
 /**
  * Must be outside `errorBoundary`, which turns refusals into replies. A round that ends in `input_required` counts as

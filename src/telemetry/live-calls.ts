@@ -1,6 +1,8 @@
 /** What do operators see of calls? Those under way, the last ones, an hour of numbers, and each one as it ends. */
+
 import type { Call, Observer, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
+import { shortText } from "../core/short-text.js";
 import { type CallContent, CallHistory, type CallRow, RecentCalls } from "./call-history.js";
 import type { RecordSink } from "./call-records.js";
 import { targetName } from "./finished-calls.js";
@@ -89,7 +91,7 @@ export class RunningCalls {
       id: call.id,
       startedAt: new Date(since + (call.record?.startedAt ?? 0)).toISOString(),
       principal: call.client.principal.id,
-      method: call.method.slice(0, 200),
+      method: shortText(call.method, 200),
       target: targetName(call) ?? "",
       server: call.route?.upstream ?? "",
     }));

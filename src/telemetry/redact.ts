@@ -13,17 +13,47 @@ const MAX_NAMED_LENGTH = 64 * 1024;
 /** Replaces secrets by `[redacted]`. */
 export class Redactor {
   readonly #known = new KnownSecrets();
+  /** The same without white space, for texts in which they are broken. */
+  readonly #unbroken = new KnownSecrets();
 
   /** Adds secret values, such as those of the config, in all encodings in which they may be echoed. */
   add(values: Iterable<string>): void {
-    for (const value of values) this.#known.add(value);
+    for (const value of values) {
+      this.#known.add(value);
+      const unbroken = value.replace(BREAKS, "");
+      if (unbroken.length >= MIN_BROKEN_LENGTH) this.#unbroken.add(unbroken);
+    }
   }
 
   /** Redacts a text: known secrets first, then formats. Truncate texts only after this. */
   text(text: string): string {
-    const known = this.#known.replace(text, MARK);
+    const known = this.#known.replace(this.#withoutBroken(text), MARK);
     const unnamed = known.length > MAX_NAMED_LENGTH ? known : redactNamed(known, MARK, isSecretValue);
     return redactFormats(unnamed, MARK);
+  }
+
+  /** Redacts known secrets that line breaks, spaces or their escapes divide. */
+  #withoutBroken(text: string): string {
+    if (this.#unbroken.isEmpty || text.length > MAX_NAMED_LENGTH || !BREAK.test(text)) return text;
+    const pieces: Piece[] = [];
+    let start = 0;
+    for (const { 0: gap, index } of text.matchAll(BREAKS)) {
+      if (index > start) pieces.push({ start, end: index });
+      start = index + gap.length;
+    }
+    if (start < text.length) pieces.push({ start, end: text.length });
+    const joined = pieces.map(({ start, end }) => text.slice(start, end)).join("");
+    const spans = this.#unbroken.find(joined).map(({ start, end }) => ({
+      start: placeOf(pieces, start),
+      end: placeOf(pieces, end - 1) + 1,
+    }));
+    let rest = 0;
+    const kept = spans.map(({ start, end }) => {
+      const before = text.slice(rest, start);
+      rest = end;
+      return before;
+    });
+    return kept.length === 0 ? text : [...kept, text.slice(rest)].join(MARK);
   }
 
   /** A redacted copy of the fields; errors become plain objects, deeply nested values become `[deep]`. */
@@ -95,6 +125,28 @@ const SURE_PIECE_LENGTH = 12;
 /** Marks of truncation. */
 const ELLIPSIS = /…|\.\.\.|\[cut\]/g;
 
+/** Shorter secrets are not searched for across breaks: their letters may be those of two words. */
+const MIN_BROKEN_LENGTH = 12;
+/** White space, and its escapes in JSON and in URLs. */
+const BREAKS = /(?:\s|\\{1,4}[nrt](?![a-z]{3})|\\{1,4}u000[aAdD9]|%0[AaDd9]|%20)+/g;
+const BREAK = /\s|\\|%0|%20/;
+
+/** A part of a text. */
+interface Piece {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where the character at `index` of the joined pieces is. */
+function placeOf(pieces: readonly Piece[], index: number): number {
+  let left = index;
+  for (const { start, end } of pieces) {
+    if (left < end - start) return start + left;
+    left -= end - start;
+  }
+  return pieces.at(-1)?.end ?? 0;
+}
+
 /** A set of secrets, and a search for all of them at once. */
 class KnownSecrets {
   /** By their first characters, the longest first, so that a secret that contains another is redacted whole. */
@@ -154,6 +206,22 @@ class KnownSecrets {
     if (parts.length === 0) return text;
     parts.push(text.slice(kept));
     return parts.join("");
+  }
+
+  /** Where whole secrets are in `text`. */
+  find(text: string): readonly Piece[] {
+    const found: Piece[] = [];
+    for (let at = 0; at + MIN_SECRET_LENGTH <= text.length; at++) {
+      if (this.#starts[startHash(text, at)] !== 1) continue;
+      const alike = this.#byStart.get(text.slice(at, at + MIN_SECRET_LENGTH));
+      const whole = alike?.find(
+        (secret) => secret.length >= MIN_BROKEN_LENGTH && text.startsWith(secret, at),
+      );
+      if (whole === undefined) continue;
+      found.push({ start: at, end: at + whole.length });
+      at += whole.length - 1;
+    }
+    return found;
   }
 
   /** The end of the secret that begins at `at`, whole or truncated; undefined where none does. */

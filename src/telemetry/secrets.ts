@@ -240,11 +240,16 @@ const TOKENS: readonly string[] = [
   String.raw`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*(?:\.[\w-]+\.[\w-]+)?`,
 ];
 
+/** Between the words of a header: white space, also as an escape of JSON or of a URL. */
+const GAP = String.raw`(?:\s|\\{1,4}[nrt]|\\{1,4}u0020|%20|%09|%0[AaDd]|\+){1,8}`;
+/** A token that continues on the next line. A word there without a digit is no part of it. */
+const CONTINUED = String.raw`(?:(?:\r?\n|(?:\\{1,4}r)?\\{1,4}n)[ \t]{0,20}(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,})*`;
+
 /** Secrets recognised by the text around them. */
 const SURROUNDED: readonly string[] = [
   // A private key, to its end or that of the text.
   "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*(?:-----END [A-Z0-9 ]{0,40}-----)?",
-  String.raw`${START}(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+[\w.~+/=-]{8,}`,
+  String.raw`${START}(?:[Bb]earer|BEARER|[Bb]asic|BASIC|DPoP)${GAP}[\w.~+/=-]{8,}${CONTINUED}`,
   String.raw`${START}(?:[Tt]oken|[Aa]piKey|ApiKey)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}`,
   // The credentials of an address; with a user alone where that is long.
   String.raw`(?<=:\/\/)[^\s/@:"'<>]*:[^\s/@"'<>]+(?=@)`,
@@ -257,7 +262,16 @@ const SURROUNDED: readonly string[] = [
   String.raw`(?<=[?&](?:sig|signature|X-Amz-Signature|X-Amz-Security-Token|X-Goog-Signature)=)[^\s&"'#]{6,}`,
 ];
 
-const FORMATS = new RegExp([`${START}(?:${TOKENS.join("|")})`, ...SURROUNDED].join("|"), "g");
+const FORMATS = new RegExp([`${START}(?:${TOKENS.join("|")})${CONTINUED}`, ...SURROUNDED].join("|"), "g");
+
+/** The scheme and the credentials of a header that authorizes, short ones too, and the cookies of one, to the end of its line. */
+const HEADERS = new RegExp(
+  [
+    String.raw`(?<=\b(?:proxy-)?authorization\\{0,4}["']?\s{0,4}[:=]\s{0,4}\\{0,4}["']?(?:bearer|basic|digest|token|apikey|dpop|negotiate)${GAP})[^\s"'\\,;]+`,
+    String.raw`(?<=\b(?:set-)?cookie2?\\{0,4}["']?\s{0,4}[:=]\s{0,4}\\{0,4}["']?)[\w!#$%&'*+.^|~-]+=[^\r\n"\\]*`,
+  ].join("|"),
+  "gi",
+);
 
 /**
  * A name with a value, in code, JSON, JSON in JSON, headers, command lines and query strings. `redactNamed` checks the
@@ -268,7 +282,9 @@ const NAMED =
 
 /** The text with each secret of a known format replaced by `mark`. */
 export function redactFormats(text: string, mark: string): string {
-  return text.length < MIN_FORMAT_LENGTH ? text : text.replace(FORMATS, mark);
+  if (text.length < MIN_FORMAT_LENGTH) return text;
+  const formats = text.replace(FORMATS, mark);
+  return MAY_BE_HEADER.test(formats) ? formats.replace(HEADERS, mark) : formats;
 }
 
 /** The text with each value replaced by `mark` that is secret by the name before it. */
@@ -278,12 +294,16 @@ export function redactNamed(
   isSecret: (name: string, value: string, quoted: boolean) => boolean,
 ): string {
   if (!/[=:]|--/.test(text)) return text;
-  return text.replace(NAMED, (found, name: string, between: string, given: string) => {
+  return text.replace(NAMED, (found, name: string, between: string, given: string, at: number) => {
     const quote = /^["']/.exec(given)?.[0] ?? "";
     const value = given.slice(quote.length);
-    return isSecret(name, value, quote !== "") ? `${name}${between}${quote}${mark}` : found;
+    // In a query the value is no word of a sentence.
+    const isWhole = quote !== "" || (between === "=" && /[?&;]/.test(text[at - 1] ?? ""));
+    return isSecret(name, value, isWhole) ? `${name}${between}${quote}${mark}` : found;
   });
 }
+
+const MAY_BE_HEADER = /authorization|cookie/i;
 
 /** The length (characters) of the shortest format. */
 const MIN_FORMAT_LENGTH = 8;

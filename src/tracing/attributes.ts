@@ -1,7 +1,9 @@
 /** Span attributes of a call (OpenTelemetry, semantic conventions of MCP). */
+
 import type { Call, Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type Target, targetOf } from "../core/methods.js";
+import { redactedStart, shortText } from "../core/short-text.js";
 import { methodLabel, outcomeOf } from "../telemetry/finished-calls.js";
 import { codeOf, idKeyOf, type MessageId } from "../wire/envelope.js";
 import type { Attributes, KIND } from "./span.js";
@@ -42,7 +44,7 @@ export function endedForServer(call: Call, reply: Reply, redact: Redact): Ending
   const outcome = outcomeOf(call, reply);
   if (reply.kind === "error") {
     const code = codeOf(reply.error);
-    const message = redact(reply.error.message.slice(0, MAX_TEXT));
+    const message = redactedStart(redact, reply.error.message, MAX_TEXT);
     return { outcome, code, failure: { type: String(code), message } };
   }
   // A refusal in the form of a tool result has `isError`.
@@ -55,7 +57,7 @@ const TOOL_FAILURE: Failure = { type: TOOL_ERROR, message: undefined };
 /** The outcome of a call without a response. */
 export function endedWithout(error: unknown, redact: Redact): Ending {
   const known = error instanceof GatewayError ? error : undefined;
-  const message = known === undefined ? undefined : redact(known.message.slice(0, MAX_TEXT));
+  const message = known === undefined ? undefined : redactedStart(redact, known.message, MAX_TEXT);
   return { outcome: known?.code ?? TOOL_ERROR, code: undefined, failure: { type: OTHER_ERROR, message } };
 }
 
@@ -97,11 +99,10 @@ export function operationAttributes(operation: Operation, redact: Redact): Attri
   const attributes: Attributes = { "mcp.method.name": method.slice(0, MAX_TEXT) };
   if (method === "tools/call") attributes["gen_ai.operation.name"] = "execute_tool";
   if (target !== undefined) {
-    const cut = target.name.slice(0, MAX_TEXT);
-    const name = isRouted ? cut : redact(cut);
+    const name = isRouted ? shortText(target.name, MAX_TEXT) : redactedStart(redact, target.name, MAX_TEXT);
     if (target.kind === "tools") attributes["gen_ai.tool.name"] = name;
     else if (target.kind === "prompts") attributes["gen_ai.prompt.name"] = name;
-    else attributes["mcp.resource.uri"] = redact(name);
+    else attributes["mcp.resource.uri"] = redactedStart(redact, target.name, MAX_TEXT);
   }
   if (revision !== undefined) attributes["mcp.protocol.version"] = revision;
   if (isHttp === true) {
