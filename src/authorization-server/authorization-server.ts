@@ -2,6 +2,7 @@
  * The authorization server for hosts, in front of the company's OpenID Connect issuer (`auth.signIn`): a host that only
  * has the gateway's URL can sign its person in.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { SignInConfig } from "../config/auth-config.js";
@@ -11,6 +12,7 @@ import {
   ENDPOINT_PATHS,
   SERVER_METADATA_PATH,
 } from "../http/authorization-server-paths.js";
+import { type ClientAddress, networkOf, peerOf } from "../http/client-address.js";
 import type { GuardedFetch } from "../http/guarded-fetch.js";
 import { VaultError, type VaultFault } from "../vault/vault-error.js";
 import type { JsonObject } from "../wire/json.js";
@@ -36,8 +38,8 @@ export interface AuthorizationServerOptions {
   /** The URL of the MCP endpoint, the audience of the tokens. */
   readonly resource: string;
   readonly requiredScopes: readonly string[];
-  /** Reserved ids that no person may have. */
-  readonly reservedIds: ReadonlySet<string>;
+  /** Whether no person may have this id: see `reservedIn`. */
+  readonly isReserved: (id: string) => boolean;
   readonly store: GrantStore;
   /** The fetch to the company's issuer. */
   readonly fetch: GuardedFetch;
@@ -45,6 +47,8 @@ export interface AuthorizationServerOptions {
   readonly logger: Logger;
   /** Receives sign-in events; at most 120 refusals per minute. Default: they are only logged. */
   readonly onSignIn?: (event: HostSignIn) => void;
+  /** Default: the address of the connection. */
+  readonly addressOf?: ClientAddress;
   /** Default: the clock. */
   readonly now?: Now;
 }
@@ -63,10 +67,14 @@ export interface AuthorizationServer {
 
 /** Per minute. */
 const LIMITS = {
-  registrations: { perAddress: 20, total: 300 },
-  documents: { perAddress: 20, total: 120 },
-  tokens: { perAddress: 300, total: 6_000 },
-  refusals: { perAddress: 120, total: 120 },
+  /** Refused requests of one network, by endpoint. Requests that succeed are not counted. */
+  register: { perKey: 20 },
+  token: { perKey: 300 },
+  /** Documents that no person has consented to yet. */
+  documents: { perKey: 20, total: 120 },
+  /** Uses of the codes and refresh tokens of one sign-in. */
+  grant: { perKey: 60 },
+  refusals: { perKey: 120 },
 } as const;
 
 /** Temporary errors of the vault: a full disk, an unavailable store. */
@@ -78,11 +86,21 @@ const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
 /** Creates the authorization server of one config. Nothing is read or fetched before the first request. */
 export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
-  const { signIn, issuer, resource, requiredScopes, store, logger, now = Date.now } = options;
+  const {
+    signIn,
+    issuer,
+    resource,
+    requiredScopes,
+    store,
+    logger,
+    now = Date.now,
+    addressOf = peerOf,
+  } = options;
   const allowed = signIn.allowedRedirectHosts;
   const offeredScopes = [...new Set([...requiredScopes, ...signIn.hostScopes])];
   const limitOf = (which: keyof typeof LIMITS) => new RateLimit({ ...LIMITS[which], now });
-  const registrations = limitOf("registrations");
+  const networkOfRequest = (request: IncomingMessage): string => networkOf(addressOf(request));
+  const refused = { register: limitOf("register"), token: limitOf("token"), revoke: limitOf("token") };
   const keys = new SigningKeys(store, now);
   const sealing = () => keys.sealing();
   const documents = new ClientDocuments({
@@ -97,23 +115,28 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     // Unauthenticated clients can cause unlimited refusals, which must not push older events out of a rotating log.
     if (event.outcome !== "refused" || refusals.take("") === undefined) options.onSignIn?.(event);
   };
-  const grants = new Grants({ store, sealing, lifetimeMs: signIn.lifetimeMs, now, logger, onSignIn });
+  const grants = new Grants({
+    ...{ store, sealing, now, logger, onSignIn },
+    personIssuer: signIn.issuer,
+    lifetimeMs: signIn.lifetimeMs,
+    limit: limitOf("grant"),
+  });
   const login = new IssuerLogin({
     signIn,
     fetch: options.fetch,
-    reservedIds: options.reservedIds,
+    isReserved: options.isReserved,
     now,
     logger,
   });
   const authorize = new Authorize({
     ...{ clients, grants, login, sealing, issuer, allowed, now, logger, onSignIn },
+    networkOf: networkOfRequest,
     companyIssuer: signIn.issuer,
     offer: { resource, requiredScopes, offeredScopes },
   });
   const { accessTokenMs } = signIn;
   const tokens = new TokenEndpoint({
     ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger, onSignIn },
-    limit: limitOf("tokens"),
   });
 
   const endpoints: Readonly<
@@ -124,7 +147,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   > = {
     metadata: { GET: (request, response) => metadata(request, response) },
     jwks: { GET: async (_, response) => sendJson(response, 200, await keys.jwks()) },
-    register: { POST: (q, r) => register(q, r, { sealing, allowed, limit: registrations, now }) },
+    register: { POST: (q, r) => register(q, r, { sealing, allowed, now }) },
     authorize: { GET: (q, r) => authorize.ask(q, r), POST: (q, r) => authorize.decide(q, r) },
     callback: { GET: (q, r) => authorize.finish(q, r) },
     token: { POST: (q, r) => tokens.token(q, r) },
@@ -144,7 +167,11 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
         }
         await handle(request, response);
       } catch (error) {
-        const refusal = error instanceof OAuthError ? error : failure(error, endpoint);
+        const refusal = counted(
+          error instanceof OAuthError ? error : failure(error, endpoint),
+          endpoint,
+          request,
+        );
         if (response.headersSent) response.destroy();
         else if (PAGES.includes(endpoint))
           sendPage(response, refusal.status, errorPage(`${refusal.message}.`));
@@ -152,6 +179,18 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       }
     },
   };
+
+  /** Counts a refusal; those above the limit say when to try again, and nothing of the reason. */
+  function counted(
+    refusal: OAuthError,
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+  ): OAuthError {
+    const limit = endpoint in refused ? refused[endpoint as keyof typeof refused] : undefined;
+    const isOurs = refusal.status >= 500 || refusal.status === 429 || refusal.details.isOfGrant === true;
+    const retryAfterS = isOurs ? undefined : limit?.take(networkOfRequest(request));
+    return retryAfterS === undefined ? refusal : tooMany(retryAfterS, refusal);
+  }
 
   /**
    * Hosts and persons are asked to retry, and the log has the reason. After `temporarily_unavailable` SDK clients keep
@@ -176,6 +215,11 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     sendJson(response, 200, serverMetadata(issuer, offeredScopes));
   }
 }
+
+const tooMany = (retryAfterS: number, cause: unknown): OAuthError =>
+  new OAuthError("temporarily_unavailable", "too many refused requests from one address; try again later", {
+    ...{ status: 429, retryAfterS, cause },
+  });
 
 /** The document. `issuer` has no trailing slash. */
 function serverMetadata(issuer: string, scopes: readonly string[]): JsonObject {

@@ -19,7 +19,7 @@ import type { BegunLogin, IssuerLogin } from "./issuer-login.js";
 import { descriptionOf, OAuthError } from "./oauth-error.js";
 import { consentPage, errorPage } from "./pages.js";
 import { type AllowedHosts, isOnLoopback, isRegistered } from "./redirect-uris.js";
-import { addressOf, readForm, readQuery, required } from "./requests.js";
+import { readForm, readQuery, required } from "./requests.js";
 import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
 import type { AuthorizationRequest, HostClient, HostSignIn, Now } from "./types.js";
 
@@ -36,6 +36,8 @@ interface AuthorizeOptions {
   readonly allowed: AllowedHosts;
   readonly now: Now;
   readonly logger: Logger;
+  /** By what requests are counted. */
+  readonly networkOf: (request: IncomingMessage) => string;
   /** Receives each sign-in, and each refusal of a valid request. */
   readonly onSignIn: (event: HostSignIn) => void;
 }
@@ -75,7 +77,7 @@ export class Authorize {
   async ask(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clients, sealing, now, offer, issuer, companyIssuer } = this.#options;
     const query = readQuery(request);
-    const client = await clients.find(required(query, "client_id"), addressOf(request));
+    const client = await clients.find(required(query, "client_id"), this.#options.networkOf(request));
     const redirectUri = required(query, "redirect_uri");
     if (!isRegistered(redirectUri, client.redirectUris)) {
       throw new OAuthError("invalid_request", `redirect_uri is not registered by "${client.name}"`);
@@ -151,7 +153,7 @@ export class Authorize {
 
   /** Ends the login: the host receives its code. @throws OAuthError if it was not started in this browser */
   async finish(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { login, grants, sealing, now, offer, issuer, logger, onSignIn } = this.#options;
+    const { clients, login, grants, sealing, now, offer, issuer, logger, onSignIn } = this.#options;
     const query = readQuery(request);
     const name = loginCookie(required(query, "state"));
     const pending = (await sealing()).open("login", this.#cookies.read(request, name) ?? "") as
@@ -169,6 +171,7 @@ export class Authorize {
       for (const [parameter, value] of query) url.searchParams.set(parameter, value);
       const person = await login.finish(url, pending, this.#callback);
       const code = await grants.create(asked, person, offer.resource);
+      clients.trust(asked.client);
       logger.info(
         { principal: person.subject, client: asked.clientName, scopes: asked.scopes },
         `${person.subject} has signed in, in "${asked.clientName}"`,

@@ -1,10 +1,10 @@
 /** Client ID metadata documents (CIMD): hosts whose `client_id` is a URL. */
 import { LRUCache } from "lru-cache";
 import { isObject } from "../wire/json.js";
+import { checkMetadata, readName } from "./client-metadata.js";
 import { OAuthError } from "./oauth-error.js";
 import type { RateLimit } from "./rate-limit.js";
-import { type AllowedHosts, readRedirectUris } from "./redirect-uris.js";
-import { readName } from "./registration.js";
+import { type AllowedHosts, isCanonical, readRedirectUris } from "./redirect-uris.js";
 import type { HostClient, Now } from "./types.js";
 
 /** Fetches a small JSON document from a public address. @throws Error with the reason */
@@ -23,6 +23,7 @@ const FRESH_MS = 5 * 60_000;
 const REFUSED_MS = 30_000;
 const MAX_DOCUMENTS = 200;
 const MAX_URL_LENGTH = 500;
+const MAX_TRUSTED = 1_000;
 
 /** Whether a `client_id` is the URL of a document. */
 export const isDocumentUrl = (id: string): boolean => id.startsWith("https://");
@@ -34,17 +35,26 @@ export class ClientDocuments {
     max: MAX_DOCUMENTS,
   });
 
+  /** The URLs of those that persons have consented to. */
+  readonly #trusted = new LRUCache<string, true>({ max: MAX_TRUSTED });
+
   constructor(options: ClientDocumentsOptions) {
     this.#options = options;
   }
 
-  /** The client in the document at `id`; `address` is that of the request. @throws OAuthError `invalid_client` */
-  async find(id: string, address: string): Promise<HostClient> {
+  /** A person has consented to this client: its document is fetched however many others are asked for. */
+  trust(id: string): void {
+    this.#trusted.set(id, true);
+  }
+
+  /** The client in the document at `id`; `network` is that of the request. @throws OAuthError `invalid_client` */
+  async find(id: string, network: string): Promise<HostClient> {
     const { now, limit } = this.#options;
     const known = this.#known.get(id);
     if (known !== undefined && known.until > now()) return known.client;
     checkUrl(id);
-    const retryAfterS = limit.take(address);
+    // The share of a website is its own: made-up documents of one do not keep the others out.
+    const retryAfterS = this.#trusted.has(id) ? undefined : limit.take(`${network} ${new URL(id).host}`);
     if (retryAfterS !== undefined) {
       throw new OAuthError("temporarily_unavailable", "too many clients from one address; try again later", {
         status: 429,
@@ -72,7 +82,9 @@ export class ClientDocuments {
       );
     try {
       const redirectUris = readRedirectUris(document.redirect_uris, allowed);
-      return { id, name: readName(document), redirectUris, kind: "document", isExpired: false };
+      checkMetadata(document);
+      const name = readName(document, redirectUris);
+      return { id, name, redirectUris, kind: "document", isExpired: false };
     } catch (error) {
       throw error instanceof OAuthError
         ? refused(`the client metadata document: ${error.message}`, error)
@@ -88,7 +100,8 @@ const refused = (message: string, cause?: unknown): OAuthError =>
 function checkUrl(id: string): void {
   if (id.length > MAX_URL_LENGTH || !URL.canParse(id)) throw refused("client_id is no usable URL");
   const { href, pathname, hash, username, password } = new URL(id);
-  const isPlain = href === id && pathname !== "/" && hash === "" && username === "" && password === "";
+  const isPlain =
+    href === id && isCanonical(id) && pathname !== "/" && hash === "" && username === "" && password === "";
   if (!isPlain)
     throw refused("client_id must be a plain https URL with a path, without a fragment or user name");
 }

@@ -21,10 +21,23 @@ export class Clients {
     this.#options = options;
   }
 
-  /** The client with this id, which may have expired. @throws OAuthError `invalid_client` if there is none */
-  async find(id: string, address: string): Promise<HostClient> {
-    const { documents, sealing, allowed, now } = this.#options;
-    if (isDocumentUrl(id)) return documents.find(id, address);
+  /**
+   * The client with this id, which may have expired. `network` is that of the request.
+   *
+   * @throws OAuthError `invalid_client` if there is none
+   */
+  find(id: string, network: string): Promise<HostClient> {
+    return isDocumentUrl(id) ? this.#options.documents.find(id, network) : this.registered(id);
+  }
+
+  /** A person has consented to the client of this key (`clientKeyOf`): what strangers do no longer limits it. */
+  trust(key: string): void {
+    if (isDocumentUrl(key)) this.#options.documents.trust(key);
+  }
+
+  /** The client that has registered itself under this id. @throws OAuthError `invalid_client` if there is none */
+  async registered(id: string): Promise<HostClient> {
+    const { sealing, allowed, now } = this.#options;
     const found = readRegistration(id, await sealing(), allowed, now);
     if (found !== undefined) return found;
     throw new OAuthError("invalid_client", "client_id is not known here: the host must register again", {

@@ -2,6 +2,7 @@
 import type { Logger } from "../core/logger.js";
 import { isObject } from "../wire/json.js";
 import { OAuthError } from "./oauth-error.js";
+import type { RateLimit } from "./rate-limit.js";
 import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
 import { KEYS_RECORD } from "./signing-keys.js";
 import type { AuthorizationRequest, Grant, GrantStore, HostSignIn, Now, Person } from "./types.js";
@@ -9,10 +10,14 @@ import type { AuthorizationRequest, Grant, GrantStore, HostSignIn, Now, Person }
 interface GrantsOptions {
   readonly store: GrantStore;
   readonly sealing: () => Promise<Sealing>;
+  /** The company's issuer: equal subjects of two issuers are two persons. */
+  readonly personIssuer: string;
   /** Lifetime (ms) of a grant. */
   readonly lifetimeMs: number;
   readonly now: Now;
   readonly logger: Logger;
+  /** By the id of a grant: each sign-in has its own share. */
+  readonly limit: RateLimit;
   /** Receives a reuse, and each refusal of a token with a known grant. */
   readonly onSignIn: (event: HostSignIn) => void;
 }
@@ -54,8 +59,8 @@ export class Grants {
     { subject, groups }: Person,
     resource: string,
   ): Promise<string> {
-    const { store, now, lifetimeMs } = this.#options;
-    const prefix = prefixOf(subject);
+    const { store, now, lifetimeMs, personIssuer } = this.#options;
+    const prefix = prefixOf(subject, personIssuer);
     await this.#removeEnded();
     await this.#makeRoom(prefix);
     const { client, clientName, redirectUri, scopes, challenge } = request;
@@ -63,6 +68,7 @@ export class Grants {
     const grant: Grant = {
       id: `${prefix}${randomText().slice(0, RANDOM_LENGTH)}`,
       ...{ subject, groups, client, clientName, redirectUri, scopes, challenge, resource, createdAt },
+      personIssuer,
       expiresAt: createdAt + lifetimeMs,
       generation: 0,
     };
@@ -110,6 +116,7 @@ export class Grants {
   async revoke(token: string, client: string): Promise<Grant | undefined> {
     const read = await this.#readToken(token);
     if (read === undefined) return undefined;
+    this.#takeShare(read.id);
     return this.#options.store.locked(read.id, async () => {
       const grant = await this.#readGrant(read.id);
       if (grant === undefined || grant.client !== client) return undefined;
@@ -124,37 +131,59 @@ export class Grants {
     kind: "code" | "refresh token",
     check: (grant: Grant, generation: number) => Promise<void>,
   ): Promise<Renewed> {
-    const { store, now, logger, onSignIn } = this.#options;
     const read = await this.#readToken(token);
     if (read === undefined) throw invalid(`the ${kind} is unknown`);
-    return store.locked(read.id, async () => {
-      const grant = await this.#readGrant(read.id);
-      if (grant === undefined)
-        throw invalid(`the ${kind} is no longer valid: it was revoked, or used before`);
-      const about = { principal: grant.subject, host: grant.clientName };
-      try {
-        await check(grant, read.generation);
-      } catch (error) {
-        if (error instanceof OAuthError) onSignIn({ outcome: "refused", ...about, error: error.code });
-        throw error;
-      }
-      if (grant.generation !== read.generation) {
-        await store.remove(grant.id);
-        logger.warn(
-          { principal: grant.subject, client: grant.clientName },
-          `a ${kind} was used twice, so it may be stolen: the sign-in of ${grant.subject} in "${grant.clientName}" has ended`,
-        );
-        onSignIn({ outcome: "reused", ...about });
-        throw invalid(`the ${kind} was used before; the sign-in has ended`);
-      }
-      if (grant.expiresAt <= now()) {
-        await store.remove(grant.id);
-        throw invalid("the sign-in has expired");
-      }
-      const next: Grant = { ...grant, generation: grant.generation + 1 };
-      await store.write(next.id, next);
-      return { grant: next, refreshToken: await this.#tokenOf(next) };
-    });
+    this.#takeShare(read.id);
+    try {
+      return await this.#options.store.locked(read.id, () => this.#changeLocked(read, kind, check));
+    } catch (error) {
+      throw error instanceof OAuthError ? error.ofGrant() : error;
+    }
+  }
+
+  async #changeLocked(
+    { id, generation }: ReadToken,
+    kind: "code" | "refresh token",
+    check: (grant: Grant, generation: number) => Promise<void>,
+  ): Promise<Renewed> {
+    const { store, now, logger, onSignIn, personIssuer } = this.#options;
+    const grant = await this.#readGrant(id);
+    if (grant === undefined) throw invalid(`the ${kind} is no longer valid: it was revoked, or used before`);
+    if ((grant.personIssuer ?? personIssuer) !== personIssuer)
+      throw invalid("the gateway has another issuer now; sign in again");
+    const about = { principal: grant.subject, host: grant.clientName };
+    try {
+      await check(grant, generation);
+    } catch (error) {
+      if (error instanceof OAuthError) onSignIn({ outcome: "refused", ...about, error: error.code });
+      throw error;
+    }
+    if (grant.generation !== generation) {
+      await store.remove(grant.id);
+      logger.warn(
+        { principal: grant.subject, client: grant.clientName },
+        `a ${kind} was used twice, so it may be stolen: the sign-in of ${grant.subject} in "${grant.clientName}" has ended`,
+      );
+      onSignIn({ outcome: "reused", ...about });
+      throw invalid(`the ${kind} was used before; the sign-in has ended`);
+    }
+    if (grant.expiresAt <= now()) {
+      await store.remove(grant.id);
+      throw invalid("the sign-in has expired");
+    }
+    const next: Grant = { ...grant, generation: grant.generation + 1 };
+    await store.write(next.id, next);
+    return { grant: next, refreshToken: await this.#tokenOf(next) };
+  }
+
+  /** @throws OAuthError 429 */
+  #takeShare(id: string): void {
+    const retryAfterS = this.#options.limit.take(id);
+    if (retryAfterS !== undefined)
+      throw new OAuthError("temporarily_unavailable", "too many requests of one sign-in; try again later", {
+        status: 429,
+        retryAfterS,
+      });
   }
 
   /** Deletes a person's least recently used grants above the limit. */
@@ -185,12 +214,19 @@ export class Grants {
   }
 
   /** The parts of a code or refresh token; undefined if this gateway did not issue it. */
-  async #readToken(token: string): Promise<{ readonly id: string; readonly generation: number } | undefined> {
+  async #readToken(token: string): Promise<ReadToken | undefined> {
     const [, text, id, generation, code] = TOKEN.exec(token) ?? [];
     if (text === undefined || id === undefined || code === undefined) return undefined;
     if (!isSame((await this.#options.sealing()).sign(text), code)) return undefined;
     return { id, generation: Number(generation) };
   }
+}
+
+/** The content of a code or refresh token that this gateway has issued. */
+interface ReadToken {
+  /** Of the grant. */
+  readonly id: string;
+  readonly generation: number;
 }
 
 const TOKEN = /^(([\w-]{43})\.(\d{1,9}))\.([\w-]{43})$/;
@@ -200,7 +236,8 @@ const PERSON_LENGTH = 21;
 const RANDOM_LENGTH = 22;
 
 /** The grant ids of one person share a prefix that does not reveal the person. */
-const prefixOf = (subject: string): string => digestOf(`person ${subject}`).slice(0, PERSON_LENGTH);
+const prefixOf = (subject: string, issuer: string): string =>
+  digestOf(`person ${subject}\0${issuer}`).slice(0, PERSON_LENGTH);
 
 /** PKCE, S256 (RFC 7636, 4.6). */
 const challengeOf = (verifier: string): string => digestOf(verifier);

@@ -2,6 +2,7 @@
  * Signs the person in at the company's issuer (OpenID Connect): code with PKCE, `state`, `nonce`, and a signed ID
  * token.
  */
+
 import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as joseFetch, jwtVerify } from "jose";
 import * as oauth from "oauth4webapi";
 import type { SignInConfig } from "../config/auth-config.js";
@@ -9,6 +10,7 @@ import { groupsIn, subjectFault } from "../core/claims.js";
 import type { Logger } from "../core/logger.js";
 import type { GuardedFetch, GuardedRequest } from "../http/guarded-fetch.js";
 import { isLoopback } from "../http/loopback.js";
+import { hasHiddenCharacters } from "../wire/readable-text.js";
 import { OAuthError } from "./oauth-error.js";
 import { isSame } from "./sealing.js";
 import type { Now, Person } from "./types.js";
@@ -16,8 +18,8 @@ import type { Now, Person } from "./types.js";
 interface IssuerLoginOptions {
   readonly signIn: Pick<SignInConfig, "issuer" | "clientId" | "clientSecret" | "scopes" | "groupsClaim">;
   readonly fetch: GuardedFetch;
-  /** Reserved ids: those of API keys, `anonymous`, and `OWNER_IDS`. */
-  readonly reservedIds: ReadonlySet<string>;
+  /** Whether no person may have this id: see `reservedIn`. */
+  readonly isReserved: (id: string) => boolean;
   readonly now: Now;
   readonly logger: Logger;
 }
@@ -135,8 +137,11 @@ export class IssuerLogin {
       throw new OAuthError("server_error", "the nonce of the ID token is wrong");
     const subject = this.#subjectOf(payload.sub);
     const own = groupsIn(payload, signIn.groupsClaim);
-    if (own.length > 0 || server.userinfo_endpoint === undefined) return { subject, groups: own };
-    return { subject, groups: await this.#groupsOfUser(server, client, subject, tokens.access_token) };
+    const isComplete = own.length > 0 || server.userinfo_endpoint === undefined;
+    const groups = isComplete ? own : await this.#groupsOfUser(server, client, subject, tokens.access_token);
+    if (groups.some(hasHiddenCharacters))
+      throw new OAuthError("access_denied", "a group that the issuer names has hidden characters");
+    return { subject, groups };
   }
 
   /** Many issuers list groups in the user information only. Without access to it there are none. */
@@ -168,7 +173,7 @@ export class IssuerLogin {
         "access_denied",
         `the subject (sub) that the issuer names ${fault ?? "is missing"}`,
       );
-    if (this.#options.reservedIds.has(sub))
+    if (this.#options.isReserved(sub))
       throw new OAuthError(
         "access_denied",
         "the subject (sub) that the issuer names is a reserved id, or that of an API key",

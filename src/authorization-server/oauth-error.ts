@@ -28,10 +28,17 @@ export class OAuthError extends Error {
       /** Default 400. */
       readonly status?: number;
       readonly retryAfterS?: number;
+      /** Whether the request had a code or token of this gateway: it counts for that sign-in, not for its address. */
+      readonly isOfGrant?: boolean;
       readonly cause?: unknown;
     } = {},
   ) {
     super(message, { cause: details.cause });
+  }
+
+  /** The same refusal, of a request that had a code or token of this gateway. */
+  ofGrant(): OAuthError {
+    return new OAuthError(this.code, this.message, { ...this.details, isOfGrant: true });
   }
 
   /** The HTTP status of the response. */

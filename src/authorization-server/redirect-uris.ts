@@ -37,11 +37,27 @@ function faultOf(uri: string, allowed: AllowedHosts): string | undefined {
   const { protocol, hostname, hash, username, password } = new URL(uri);
   if (hash !== "" || uri.includes("#")) return "has a fragment";
   if (username !== "" || password !== "") return "has a user name";
-  if (protocol === "http:" && isLoopback(hostname)) return undefined;
-  if (protocol !== "https:") return "must be an https URL, or http on this machine (loopback)";
+  const isPlain = protocol === "http:" && isLoopback(hostname);
+  if (protocol !== "https:" && !isPlain) return "must be an https URL, or http on this machine (loopback)";
+  if (!isCanonical(portlessLoopback(uri) ?? uri))
+    return "is not written as browsers write it: scheme://host/path, in lower case";
+  if (isPlain) return undefined;
   if (allowed !== undefined && !allowed.includes(hostname.toLowerCase()))
     return `leads to ${hostname}, which auth.signIn.allowedRedirectHosts does not name`;
   return undefined;
+}
+
+/**
+ * Whether a URL parser reads `uri` as it stands. Otherwise parsers of RFC 3986 and of WHATWG may see different hosts:
+ * `https:evil`, `https:/evil`, `HTTPS://a@b`, `https://a:443`, `https://0x7f.1`, `https://a/../b`, `https://a.`.
+ */
+export function isCanonical(uri: string): boolean {
+  if (!URL.canParse(uri)) return false;
+  const { href, origin, hostname } = new URL(uri);
+  // A path of its own may be missing: `https://a` and `https://a?b` are written so by hosts.
+  const isAsRead =
+    href === uri || (uri.startsWith(origin) && href === `${origin}/${uri.slice(origin.length)}`);
+  return isAsRead && !/^\.|\.\.|\.$/.test(hostname);
 }
 
 /**
@@ -57,10 +73,12 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
 /** The host is compared as text: `localhost` is not 127.0.0.1. */
 const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(?=[/?]|$)/;
 
-function withoutLoopbackPort(uri: string): string | undefined {
+const withoutLoopbackPort = (uri: string): string | undefined =>
+  faultOf(uri, []) === undefined ? portlessLoopback(uri) : undefined;
+
+function portlessLoopback(uri: string): string | undefined {
   const found = LOOPBACK.exec(uri);
-  if (found === null || faultOf(uri, []) !== undefined) return undefined;
-  return `http://${found[1]}${uri.slice(found[0].length)}`;
+  return found === null ? undefined : `http://${found[1]}${uri.slice(found[0].length)}`;
 }
 
 /** Whether the URI is a loopback address. */

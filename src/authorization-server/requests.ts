@@ -38,9 +38,6 @@ export function required(parameters: Parameters, name: string): string {
   return value;
 }
 
-/** The client address, for rate limits. */
-export const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "";
-
 /** RFC 6749, 3.1 and 3.2: parameters must not be repeated, and empty ones count as omitted. */
 function parametersOf(search: URLSearchParams): Parameters {
   const found = new Map<string, string>();

@@ -36,7 +36,8 @@ export class Sealing {
   /** The sealed value; undefined for any text that `seal` did not make for this use. */
   open(use: SealedUse, text: string): unknown {
     const bytes = Buffer.from(text, "base64url");
-    if (bytes.length <= NONCE_BYTES + TAG_BYTES) return undefined;
+    // The decoder skips what is no base64url: without this, many texts would be one.
+    if (bytes.length <= NONCE_BYTES + TAG_BYTES || bytes.toString("base64url") !== text) return undefined;
     const decipher = createDecipheriv(CIPHER, this.#key(use), bytes.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,
     });

@@ -1,6 +1,8 @@
 /** The token and revocation endpoints: exchanges codes and refresh tokens for tokens, and revokes them. */
+
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { PERSON_ISSUER } from "../core/claims.js";
 import type { Logger } from "../core/logger.js";
 import { sendJson } from "./answers.js";
 import { checkResource, scopesIn } from "./authorization-requests.js";
@@ -8,8 +10,7 @@ import { isDocumentUrl } from "./client-documents.js";
 import { type Clients, clientKeyOf } from "./clients.js";
 import type { Grants, Renewed } from "./grants.js";
 import { OAuthError } from "./oauth-error.js";
-import type { RateLimit } from "./rate-limit.js";
-import { addressOf, type Parameters, readForm, required } from "./requests.js";
+import { type Parameters, readForm, required } from "./requests.js";
 import type { SigningKeys } from "./signing-keys.js";
 import type { HostSignIn, Now } from "./types.js";
 
@@ -22,8 +23,6 @@ interface TokenEndpointOptions {
   readonly resource: string;
   /** Lifetime (ms) of an access token. */
   readonly accessTokenMs: number;
-  /** Rate limit for refused requests. */
-  readonly limit: RateLimit;
   readonly now: Now;
   readonly logger: Logger;
   /** Receives each sign-out. */
@@ -42,7 +41,7 @@ export class TokenEndpoint {
   async token(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { grants, resource } = this.#options;
     const form = await readForm(request);
-    const client = await this.#clientOf(request, form);
+    const client = await this.#clientOf(form);
     const target = form.get("resource");
     // The grant is bound to its resource; another one is refused (RFC 8707, 2.2).
     if (target !== undefined) checkResource(target, resource);
@@ -73,7 +72,7 @@ export class TokenEndpoint {
   async revoke(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { grants, logger, onSignIn } = this.#options;
     const form = await readForm(request);
-    const client = await this.#clientOf(request, form);
+    const client = await this.#clientOf(form);
     const token = required(form, "token");
     if (/^eyJ[\w-]*\.eyJ[\w-]*\.[\w-]+$/.test(token))
       throw new OAuthError(
@@ -97,8 +96,9 @@ export class TokenEndpoint {
     scopes: readonly string[],
     what: string,
   ): Promise<void> {
-    const { keys, issuer, accessTokenMs, now, logger } = this.#options;
-    const { subject, groups, client, clientName, resource, expiresAt } = grant;
+    const { clients, keys, issuer, accessTokenMs, now, logger } = this.#options;
+    clients.trust(grant.client);
+    const { subject, groups, client, clientName, resource, expiresAt, personIssuer } = grant;
     const issued = Math.floor(now() / 1000);
     const expires = Math.floor(Math.min(now() + accessTokenMs, expiresAt) / 1000);
     const claims = { iss: issuer, sub: subject, aud: resource, client_id: client, groups: [...groups] };
@@ -106,6 +106,7 @@ export class TokenEndpoint {
     const accessToken = await keys.sign({
       ...claims,
       ...(scope !== "" && { scope }),
+      ...(personIssuer !== undefined && { [PERSON_ISSUER]: personIssuer }),
       ...{ iat: issued, exp: expires, jti: randomBytes(16).toString("hex") },
     });
     logger.debug({ principal: subject, client: clientName, scopes }, `tokens ${what}`);
@@ -119,19 +120,12 @@ export class TokenEndpoint {
   }
 
   /** The client that sent the form; all clients are public (`none`). @throws OAuthError `invalid_client` */
-  async #clientOf(request: IncomingMessage, form: Parameters): Promise<string> {
-    const { clients, limit } = this.#options;
-    const address = addressOf(request);
+  async #clientOf(form: Parameters): Promise<string> {
+    const { clients } = this.#options;
     const id = required(form, "client_id");
-    const retryAfterS = limit.take(address);
-    if (retryAfterS !== undefined)
-      throw new OAuthError("temporarily_unavailable", "too many requests; try again later", {
-        status: 429,
-        retryAfterS,
-      });
     // Its document was read for the consent page; grants are bound to its URL.
     if (isDocumentUrl(id)) return clientKeyOf(id);
-    const { isExpired } = await clients.find(id, address);
+    const { isExpired } = await clients.registered(id);
     if (isExpired)
       throw new OAuthError(
         "invalid_client",

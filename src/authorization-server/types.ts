@@ -44,6 +44,8 @@ export interface Grant extends Person {
   readonly redirectUri: string;
   readonly scopes: readonly string[];
   readonly challenge: string;
+  /** The company's issuer that knows the person; absent in records of versions before it was kept. */
+  readonly personIssuer?: string;
   /** The audience of the tokens. */
   readonly resource: string;
   readonly createdAt: number;

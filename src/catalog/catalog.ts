@@ -1,16 +1,19 @@
 /**
  * The lists of all servers, as each client sees them: kept current, announced on change, never fetched during a call.
  */
+
 import { type Freshness, mergedFreshness, type Route, type RouteKind } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { methodRoute, type Target } from "../core/methods.js";
+import { principalKey } from "../core/principal.js";
 import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";
 import { stateInUse, type Upstream, type UpstreamState } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
@@ -345,7 +348,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   /** A client without attributes that rules distinguish. */
   const unknownClient = (principal: Principal, endpoint: string): Client => ({
     principal,
-    affinity: `${principal.id} at ${endpoint}`,
+    affinity: writeJson([principalKey(principal), "at", endpoint]),
     session: false,
     endpoint,
     capabilities: {},

@@ -7,6 +7,7 @@ import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import { principalKey } from "../core/principal.js";
 import { awaitWithin, type StopSignal } from "../core/stop.js";
 import {
   type ListScope,
@@ -254,7 +255,7 @@ export class ServerLists {
    */
   connectAndPrepare(client: Client, signal?: StopSignal): Promise<void> | undefined {
     const { upstream, facts } = this;
-    const signedIn = this.#signedIn.get(client.principal.id);
+    const signedIn = this.#signedIn.get(principalKey(client.principal));
     const isAway = upstream.state === "backoff" || upstream.state === "needs_sign_in";
     const isBackAgain = upstream.state === "starting" && !this.isStarting;
     const isUnlisted = facts === undefined || this.#away || !this.#lists.hasClass(this.#register(client));
@@ -400,7 +401,7 @@ export class ServerLists {
   /** Loads what the clients of `principal` see now; their hosts may have lists from before the sign-in. */
   async #onCredentialsChanged(principal: string): Promise<void> {
     const clients = this.#lists.all().flatMap(({ client }) => client ?? []);
-    for (const client of clients.filter((one) => one.principal.id === principal)) {
+    for (const client of clients.filter((one) => principalKey(one.principal) === principal)) {
       const before = this.upstream.listScope(client);
       await this.#refresh.load(this.#lists.register(before, client));
       // Only the connection shows which era the server is of, and with it the scope.

@@ -1,5 +1,8 @@
 /** `cardea key`: generates an API key, prints it once, and prints its hash or adds it to the config. */
+
 import { hash, randomBytes } from "node:crypto";
+import { identifierFault } from "../wire/readable-text.js";
+import { isReservedId } from "../wire/reserved-ids.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsAdd, wantsJson } from "./flags.js";
@@ -31,8 +34,10 @@ export async function key(flags: KeyFlags & ConfigFlags & JsonFlag, shell: Comma
     return value === "" ? undefined : value;
   };
   const id = flag("id") ?? `key-${randomBytes(4).toString("hex")}`;
-  if (id === "anonymous" || id.length > 200 || /\p{C}/u.test(id)) {
-    throw new UsageError('--id takes 1 to 200 characters, none of them hidden, and not "anonymous"');
+  if (isReservedId(id) || id.length > 200 || identifierFault(id) !== undefined) {
+    throw new UsageError(
+      "--id takes 1 to 200 characters, none of them hidden, and no id of the gateway itself (anonymous, operator, admin-token, shared, service, group:NAME)",
+    );
   }
   const add = wantsAdd(flags, shell.env);
   if (flags.config !== undefined && !add) {

@@ -14,6 +14,7 @@ import {
 import { GatewayError, overloaded } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { issuerOf } from "../core/owners.js";
+import { principalKey } from "../core/principal.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { SessionOwners } from "./replica-owners.js";
@@ -287,8 +288,8 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     return this.options.store.run(script, [`session:{${id}}`], args);
   }
 
-  #digestOf({ id }: Principal): string {
-    return createHmac("sha256", this.#digestKey).update(id).digest("base64url");
+  #digestOf(principal: Principal): string {
+    return createHmac("sha256", this.#digestKey).update(principalKey(principal)).digest("base64url");
   }
 
   get #own(): string {

@@ -1,11 +1,5 @@
 /** `auth` of the config, completed: how hosts authenticate over HTTP: by key, by token, or by signing a person in. */
 
-/**
- * Reserved ids of credentials that belong to no principal (`mcpServers.NAME.auth.as`); no key and no token may claim
- * them.
- */
-export const OWNER_IDS: ReadonlySet<string> = new Set(["shared", "service"]);
-
 /** Authentication of hosts. */
 export interface AuthConfig {
   readonly keys: readonly KeyConfig[];

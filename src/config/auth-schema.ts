@@ -1,6 +1,9 @@
 /** The schema of `auth`: authentication of hosts over HTTP. */
+
 import { z } from "zod";
 import { isLoopback } from "../http/loopback.js";
+import { hasHiddenCharacters, identifierFault } from "../wire/readable-text.js";
+import { isReservedId } from "../wire/reserved-ids.js";
 import { duration } from "./duration-schema.js";
 import { parseDuration } from "./units.js";
 
@@ -42,9 +45,12 @@ const key = z.strictObject({
     .string()
     .min(1)
     .max(200)
-    .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })
-    .refine((id) => id !== "anonymous", {
-      error: "cannot be `anonymous`, the principal of unauthenticated hosts",
+    .refine((id) => id === "" || identifierFault(id) === undefined, {
+      error: "cannot hold control characters, or others that cannot be seen",
+    })
+    .refine((id) => !isReservedId(id), {
+      error:
+        "must not be an id of the gateway itself, or read like one (anonymous, operator, admin-token, shared, service, group:NAME); give the key another id",
     })
     .describe("The id of its principal in rules, limits and logs. Two keys may have the same one."),
   hash: z
@@ -52,7 +58,17 @@ const key = z.strictObject({
     .regex(KEY_HASH, { error: 'must be "sha256:" and 64 hexadecimal digits, as "cardea key" prints it' })
     .meta({ pattern: orVariable(KEY_HASH) })
     .describe("The SHA-256 of the key; the key itself is not stored."),
-  groups: z.array(z.string().min(1)).default([]).describe("The groups of its principal."),
+  groups: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .refine((group) => !hasHiddenCharacters(group), {
+          error: "cannot hold characters that cannot be seen",
+        }),
+    )
+    .default([])
+    .describe("The groups of its principal."),
   expires: z
     .string()
     .refine((text) => EXPIRY.test(text) && !Number.isNaN(Date.parse(text)), {

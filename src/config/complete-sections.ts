@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import type { AuditShape } from "./audit-schema.js";
-import { type AuthConfig, OWNER_IDS, type SignInConfig } from "./auth-config.js";
+import type { AuthConfig, SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
 import type { AuditConfig, CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
@@ -47,10 +47,6 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
       findings.add(["auth", "keys", index, "hash"], `auth.keys[${index}].hash is that of an earlier key`);
     }
     hashes.add(digest);
-    if (OWNER_IDS.has(id)) {
-      const sentence = `auth.keys[${index}].id must not be ${id}: credentials that are no principal's are kept under it`;
-      findings.add(["auth", "keys", index, "id"], sentence);
-    }
     return { id, digest, groups, ...(expires !== undefined && { expiresAt: Date.parse(expires) }) };
   });
   return {

@@ -1,4 +1,5 @@
 /** The complete config: every default filled in, every variable expanded, durations in milliseconds. */
+import type { AddressRange } from "../http/address-ranges.js";
 import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
@@ -66,6 +67,8 @@ export interface ListenConfig {
     readonly legacySse: boolean;
     /** The URL of the listener for browsers, without a trailing slash; absent if it is the bound address. */
     readonly publicUrl?: string;
+    /** The proxies that say where a request comes from. Default: none. */
+    readonly trustedProxies?: readonly AddressRange[];
     /** Listens beyond loopback without authentication. */
     readonly insecure: boolean;
   };

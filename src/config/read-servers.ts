@@ -1,4 +1,5 @@
 /** Reads the servers of a file, in its order, one by one: their names may be anything. */
+import { identifierFault } from "../wire/readable-text.js";
 import { loginCollisions, prefixCollisions } from "./collisions.js";
 import { completeServer, type FileContext, ServerConfigError } from "./complete-server.js";
 import type { ServerConfig } from "./config.js";
@@ -87,8 +88,12 @@ function readServer(
   name: string,
   context: FileContext,
 ): ServerConfig | undefined {
-  if (name === "" || name.length > 200 || /\p{C}/u.test(name)) {
-    findings.add([key], "a server's name must have 1 to 200 characters, none of them hidden", name);
+  if (name.length > 200 || identifierFault(name) !== undefined) {
+    findings.add(
+      [key],
+      "a server's name must have 1 to 200 characters, none of them hidden, and no blank at its ends",
+      name,
+    );
     return undefined;
   }
   const path: Path = [key, name];

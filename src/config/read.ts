@@ -1,6 +1,8 @@
 /** Turns the text of a config file into a complete config, or into all of its problems. */
+
 import { createHash } from "node:crypto";
 import { dirname, extname, resolve } from "node:path";
+import { addressRanges } from "../http/address-ranges.js";
 import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
 import {
@@ -270,11 +272,14 @@ function listenOf(
   { listen }: { readonly listen: FileShape["listen"] },
   overrides: ListenOverrides,
 ): Config["listen"] {
-  const publicUrl = listen.http.publicUrl?.replace(/\/+$/, "");
-  const allowedHosts = listen.http.allowedHosts;
+  const { trustedProxies, ...http } = listen.http;
+  const publicUrl = http.publicUrl?.replace(/\/+$/, "");
+  const { allowedHosts } = http;
+  const trusted = trustedProxies.map(addressRanges).filter((ranges) => typeof ranges !== "string");
   return {
     http: {
-      ...listen.http,
+      ...http,
+      ...(trusted.length > 0 && { trustedProxies: trusted.flat() }),
       ...(publicUrl !== undefined && { publicUrl, allowedHosts: [...allowedHosts, new URL(publicUrl).host] }),
       host: overrides.host ?? listen.http.host,
       port: overrides.port ?? Number(listen.http.port),

@@ -1,5 +1,7 @@
 /** The schema of the config file: every key with its default and documentation. */
+
 import { z } from "zod";
+import { addressRanges } from "../http/address-ranges.js";
 import { auditSchema } from "./audit-schema.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
 import { clusterSchema } from "./cluster-schema.js";
@@ -46,6 +48,11 @@ const publicAddress = address.refine((text) => !/[?#]/.test(text), { error: "can
 /** The value for editors, which see the text before variables are expanded. */
 const orVariable = ({ source }: RegExp) => ({ pattern: `${source}|\\$\\{` });
 
+const trustedProxy = z.string().superRefine((text, context) => {
+  const ranges = addressRanges(text);
+  if (typeof ranges === "string") context.addIssue({ code: "custom", message: ranges });
+});
+
 const http = z
   .strictObject({
     host: host.default("127.0.0.1").describe("The address to listen on."),
@@ -89,6 +96,12 @@ const http = z
       .exactOptional()
       .describe(
         "The URL under which browsers reach this listener, for pages and callbacks of sign-ins; its host is an allowed one. Default: `http://127.0.0.1:PORT`.",
+      ),
+    trustedProxies: z
+      .array(trustedProxy)
+      .default([])
+      .describe(
+        "The proxies in front of the gateway, whose `X-Forwarded-For` or `Forwarded` says where a request comes from: addresses, ranges such as `10.0.0.0/8`, `loopback`, `linklocal` or `private`. From other peers these headers are ignored. Addresses are used in logs and for rate limits of refused requests.",
       ),
     insecure: z
       .boolean()

@@ -1,10 +1,11 @@
 /** Which person do the claims of a token name, and which groups? */
 import { type JsonObject, objectAt } from "../wire/json.js";
+import { identifierFault } from "../wire/readable-text.js";
 
 const MAX_ID_LENGTH = 500;
 
-/** Controls separate ids in cache keys, lone surrogates all encode alike, and outer blanks are invisible. */
-const HIDDEN_CHARACTERS = /\p{Cc}|\p{Cs}|^\s|\s$/u;
+/** A claim of the gateway's own tokens: the issuer at which the person has signed in. */
+export const PERSON_ISSUER = "person_iss";
 
 /**
  * Why `sub` cannot be the id of a principal, as the end of a sentence; undefined if it can. Only strings are accepted:
@@ -12,7 +13,7 @@ const HIDDEN_CHARACTERS = /\p{Cc}|\p{Cs}|^\s|\s$/u;
  */
 export function subjectFault(sub: unknown): string | undefined {
   if (typeof sub !== "string") return "is not a string";
-  return sub === "" || sub.length > MAX_ID_LENGTH || HIDDEN_CHARACTERS.test(sub)
+  return sub.length > MAX_ID_LENGTH || identifierFault(sub) !== undefined
     ? "is empty, too long or has hidden characters"
     : undefined;
 }

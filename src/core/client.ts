@@ -4,10 +4,12 @@ import { approximateJsonLength } from "../wire/json-text.js";
 import type { Notice } from "./call.js";
 import type { StopSignal } from "./stop.js";
 
-/** The authenticated identity that a call is made for. */
+/** The authenticated identity that a call is made for; made by `principalOf`. */
 export interface Principal {
-  /** `anonymous` where no authentication is configured. */
+  /** What rules and people call it; `anonymous` where no authentication is configured. */
   readonly id: string;
+  /** Of id and source, see `principalKey`; absent where the id is the key. */
+  readonly key?: string;
   readonly groups: readonly string[];
   readonly claims: JsonObject;
   /** True for a bearer token: a 403 may then name the scopes that are missing. */

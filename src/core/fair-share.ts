@@ -1,5 +1,6 @@
 /** How much of a bounded resource, of slots or of memory, may one principal take? */
 import { ANONYMOUS, type Principal } from "./client.js";
+import { principalKey } from "./principal.js";
 
 /** The share of all slots that is given out first come, first served. */
 const UNRESERVED_SHARE = 3 / 4;
@@ -38,7 +39,7 @@ const DEFAULT_TOTAL = 64 * 1024 * 1024;
 export class MemoryBudget {
   readonly #total: number;
   #used = 0;
-  /** Characters by the id of the principal; principals with none are left out. */
+  /** Characters by the key of the principal; principals with none are left out. */
   readonly #byPrincipal = new Map<string, number>();
 
   constructor(total: number = DEFAULT_TOTAL) {
@@ -49,8 +50,9 @@ export class MemoryBudget {
     return this.#used;
   }
 
-  shareOf({ id }: Pick<Principal, "id">): BudgetShare {
-    const shared = isIdentified({ id });
+  shareOf(principal: Pick<Principal, "id" | "key">): BudgetShare {
+    const id = principalKey(principal);
+    const shared = isIdentified(principal);
     return {
       reserve: (characters) => {
         const own = this.#byPrincipal.get(id) ?? 0;

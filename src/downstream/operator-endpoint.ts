@@ -1,16 +1,18 @@
 /** The MCP endpoint of the console: requests of the operator take the way of every request of a host. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
 import { badRequest } from "../core/errors.js";
 import type { GatewayApi } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
+import { principalOf } from "../core/principal.js";
 import type { HttpEdge } from "./edge.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
 import { FailedMessage, mcpEndpoint } from "./mcp-endpoint.js";
 import type { BodyBudget } from "./read-body.js";
 
 /** The principal of calls from the console. Rules, limits and the audit log know it by this id. */
-const OPERATOR: Principal = { id: "operator", groups: [], claims: {} };
+const OPERATOR: Principal = principalOf("gateway", "operator");
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /** What the endpoint serves. */

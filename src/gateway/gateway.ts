@@ -2,6 +2,7 @@
  * Wires the parts of the gateway. A host's message enters through a listener and the edge of its era, passes the
  * pipeline of the live config, and leaves through one of its servers.
  */
+
 import type { Readable, Writable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/config.js";
@@ -11,6 +12,7 @@ import type { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import { checkExposure } from "../downstream/http-listener.js";
+import { clientAddress } from "../http/client-address.js";
 import {
   answerCallRequest,
   type CliList,
@@ -116,15 +118,23 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     audit,
     parts.cluster?.store,
   );
+  const addressOf = clientAddress(config.listen.http.trustedProxies);
   const authorizationServer = new LiveAuthorizationServer(config.auth, {
     config,
+    addressOf,
     folder: options.credentialsFolder,
     store,
     url: () => status.url ?? "",
     logger,
     onSignIn: auditedHostSignIns(audit, metrics, telemetry.redact),
   });
-  const authentication = new LiveAuthentication(config.auth, telemetry, status, authorizationServer);
+  const authentication = new LiveAuthentication(
+    config.auth,
+    telemetry,
+    status,
+    authorizationServer,
+    addressOf,
+  );
   const pipeline = () => liveConfig.pipeline;
   const statusPages = createStatusPages({
     pipeline,

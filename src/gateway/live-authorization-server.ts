@@ -1,18 +1,20 @@
 /** The authorization server for hosts, if the live config enables it. Loaded with its first request. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { AuthorizationServer } from "../authorization-server/authorization-server.js";
 import type { GrantStore, HostSignIn } from "../authorization-server/types.js";
-import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
+import type { AuthConfig } from "../config/auth-config.js";
 import { sharesSignIns } from "../config/cluster-config.js";
 import type { Config } from "../config/config.js";
-import { ANONYMOUS } from "../core/client.js";
 import type { SharedStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
 import type { AuthorizationServerEndpoint } from "../http/authorization-server-paths.js";
+import type { ClientAddress } from "../http/client-address.js";
 import { strangerLog } from "../telemetry/stranger-log.js";
+import { reservedIn } from "../wire/reserved-ids.js";
 
 interface LiveAuthorizationServerOptions {
   /** Neither the listener nor the keys of credentials change while the gateway runs. */
@@ -23,6 +25,7 @@ interface LiveAuthorizationServerOptions {
   readonly store: SharedStore | undefined;
   /** The URL of the MCP endpoint, once the gateway listens. */
   readonly url: () => string;
+  readonly addressOf: ClientAddress;
   readonly logger: Logger;
   /** Receives sign-in events. */
   readonly onSignIn: (event: HostSignIn) => void;
@@ -78,7 +81,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
   }
 
   async #make(): Promise<AuthorizationServer> {
-    const { url, logger, onSignIn } = this.#options;
+    const { url, logger, onSignIn, addressOf } = this.#options;
     const { signIn, resource = url(), requiredScopes = [], keys = [] } = this.#auth ?? {};
     if (signIn === undefined) throw new TypeError("auth.signIn is not configured");
     const [{ createAuthorizationServer }, { guardedFetch }, { fetchJson }, store] = await Promise.all([
@@ -88,10 +91,10 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
       this.#openStore(),
     ]);
     return createAuthorizationServer({
-      ...{ signIn, resource, requiredScopes, store, onSignIn },
+      ...{ signIn, resource, requiredScopes, store, onSignIn, addressOf },
       logger: strangerLog(logger),
       issuer: this.issuer(),
-      reservedIds: new Set([ANONYMOUS.id, ...OWNER_IDS, ...keys.map(({ id }) => id)]),
+      isReserved: reservedIn(keys),
       fetch: guardedFetch({
         serverUrl: signIn.issuer,
         allowHosts: signIn.allowHosts,

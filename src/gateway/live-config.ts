@@ -1,4 +1,5 @@
 /** The live config: what edges see of it, and its atomic replacement without interruption. */
+
 import type { Config } from "../config/config.js";
 import type { Handler } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
@@ -12,6 +13,7 @@ import {
   NO_AUTHENTICATION,
   type TokenIssuer,
 } from "../downstream/authenticate/authentication.js";
+import type { ClientAddress } from "../http/client-address.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { PersistentChangeFeed } from "./change-feed.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
@@ -199,6 +201,7 @@ export class LiveAuthentication implements Authentication {
   readonly #telemetry: Telemetry;
   readonly #status: Pick<GatewayStatus, "url">;
   readonly #authorizationServer: TokenIssuer;
+  readonly #addressOf: ClientAddress;
   #current: Authentication;
 
   constructor(
@@ -206,7 +209,9 @@ export class LiveAuthentication implements Authentication {
     telemetry: Telemetry,
     status: Pick<GatewayStatus, "url">,
     authorizationServer: TokenIssuer,
+    addressOf: ClientAddress,
   ) {
+    this.#addressOf = addressOf;
     this.#telemetry = telemetry;
     this.#status = status;
     this.#authorizationServer = authorizationServer;
@@ -238,6 +243,7 @@ export class LiveAuthentication implements Authentication {
     return createAuthentication(auth, {
       url: () => this.#status.url ?? "",
       logger,
+      addressOf: this.#addressOf,
       ...(auth.signIn !== undefined && { authorizationServer: this.#authorizationServer }),
       onFailure: (reason) => metrics.authFailed(reason),
     });

@@ -1,10 +1,13 @@
 /** The sign-ins of a running gateway: loaded with the first page, command or call that needs them. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LoginActions } from "../admin/login-actions.js";
 import type { Config } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import { principalKey } from "../core/principal.js";
+import { ownerNamed } from "../downstream/authenticate/authentication.js";
 import type { SignInRoutes } from "../downstream/http-routes.js";
 import type { OpenedSignIns } from "../sign-in/open-sign-ins.js";
 import type { SignInCounter } from "../sign-in/sign-in-events.js";
@@ -41,7 +44,7 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     if (this.#options.folder === undefined) return undefined;
     return {
       credentials: new LiveCredentials(async () => (await this.#open()).credentials),
-      connectUrl: (server, { principal }) => this.connectUrl(server, principal.id),
+      connectUrl: (server, { principal }) => this.connectUrl(server, principalKey(principal)),
     };
   }
 
@@ -79,7 +82,7 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
     as: string,
     options: { readonly device: boolean; readonly acceptsAudience: boolean },
   ): Promise<unknown> {
-    return this.#with(({ signIns }) => signIns.begin(server, as, options));
+    return this.#with(({ signIns }) => signIns.begin(server, this.#ownerNamed(as), options));
   }
 
   acceptIssuer(server: string): Promise<unknown> {
@@ -95,7 +98,7 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
   }
 
   signOut(server: string, as: string): Promise<unknown> {
-    return this.#with(({ signIns }) => signIns.signOut(server, as));
+    return this.#with(({ signIns }) => signIns.signOut(server, this.#ownerNamed(as)));
   }
 
   /** Ends device sign-ins and background renewals. */
@@ -116,6 +119,10 @@ export class LiveSignIns implements SignInRoutes, LoginActions {
       const code = status >= 500 ? "upstream_unavailable" : status === 403 ? "forbidden" : "bad_request";
       throw new GatewayError(code, "gateway", message, { cause: error });
     }
+  }
+
+  #ownerNamed(as: string): string {
+    return ownerNamed(as, this.#options.config().auth);
   }
 
   #open(): Promise<OpenedSignIns> {

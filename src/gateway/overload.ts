@@ -3,6 +3,7 @@ import { ANONYMOUS, type Principal } from "../core/client.js";
 import { type GatewayError, overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
+import { principalKey } from "../core/principal.js";
 import type { StreamQuota } from "../downstream/edge.js";
 import { MemoryPressure } from "../runtime/memory-pressure.js";
 import type { Metrics } from "../telemetry/metrics.js";
@@ -75,8 +76,9 @@ export class SharedStreamQuota implements StreamQuota {
     this.#options = { total: 10_000, perPrincipal: 50, pressure: NO_PRESSURE, onShed: () => {}, ...options };
   }
 
-  acquire({ id }: Principal): () => void {
+  acquire(principal: Principal): () => void {
     const { total, perPrincipal, pressure } = this.#options;
+    const id = principalKey(principal);
     const own = this.#byPrincipal.get(id) ?? 0;
     if (pressure.level >= SHED_LEVELS.streams) throw this.#overloaded("memory limit reached: no new streams");
     if (this.#open >= total) throw this.#overloaded(`${total} streams are open (limit of the gateway)`);

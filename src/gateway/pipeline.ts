@@ -12,6 +12,7 @@ import {
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
+import { principalKey } from "../core/principal.js";
 import { dropBaggage } from "../core/trace-context.js";
 import type { Tracing } from "../core/tracing.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
@@ -241,7 +242,7 @@ function serverStack(
               server,
               store: signIn.credentials,
               connectUrl: signIn.connectUrl,
-              credentialsOf: ({ principal }) => (auth.as === "principal" ? principal.id : auth.as),
+              credentialsOf: ({ principal }) => (auth.as === "principal" ? principalKey(principal) : auth.as),
             }),
           ]),
       ...(marksAdopted && transport.kind === "stdio" ? [markAdopted(server, logger)] : []), // outside of the cache, which is for all sessions

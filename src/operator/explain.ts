@@ -124,9 +124,10 @@ export function supposedClient(
   { as, groups: given, scopes }: PrincipalQuery,
   auth: AuthConfig | undefined,
 ): Client {
-  const groups = given ?? principalNamed(as, auth).groups;
+  const named = principalNamed(as, auth);
+  const groups = given ?? named.groups;
   return {
-    principal: { id: as, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
+    principal: { ...named, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
     affinity: `explain ${writeJson([as, groups, scopes])}`,
     session: false,
     endpoint: "",

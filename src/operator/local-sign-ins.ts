@@ -1,10 +1,12 @@
 /** Signs in without a running gateway: over the same vault, with the command's own callback. */
+
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import { ownerNamed } from "../downstream/authenticate/authentication.js";
 import { checkPageRequestHead, rebindingProtection } from "../http/check-request-head.js";
 import type { AcceptedIssuer } from "../sign-in/accept-issuer.js";
 import type { LoginRow } from "../sign-in/login-rows.js";
@@ -88,7 +90,7 @@ export function openLocalSignIns(
           server = callbackServer(pages, logger);
           baseUrl = `http://127.0.0.1:${await bound(server, port)}`;
         }
-        return signIns.begin(name, as, how);
+        return signIns.begin(name, ownerNamed(as, config.auth), how);
       }),
     acceptIssuer: (name) => orRefused(async () => (await opening).signIns.acceptIssuer(name)),
     state: (login) => orRefused(async () => (await opening).signIns.state(login)),
@@ -96,7 +98,8 @@ export function openLocalSignIns(
       orRefused(async () => {
         await (await opening).signIns.pasted(login, url);
       }),
-    signOut: (name, as) => orRefused(async () => (await opening).signIns.signOut(name, as)),
+    signOut: (name, as) =>
+      orRefused(async () => (await opening).signIns.signOut(name, ownerNamed(as, config.auth))),
     logins: () => orRefused(async () => (await opening).signIns.logins()),
     async close() {
       const opened = await opening.catch(() => undefined);

@@ -2,6 +2,7 @@
 import { type Handler, isResumed, type Middleware, type Reply } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { fitsFairShare, isIdentified } from "../core/fair-share.js";
+import { principalKey } from "../core/principal.js";
 import type { StopSignal } from "../core/stop.js";
 
 /** The defaults of a server. */
@@ -37,7 +38,7 @@ export function concurrency(settings: ConcurrencySettings): Middleware {
   return (next: Handler): Handler =>
     function concurrency(call) {
       const { principal } = call.client;
-      const owner = isIdentified(principal) ? principal.id : undefined;
+      const owner = isIdentified(principal) ? principalKey(principal) : undefined;
       const acquired = semaphore.acquire(call.signal, isResumed(call), owner);
       if (acquired === "full") return Promise.reject(queueFull(settings));
       const { onReply, onError } = owner === undefined ? releasingUnowned : releasing(owner);

@@ -13,6 +13,7 @@ import {
 } from "../core/call.js";
 import { GatewayError } from "../core/errors.js";
 import { type QuestionKind, questionKind, TASK_METHODS } from "../core/methods.js";
+import { principalKey } from "../core/principal.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
@@ -264,7 +265,7 @@ export class TaskQuestions {
   }
 
   async #evaluate(call: Call, route: Route, questions: JsonObject, next: Handler): Promise<EvaluatedTask> {
-    const task = `${call.client.principal.id}\0${stringAt(call.params, "taskId") ?? ""}`;
+    const task = `${principalKey(call.client.principal)}\0${stringAt(call.params, "taskId") ?? ""}`;
     const evaluated = this.#tasks.get(task) ?? { decisions: new Map<string, unknown>(), count: 0 };
     this.#tasks.set(task, evaluated);
     while (evaluated.pending !== undefined) await evaluated.pending;

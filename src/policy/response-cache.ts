@@ -1,6 +1,7 @@
 /** What a server said a while ago, as long as it said that it would hold (2026-07-28: server/utilities/caching). */
 import { LRUCache } from "lru-cache";
 import type { Call, Handler, Middleware, Reply } from "../core/call.js";
+import { principalKey } from "../core/principal.js";
 import { canonicalDigest } from "../runtime/canonical-digest.js";
 import { objectAt, without } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
@@ -127,4 +128,4 @@ const digestOf = ({ client, method, params }: Call): string | Promise<string> =>
 
 /** What is private is one principal's. */
 const keyOf = ({ client }: Call, scope: CachedReply["scope"], asked: string): string =>
-  `${writeJson(scope === "private" ? client.principal.id : null)} ${asked}`;
+  `${writeJson(scope === "private" ? principalKey(client.principal) : null)} ${asked}`;

@@ -1,6 +1,7 @@
 /** Which rounds of calls were used in this process? Bounded in number, and eviction makes no round usable again. */
 import { randomUUID } from "node:crypto";
 import type { Principal } from "../core/client.js";
+import { principalKey } from "../core/principal.js";
 import { boundedKey } from "../runtime/cache-limits.js";
 
 /** Rounds in memory; an id has 45 characters. */
@@ -35,8 +36,8 @@ export class UsedRounds {
   }
 
   /** Uses up a round of the principal; false where it was used before. `id` is one of `newRoundId`. */
-  use(principal: Pick<Principal, "id">, id: string): boolean {
-    const key = boundedKey(principal.id);
+  use(principal: Pick<Principal, "id" | "key">, id: string): boolean {
+    const key = boundedKey(principalKey(principal));
     const rounds = this.#byPrincipal.get(key) ?? { ids: new Set<string>(), floor: this.#floor };
     if (rounds.ids.has(id) || madeAt(id) <= rounds.floor) return false;
     this.#byPrincipal.set(key, rounds);
@@ -47,8 +48,8 @@ export class UsedRounds {
   }
 
   /** The call was refused before it reached its server: the round can be used again. */
-  giveBack(principal: Pick<Principal, "id">, id: string): void {
-    if (this.#byPrincipal.get(boundedKey(principal.id))?.ids.delete(id) === true) this.#count -= 1;
+  giveBack(principal: Pick<Principal, "id" | "key">, id: string): void {
+    if (this.#byPrincipal.get(boundedKey(principalKey(principal)))?.ids.delete(id) === true) this.#count -= 1;
   }
 
   #evict(): void {

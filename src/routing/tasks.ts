@@ -16,6 +16,7 @@ import { GatewayError, unknownMethod } from "../core/errors.js";
 import { taskFlaw } from "../core/list-entries.js";
 import { supportsTaskList, supportsTasks } from "../core/methods.js";
 import { withIssuer, withoutIssuer } from "../core/owners.js";
+import { principalKey } from "../core/principal.js";
 import { entryAndKeyLimit } from "../runtime/cache-limits.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
@@ -164,7 +165,7 @@ export class Tasks {
  * (2025-11-25: basic/utilities/tasks, "Task Isolation and Access Control").
  */
 const ownerKey = ({ principal, affinity }: Client): string =>
-  principal.id === ANONYMOUS.id ? `client ${affinity}` : `principal ${principal.id}`;
+  principal.id === ANONYMOUS.id ? `client ${affinity}` : `principal ${principalKey(principal)}`;
 
 /** Drops capabilities and info, which may be large and do not identify the owner. */
 const withoutClientInfo = ({ principal, affinity, session, endpoint }: Client): Client => ({
@@ -259,7 +260,7 @@ export class TaskHandles {
  * What a handle is bound to. Not the session: clients keep handles across restarts. Tasks of clients with
  * sessions and of those without differ on the wire, so neither can use the handles of the other.
  */
-const bindingOf = ({ principal, endpoint, session }: Client) => [principal.id, endpoint, session];
+const bindingOf = ({ principal, endpoint, session }: Client) => [principalKey(principal), endpoint, session];
 
 const derived = (key: KeyObject, purpose: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync("sha256", key, "", purpose, 32)));

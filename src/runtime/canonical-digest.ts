@@ -1,6 +1,7 @@
 /** What is the digest of a JSON value, in any order of keys, and by which is a call known? Large values are digested in steps. */
 import { createHash, type Hash, hash } from "node:crypto";
 import type { Call } from "../core/call.js";
+import { principalKey } from "../core/principal.js";
 import { ExactNumber } from "../wire/json.js";
 import { canonicalText, writeJson } from "../wire/json-text.js";
 import { nowOrInSteps, type Steps, Work } from "./cooperative-yield.js";
@@ -22,7 +23,14 @@ export const callIdentity = (
   args: unknown,
   ...others: readonly (string | number)[]
 ): string | Promise<string> =>
-  canonicalDigest([client.principal.id, method, server ?? null, target ?? null, args ?? null, ...others]);
+  canonicalDigest([
+    principalKey(client.principal),
+    method,
+    server ?? null,
+    target ?? null,
+    args ?? null,
+    ...others,
+  ]);
 
 function* digesting(value: unknown): Steps<string> {
   const text = new DigestBuilder();

@@ -1,6 +1,9 @@
 /** Authorization requests and their callbacks: each `state` is used once, by the browser that started the request. */
+
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { decodeJwt } from "jose";
+import { idOfKey } from "../core/principal.js";
+import { nameForPeople } from "../wire/readable-text.js";
 import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
 import { pinIssuer } from "./pinned-issuer.js";
@@ -159,10 +162,12 @@ async function redeem(
 function checkPerson({ proof, principal, pending }: StateRecord, { idToken }: TokenSet): void {
   if (proof !== "subject") return;
   // Its claims and nonce were checked when the code was redeemed.
-  const { sub = "nobody" } = idToken === undefined || pending.nonce === undefined ? {} : decodeJwt(idToken);
-  if (sub === principal) return;
+  const { sub } = idToken === undefined || pending.nonce === undefined ? {} : decodeJwt(idToken);
+  const id = idOfKey(principal);
+  if (sub === id) return;
+  const who = typeof sub === "string" ? nameForPeople(sub, "a person without a readable name") : "nobody";
   throw new SignInRefusal(
-    `This page was made for ${principal}, and ${pending.issuer} identifies you as ${sub}. Nothing was stored. ${AGAIN}`,
+    `This page was made for ${id}, and ${pending.issuer} identifies you as ${who}. Nothing was stored. ${AGAIN}`,
     403,
   );
 }

@@ -2,7 +2,9 @@
  * Turns a person's login at the company's issuer into a token for a server, by an ID-JAG (extension
  * io.modelcontextprotocol/enterprise-managed-authorization) or by token exchange (RFC 8693).
  */
+
 import { decodeJwt } from "jose";
+import { idOfKey } from "../core/principal.js";
 import { loginServerOf } from "./login-server.js";
 import {
   enterpriseTokens,
@@ -96,7 +98,7 @@ function asLogin(
     case "usable":
       return { kind: "login", login: renewal.credential };
     case "sign_in_required":
-      return { kind: "invalid_grant", description: `${principal} has to sign in at ${issuer}` };
+      return { kind: "invalid_grant", description: `${idOfKey(principal)} has to sign in at ${issuer}` };
     case "failed": {
       const { reason, retryAfterMs, isFinal } = renewal;
       if (isFinal) return { kind: "refused", error: "login_not_renewed", description: reason };

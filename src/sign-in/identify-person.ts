@@ -1,8 +1,9 @@
 /** Identifies the person at the browser as the principal that the page was made for. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { type AuthConfig, OWNER_IDS } from "../config/auth-config.js";
-import { ANONYMOUS } from "../core/client.js";
+import type { AuthConfig } from "../config/auth-config.js";
+import { idOfKey, isFrom } from "../core/principal.js";
 import { isLoopback } from "../http/loopback.js";
+import { reservedIn } from "../wire/reserved-ids.js";
 import { identityServerOf } from "./login-server.js";
 import type { IdentityQuestion } from "./page-texts.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
@@ -38,10 +39,9 @@ export function identityQuestion(
   }
   if (keysOf(principal, auth, now).length > 0) return "key";
   // Neither a token nor a login may claim these ids.
-  const isReserved =
-    principal === ANONYMOUS.id || OWNER_IDS.has(principal) || auth.keys.some(({ id }) => id === principal);
-  if (isReserved) throw noQuestion(principal);
   const from = auth.jwt?.issuer ?? auth.signIn?.issuer;
+  const isOfIssuer = from !== undefined && isFrom(principal, { issuer: from });
+  if (!isOfIssuer || reservedIn(auth.keys)(idOfKey(principal))) throw noQuestion(principal);
   const isOfOne = auth.signIn === undefined || auth.signIn.issuer === from;
   if (isOfOne && isIssuer && prepared.discovered.authorizationServer.issuer === from) return "subject";
   if (identityServerOf(auth) !== undefined) return "login";
@@ -50,7 +50,7 @@ export function identityQuestion(
 
 const noQuestion = (principal: string): SignInRefusal =>
   new SignInRefusal(
-    `${principal} has no key in the config (auth.keys), and the config names no client (auth.signIn) at the issuer of its tokens, so this page cannot verify who is at the browser. Ask the operator of the gateway to sign in for you: cardea login SERVER --as ${principal}.`,
+    `${idOfKey(principal)} has no key in the config (auth.keys), and the config names no client (auth.signIn) at the issuer of its tokens, so this page cannot verify who is at the browser. Ask the operator of the gateway to sign in for you: cardea login SERVER --as ${idOfKey(principal)}.`,
     403,
   );
 
@@ -65,4 +65,8 @@ export function isKeyOf(principal: string, key: string, { auth }: Identification
 }
 
 const keysOf = (principal: string, { keys }: AuthConfig, now: number) =>
-  keys.filter(({ id, expiresAt = Number.POSITIVE_INFINITY }) => id === principal && expiresAt > now);
+  isFrom(principal, "key")
+    ? keys.filter(
+        ({ id, expiresAt = Number.POSITIVE_INFINITY }) => id === idOfKey(principal) && expiresAt > now,
+      )
+    : [];

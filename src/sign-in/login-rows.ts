@@ -1,4 +1,5 @@
 /** The stored sign-ins as operators see them, without tokens. */
+import { idOfKey } from "../core/principal.js";
 import { pinOf } from "./pinned-issuer.js";
 import type { SignInContext } from "./sign-in-context.js";
 import type { ClientRegistration, Credential, IssuerPin } from "./types.js";
@@ -63,7 +64,7 @@ function rowOf(
 ): LoginRow {
   const { server, principal, issuer, resource, askedScopes, grant, client } = record;
   return {
-    ...{ server, principal, issuer, resource, grant },
+    ...{ server, principal: idOfKey(principal), issuer, resource, grant },
     scopes: tokens?.scope === undefined ? askedScopes : tokens.scope.split(" "),
     state: tokens === undefined ? "needs_sign_in" : "signed_in",
     ...(pin !== undefined && { pin: shownPin(pin) }),

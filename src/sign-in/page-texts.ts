@@ -1,4 +1,5 @@
 /** Texts of the sign-in pages. */
+import { idOfKey } from "../core/principal.js";
 import type { Finished } from "./authorizations.js";
 import { html, type Page } from "./page.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
@@ -19,16 +20,17 @@ export function connectPage(
   const { issuer, metadata } = discovered.authorizationServer;
   const page = hostOf(metadata.authorization_endpoint);
   const { host } = new URL(issuer);
+  const who = idOfKey(principal);
   const asked =
     scopes.length > 0
       ? scopes.map((scope) => html`<code>${scope}</code> `)
       : html`what ${issuer} grants by itself`;
-  const key = html`<label>Gateway key of ${principal}
+  const key = html`<label>Gateway key of ${who}
 <input type="password" name="key" autocomplete="off" spellcheck="false" required>
 <span class="soft">The key with which your host calls this gateway: so that no one can make you sign in for another person.</span></label>`;
   const audience = html`<p><strong>${server} asks for more than itself:</strong> the token will be valid for all of
 <code>${resource}</code>, also for other servers there. ${server} could use it at any of them. Continue only if you agree.</p>`;
-  const login = html`<p class="soft">First the login of your company says that you are ${principal}.</p>`;
+  const login = html`<p class="soft">First the login of your company says that you are ${who}.</p>`;
   return {
     title: `Sign in to ${server}`,
     body: html`<p>This gateway (Cardea) will use <strong>${server}</strong> on behalf of the person who signs in on the next page.
@@ -36,7 +38,7 @@ Continue only if you requested this yourself.</p>
 <dl>
 <dt>Server</dt><dd>${server} (<code>${resource}</code>)</dd>
 <dt>You sign in at</dt><dd><code>${issuer}</code>${page === undefined || page === host ? html`` : html` (page at <code>${page}</code>)`}</dd>
-<dt>For</dt><dd>${principal}</dd>
+<dt>For</dt><dd>${who}</dd>
 <dt>Permissions</dt><dd>${asked}</dd>
 <dt>Client</dt><dd><code>${client.clientId}</code></dd>
 <dt>Back to</dt><dd><code>${redirectUri}</code></dd>
@@ -63,7 +65,7 @@ export function finishedPage({ server, principal, issuer, scopes }: Finished): P
 <dl>
 <dt>Server</dt><dd>${server}</dd>
 <dt>Signed in at</dt><dd><code>${issuer}</code></dd>
-<dt>For</dt><dd>${principal}</dd>
+<dt>For</dt><dd>${idOfKey(principal)}</dd>
 <dt>Permissions</dt><dd>${granted}</dd>
 </dl>
 <p class="soft"><code>cardea logins</code> shows this sign-in, <code>cardea logout ${server}</code> ends it.</p>`,

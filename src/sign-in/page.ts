@@ -1,6 +1,8 @@
 /** HTML pages without scripts; every inserted value is escaped. */
+
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
+import { HIDDEN_CHARACTERS } from "../wire/readable-text.js";
 
 /** Text that is already HTML. */
 class Html {
@@ -33,9 +35,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 /** Invisible characters and those that change the text direction could disguise a name. */
 const escaped = (text: string): string =>
-  text
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "�")
-    .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  text.replace(HIDDEN_CHARACTERS, "�").replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #6b7280; --accent: #1d4ed8; --on: #fff }

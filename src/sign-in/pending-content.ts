@@ -16,7 +16,7 @@ export interface PreparedSignIn {
 /** The principal and the server of a sign-in. */
 export interface SignInSubject {
   readonly server: string;
-  /** The id of the principal that owns the credentials. */
+  /** The key of the principal that owns the credentials (`principalKey`), or one of `OWNER_IDS`. */
   readonly principal: string;
 }
 

@@ -1,5 +1,7 @@
 /** Logs and counts sign-ins; no token, code or key is logged. */
+
 import type { Logger } from "../core/logger.js";
+import { idOfKey } from "../core/principal.js";
 import { strangerLog } from "../telemetry/stranger-log.js";
 import type { SignInSubject } from "./pending-content.js";
 import type { Quirks } from "./types.js";
@@ -58,9 +60,10 @@ export class SignInEvents {
 
   /** `subject` is undefined for a refusal without a known subject, which any client can cause. */
   happened(outcome: SignInOutcome, subject: SignInSubject | undefined, facts: Facts = {}): void {
-    this.counter.signedIn(subject?.server ?? "none", outcome, subject?.principal);
+    const principal = subject === undefined ? undefined : idOfKey(subject.principal);
+    this.counter.signedIn(subject?.server ?? "none", outcome, principal);
     const level = outcome === "refused" ? "warn" : "info";
-    const about = subject === undefined ? {} : { server: subject.server, principal: subject.principal };
+    const about = subject === undefined ? {} : { server: subject.server, principal };
     const where = subject === undefined ? "" : ` at ${subject.server}`;
     const why = facts.reason === undefined ? "" : `: ${facts.reason}`;
     const log = subject === undefined ? this.#strangers : this.log;

@@ -1,6 +1,8 @@
 /** All sign-in operations: for a host's call, a page, a command, the console. */
+
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { idOfKey } from "../core/principal.js";
 import { named } from "../http/guarded-fetch.js";
 import { writeJson } from "../wire/json-text.js";
 import { type AcceptedIssuer, acceptIssuer } from "./accept-issuer.js";
@@ -189,7 +191,7 @@ export class SignIns {
     const { discovered, redirectUri, scopes } = prepared;
     if (prepared.isWider === true && !acceptsAudience) throw widerAudience(found, discovered.resource);
     const facts = {
-      ...{ server, principal, redirectUri, scopes },
+      ...{ server, principal: idOfKey(principal), redirectUri, scopes },
       issuer: discovered.authorizationServer.issuer,
       resource: discovered.resource,
       offersDevice: deviceEndpointOf(prepared) !== undefined,
@@ -225,8 +227,9 @@ export class SignIns {
   }
 
   /** The outcome of a login; undefined if it has expired. @throws VaultError */
-  state(login: string): Promise<LoginState | undefined> {
-    return this.context.pending.read("login", login);
+  async state(login: string): Promise<LoginState | undefined> {
+    const state = await this.context.pending.read("login", login);
+    return state && { ...state, principal: idOfKey(state.principal) };
   }
 
   /** Revokes and deletes the tokens. @throws VaultError */

@@ -1,6 +1,8 @@
 /** Logs and counts renewals, with a fingerprint instead of the token. */
+
 import { createHmac, randomBytes } from "node:crypto";
 import type { Logger } from "../core/logger.js";
+import { idOfKey } from "../core/principal.js";
 import type { Credential } from "./types.js";
 
 /** The outcome of a renewal. */
@@ -76,7 +78,7 @@ export class TokenEvents {
     const token = credential?.tokens?.accessToken;
     return {
       server: owner.server,
-      principal: owner.principal,
+      principal: idOfKey(owner.principal),
       ...(credential !== undefined && {
         issuer: credential.issuer,
         scopes: credential.tokens?.scope ?? credential.askedScopes.join(" "),

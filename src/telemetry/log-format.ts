@@ -1,4 +1,5 @@
 /** How is a log line shown in a terminal? Time, level, sentence, fields; in colour where supported, hidden characters escaped. */
+import { HIDDEN_CHARACTERS } from "../wire/readable-text.js";
 
 /** A parsed JSON line. */
 export interface LogLine {
@@ -43,15 +44,9 @@ export function wantsColour(terminal: boolean, env: Readonly<Record<string, stri
   return terminal && env.TERM !== "dumb";
 }
 
-/**
- * Controls (C0, C1, DEL), format characters (zero-width, bidirectional, tags, byte order mark), and the line
- * and paragraph separators.
- */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
 /** The text with every hidden character as `\uXXXX`; the text of a valid JSON string stays valid. */
 export function escapeHidden(text: string): string {
-  return text.replace(INVISIBLE, (found) =>
+  return text.replace(HIDDEN_CHARACTERS, (found) =>
     // JSON escapes characters beyond the first plane as two units.
     Array.from(
       { length: found.length },

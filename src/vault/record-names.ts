@@ -1,5 +1,7 @@
 /** Record names are digests: neither a file nor a key of the store reveals the principal. */
+
 import { createHash } from "node:crypto";
+import { idOfKey } from "../core/principal.js";
 
 const CLIENT_PREFIX = "client-";
 const HOST_PREFIX = "host-";
@@ -20,10 +22,11 @@ export interface RecordName {
 const digest = (...parts: readonly string[]): string =>
   createHash("sha256").update(parts.join("\0")).digest("base64url");
 
-/** The record of the sign-in of `principal` (its id) at `server`. */
+/** The record of the sign-in of `principal` (its key) at `server`. */
 export function credentialName(server: string, principal: string): RecordName {
-  const who = JSON.stringify(principal);
-  const as = /^[\w.@-]+$/.test(principal) ? principal : `'${principal.replaceAll("'", "'\\''")}'`;
+  const id = idOfKey(principal);
+  const who = JSON.stringify(id);
+  const as = /^[\w.@-]+$/.test(id) ? id : `'${id.replaceAll("'", "'\\''")}'`;
   return {
     file: digest(principal, server),
     what: `the sign-in of ${who} at server ${server}`,

@@ -2,8 +2,10 @@
  * The credentials of all principals, encrypted in files of this user or in the store of a cluster, with locks between
  * processes.
  */
+
 import { dirname, join } from "node:path";
 import { inBackground } from "../core/logger.js";
+import { idOfKey } from "../core/principal.js";
 import type { ClientRegistration, Credential, IssuerPin, Vault } from "../sign-in/types.js";
 import { isObject } from "../wire/json.js";
 import { IssuerPins } from "./issuer-pins.js";
@@ -76,7 +78,16 @@ class RecordVault implements OpenVault {
     });
   }
 
-  read(server: string, principal: string): Promise<Credential | undefined> {
+  async read(server: string, principal: string): Promise<Credential | undefined> {
+    const found = await this.#readOf(server, principal);
+    const id = idOfKey(principal);
+    if (found !== undefined || id === principal) return found;
+    // Versions up to 0.1 kept sign-ins by id alone; the next write moves the record.
+    const before = await this.#readOf(server, id);
+    return before && { ...before, principal };
+  }
+
+  #readOf(server: string, principal: string): Promise<Credential | undefined> {
     const name = credentialName(server, principal);
     return this.#readCredential(name, (found) => found.server === server && found.principal === principal);
   }
@@ -92,6 +103,7 @@ class RecordVault implements OpenVault {
         );
       }
       await this.records.write(name, credential, { generation: credential.generation });
+      if (before === undefined) await this.#removeUnsourced(credential.server, credential.principal);
     });
   }
 
@@ -99,7 +111,13 @@ class RecordVault implements OpenVault {
     const name = credentialName(server, principal);
     return this.#writeQueues.run(name.file, async () => {
       await this.records.remove(name);
+      await this.#removeUnsourced(server, principal);
     });
+  }
+
+  async #removeUnsourced(server: string, principal: string): Promise<void> {
+    const id = idOfKey(principal);
+    if (id !== principal) await this.records.remove(credentialName(server, id));
   }
 
   async list(): Promise<readonly Omit<Credential, "tokens">[]> {

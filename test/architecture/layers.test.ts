@@ -26,12 +26,13 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   wire: [],
   // One definition, so that a config which passes its check is one that is served.
   "http/loopback.ts": [],
-  config: ["http/loopback.ts"],
+  "http/address-ranges.ts": [],
+  config: ["http/loopback.ts", "http/address-ranges.ts", "wire"],
   core: ["wire"],
   // What the gateway needs of Node and V8: yields, timers, digests, caches, memory.
   runtime: ["core", "wire"],
   // What both listeners check of an HTTP request, and how a URL that a peer named is fetched.
-  http: ["core", "wire", "runtime", "http/loopback.ts"],
+  http: ["core", "wire", "runtime", "http/loopback.ts", "http/address-ranges.ts"],
   // Packages are allowed here, so RE2 is here and not in `core`.
   patterns: ["core"],
   catalog: ["core", "wire", "runtime", "patterns"],

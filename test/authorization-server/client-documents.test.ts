@@ -117,7 +117,7 @@ describe("a client metadata document", () => {
         return { ...document(), client_id: url };
       },
       allowed: undefined,
-      limit: new RateLimit({ perAddress: 20, total: 1000, now }),
+      limit: new RateLimit({ perKey: 20, total: 1000, now }),
       now,
     });
     const urlOf = (i: number) => `https://host.example/${i}.json`;

@@ -1,7 +1,9 @@
 /** How many sign-ins are kept, and what becomes of those that have ended. */
+
 import { expect, test } from "vitest";
 import { Grants, MAX_GRANTS } from "../../src/authorization-server/grants.js";
 import { MemoryStore } from "../../src/authorization-server/memory-store.js";
+import { RateLimit } from "../../src/authorization-server/rate-limit.js";
 import { Sealing } from "../../src/authorization-server/sealing.js";
 import { SigningKeys } from "../../src/authorization-server/signing-keys.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -12,6 +14,8 @@ function grantsOf(lifetimeMs = 86_400_000) {
   const store = new MemoryStore(clock.now);
   const sealing = new Sealing(Buffer.alloc(32, 1));
   const grants = new Grants({
+    personIssuer: "https://login.example",
+    limit: new RateLimit({ perKey: 1_000, now: clock.now }),
     store,
     sealing: async () => sealing,
     lifetimeMs,

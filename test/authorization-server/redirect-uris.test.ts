@@ -5,7 +5,7 @@ import fc from "../support/fast-check.js";
 
 const port = fc.integer({ min: 1, max: 65_535 });
 const path = fc
-  .array(fc.stringMatching(/^[a-z0-9._~-]{1,8}$/), { maxLength: 3 })
+  .array(fc.stringMatching(/^[a-z0-9_~-][a-z0-9._~-]{0,7}$/), { maxLength: 3 })
   .map((parts) => `/${parts.join("/")}`);
 const loopback = fc.constantFrom("127.0.0.1", "localhost", "[::1]");
 

@@ -106,14 +106,16 @@ describe("a registration", () => {
     expect((await fetch(`${url}/oauth/register`, init)).status).toBe(413);
   });
 
-  test("is rate limited to 20 a minute per address", async () => {
+  test("that is refused is rate limited to 20 a minute per address, and hinders no other", async () => {
     const one = await startWorld();
-    for (let i = 0; i < 20; i++) expect((await registerHost(one)).status).toBe(201);
-    const refused = await registerHost(one);
+    const empty = () => registerHost(one, { redirect_uris: [] });
+    for (let i = 0; i < 20; i++) expect((await empty()).status).toBe(400);
+    const refused = await empty();
     expect(refused).toMatchObject({ status: 429, body: { error: "temporarily_unavailable" } });
     expect(refused.headers.get("retry-after")).toBe("60");
+    for (let i = 0; i < 30; i++) expect((await registerHost(one)).status).toBe(201);
     one.clock.pass(60_000);
-    expect((await registerHost(one)).status).toBe(201);
+    expect((await empty()).status).toBe(400);
   });
 
   test("expires: the host must register again, and gets no token", async () => {
@@ -148,7 +150,7 @@ describe("a registration", () => {
 describe("rate limits of unauthenticated clients", () => {
   test("count each address separately, and all together", () => {
     let at = 0;
-    const limit = new RateLimit({ perAddress: 2, total: 3, now: () => at });
+    const limit = new RateLimit({ perKey: 2, total: 3, now: () => at });
     expect([limit.take("a"), limit.take("a"), limit.take("b")]).toEqual([undefined, undefined, undefined]);
     expect([limit.take("a"), limit.take("c")]).toEqual([60, 60]);
     at = 59_500;
@@ -158,7 +160,7 @@ describe("rate limits of unauthenticated clients", () => {
   });
 
   test("use bounded memory for any number of addresses", () => {
-    const limit = new RateLimit({ perAddress: 1, total: 1_000_000, now: () => 0 });
+    const limit = new RateLimit({ perKey: 1, total: 1_000_000, now: () => 0 });
     for (let i = 0; i < 20_000; i++) limit.take(`address ${i}`);
     collectGarbage();
     const before = process.memoryUsage().heapUsed;

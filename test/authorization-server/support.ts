@@ -1,4 +1,5 @@
 /** An authorization server with its company issuer, and a person's browser in front of both. */
+
 import { createHash, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,6 +17,7 @@ import {
   ENDPOINT_PATHS,
 } from "../../src/http/authorization-server-paths.js";
 import { guardedFetch } from "../../src/http/guarded-fetch.js";
+import { reservedIn } from "../../src/wire/reserved-ids.js";
 import { authorizeAs } from "../support/sign-in/person.mjs";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
 import { freePort } from "../support/told-port.js";
@@ -104,7 +106,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     issuer: url,
     resource: `${url}/mcp`,
     requiredScopes: [],
-    reservedIds: new Set(["anonymous", "ci"]),
+    isReserved: reservedIn([{ id: "ci" }]),
     store: new MemoryStore(clock.now),
     fetch: guardedFetch({ serverUrl: company.issuer }),
     fetchDocument: () => Promise.reject(new Error("there are no documents")),

@@ -62,7 +62,7 @@ describe("auth", () => {
     [{}, 'auth lets nobody in: it needs "keys", "jwt" or "signIn"'],
     [
       { keys: [key("shared")] },
-      "auth.keys[0].id must not be shared: credentials that are no principal's are kept under it",
+      "auth.keys[0].id must not be an id of the gateway itself, or read like one (anonymous, operator, admin-token, shared, service, group:NAME); give the key another id",
     ],
     [
       { jwt, signIn: { issuer: "https://other.example.com", clientId: "gateway" } },

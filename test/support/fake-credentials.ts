@@ -6,6 +6,7 @@ import type {
   SignInListener,
 } from "../../src/core/credentials.js";
 import { GatewayError, signInRequired } from "../../src/core/errors.js";
+import { idOfKey, principalOf } from "../../src/core/principal.js";
 
 export class FakeStore implements CredentialStore {
   /** Tokens by server and principal. */
@@ -18,7 +19,8 @@ export class FakeStore implements CredentialStore {
   /** Replaces a refused token, where the test sets it; else the person must sign in. */
   renew: (principal: string, rejected: RejectedRequest) => string | undefined = () => undefined;
 
-  of(server: string, principal: string): RequestCredentials {
+  of(server: string, owner: string): RequestCredentials {
+    const principal = idOfKey(owner);
     const key = keyOf(server, principal);
     const known = this.#objects.get(key);
     if (known !== undefined) return known;
@@ -69,12 +71,14 @@ export class FakeStore implements CredentialStore {
   }
 
   #notify(server: string, principal: string): void {
+    const owners = [principal, principalOf("key", principal).key ?? principal];
     for (const listener of [...(this.#listeners.get(server) ?? [])])
-      listener(principal, this.#tokens.has(keyOf(server, principal)));
+      for (const owner of owners) listener(owner, this.#tokens.has(keyOf(server, principal)));
   }
 }
 
-const keyOf = (server: string, principal: string): string => JSON.stringify([server, principal]);
+/** Tests know principals by their ids, and the gateway by their keys. */
+const keyOf = (server: string, principal: string): string => JSON.stringify([server, idOfKey(principal)]);
 
 /** The authorization server cannot be reached, and no token is left. */
 export const unreachable = (server: string): GatewayError =>

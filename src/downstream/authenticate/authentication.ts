@@ -1,4 +1,5 @@
 /** Which principal sends an HTTP request? Its credentials become a principal, or a refusal with a challenge. */
+
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
@@ -7,7 +8,10 @@ import type { AuthConfig, KeyConfig } from "../../config/auth-config.js";
 import { ANONYMOUS, type Principal } from "../../core/client.js";
 import { badRequest } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import { principalKey, principalOf } from "../../core/principal.js";
+import { type AddressedRequest, type ClientAddress, peerOf } from "../../http/client-address.js";
 import type { JsonObject } from "../../wire/json.js";
+import { OWNER_IDS, reservedIn } from "../../wire/reserved-ids.js";
 import { RefusalLog } from "./refusal-log.js";
 import {
   AuthError,
@@ -37,9 +41,7 @@ export interface Authentication {
 }
 
 /** What of a request is read: its headers, and for the log the address it came from. */
-type AuthenticatedRequest = Pick<IncomingMessage, "headers"> & {
-  readonly socket?: Pick<IncomingMessage["socket"], "remoteAddress">;
-};
+type AuthenticatedRequest = AddressedRequest;
 
 /** Accepts every request as the anonymous principal. */
 export const NO_AUTHENTICATION: Authentication = {
@@ -55,6 +57,8 @@ export interface AuthenticationOptions {
   readonly url: () => string;
   readonly logger?: Logger;
   readonly onFailure?: (reason: AuthFailure) => void;
+  /** Default: the address of the connection. */
+  readonly addressOf?: ClientAddress;
   /** The gateway's own authorization server, where `auth.signIn` makes it one. */
   readonly authorizationServer?: TokenIssuer;
   /** Verifies a token. Default: against the issuer's keys, fetched on demand. */
@@ -83,7 +87,7 @@ interface CachedPrincipal {
 
 /** Authenticates by the API keys and the token issuer of the config. */
 export function createAuthentication(config: AuthConfig, options: AuthenticationOptions): Authentication {
-  const { url, logger = SILENT, onFailure = () => {}, authorizationServer } = options;
+  const { url, logger = SILENT, onFailure = () => {}, addressOf = peerOf, authorizationServer } = options;
   const acceptsTokens = config.jwt !== undefined || authorizationServer !== undefined;
   const keys = new ApiKeys(config.keys);
   const verify = options.checkToken ?? lazyTokenVerifier(config, options);
@@ -100,12 +104,11 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     isRequired: true,
     authenticate(request) {
       const credential = credentialOf(request);
-      if (credential === undefined)
-        throw refused(missingCredentials(acceptsTokens), request.socket?.remoteAddress);
+      if (credential === undefined) throw refused(missingCredentials(acceptsTokens), addressOf(request));
       const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
       const known = cache.get(name);
       if (known !== undefined && known.until > Date.now()) return known.principal;
-      const address = request.socket?.remoteAddress;
+      const address = addressOf(request);
       if (credential.kind === "token" && acceptsTokens)
         return authenticateToken(credential.text, name, address);
       const { principal, expiresAt } = authenticateKey(credential, address);
@@ -171,26 +174,28 @@ export function createAuthentication(config: AuthConfig, options: Authentication
 
 /** Loads jose and the fetch with the first token; a gateway with API keys only never loads them. */
 function lazyTokenVerifier(
-  { jwt, keys, requiredScopes, resource }: AuthConfig,
+  { jwt, keys, signIn, requiredScopes, resource }: AuthConfig,
   { url, logger = SILENT, authorizationServer }: AuthenticationOptions,
 ) {
-  const reservedIds = new Set(keys.map(({ id }) => id));
+  const isReserved = reservedIn(keys);
   let verifier: Promise<(text: string) => Promise<CheckedToken>> | undefined;
   const start = async () => {
     const [{ checkToken, isOf, ownKeys }, { issuerKeys, fetchJson }] = await Promise.all([
       import("./tokens.js"),
       import("./issuer-keys.js"),
     ]);
-    const shared = { requiredScopes, reservedIds };
+    const shared = { requiredScopes, isReserved };
     const own = authorizationServer && {
       ...shared,
       jwt: { issuer: authorizationServer.issuer(), algorithms: ["ES256"], groupsClaim: "groups" },
+      personIssuer: signIn?.issuer ?? authorizationServer.issuer(),
       audience: [resource ?? url()],
       keyOf: ownKeys(authorizationServer.keyOf),
     };
     const company = jwt && {
       ...shared,
       jwt,
+      personIssuer: jwt.issuer,
       audience: jwt.audience.length > 0 ? jwt.audience : [resource ?? url()],
       keyOf: issuerKeys({ jwt, fetch: fetchJson, logger }),
     };
@@ -248,11 +253,22 @@ interface KnownKey {
   readonly expiresAt: number;
 }
 
-/** The principal with this id, with the groups of all keys of that id. */
+/**
+ * The principal that the config, an operator or the environment calls `id`: the owner of a key of that id, with the groups
+ * of all its keys; else the person whom the issuer of tokens calls so; else a user of this machine.
+ */
 export function principalNamed(id: string, auth: AuthConfig | undefined): Principal {
-  const groups = (auth?.keys ?? []).filter((key) => key.id === id).flatMap((key) => key.groups);
-  return { id, groups: [...new Set(groups)], claims: {} };
+  if (id === ANONYMOUS.id) return ANONYMOUS;
+  const own = (auth?.keys ?? []).filter((key) => key.id === id);
+  const groups = [...new Set(own.flatMap((key) => key.groups))];
+  if (own.length > 0) return principalOf("key", id, { groups });
+  const issuer = auth?.signIn?.issuer ?? auth?.jwt?.issuer;
+  return principalOf(issuer === undefined ? "local" : { issuer }, id);
 }
+
+/** The key of the credentials that an operator calls `as`: a principal's, or those of no principal. */
+export const ownerNamed = (as: string, auth: AuthConfig | undefined): string =>
+  OWNER_IDS.has(as) ? as : principalKey(principalNamed(as, auth));
 
 /**
  * The API keys, stored as plain SHA-256. A slow hash protects short passwords; a key of 256 random bits cannot be
@@ -264,7 +280,7 @@ class ApiKeys {
   constructor(keys: readonly KeyConfig[]) {
     this.#keys = keys.map(({ id, digest, groups, expiresAt = Number.POSITIVE_INFINITY }) => ({
       digest: Buffer.from(digest, "hex"),
-      principal: { id, groups, claims: {} },
+      principal: principalOf("key", id, { groups }),
       expiresAt,
     }));
   }

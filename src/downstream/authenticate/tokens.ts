@@ -1,9 +1,12 @@
 /** Whether a token (JWT) of the authorization server is valid for this gateway, and which principal it names. */
+
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import { type JwtConfig, OWNER_IDS } from "../../config/auth-config.js";
-import { groupsIn, subjectFault } from "../../core/claims.js";
-import { ANONYMOUS, type Principal, tokenScopes } from "../../core/client.js";
+import type { JwtConfig } from "../../config/auth-config.js";
+import { groupsIn, PERSON_ISSUER, subjectFault } from "../../core/claims.js";
+import { type Principal, tokenScopes } from "../../core/client.js";
+import { principalOf } from "../../core/principal.js";
 import type { JsonObject } from "../../wire/json.js";
+import { hasHiddenCharacters } from "../../wire/readable-text.js";
 import { KeysUnavailable } from "./issuer-keys.js";
 import { AuthError, type AuthFailure } from "./refusals.js";
 
@@ -13,8 +16,10 @@ export interface TokenSettings {
   /** One of these must be in `aud`. */
   readonly audience: readonly string[];
   readonly requiredScopes: readonly string[];
-  /** Ids that no token may claim: those of API keys. */
-  readonly reservedIds: ReadonlySet<string>;
+  /** Ids that no token may claim: see `reservedIn`. */
+  readonly isReserved: (id: string) => boolean;
+  /** The issuer that knows the persons: `jwt.issuer`, or the company's one behind the gateway's own. */
+  readonly personIssuer: string;
   readonly keyOf: JWTVerifyGetKey;
 }
 
@@ -34,7 +39,7 @@ const LEEWAY_S = 60;
  * @throws AuthError
  */
 export async function checkToken(text: string, settings: TokenSettings): Promise<CheckedToken> {
-  const { jwt, audience, requiredScopes, reservedIds, keyOf } = settings;
+  const { jwt, audience, requiredScopes, isReserved, personIssuer, keyOf } = settings;
   const payload = await withAuthErrors(async () => {
     // Checked first, unverified, so that a token of another issuer fetches no keys.
     if (decodeJwt(text).iss !== jwt.issuer) throw new AuthError("issuer", "the token is of another issuer");
@@ -48,11 +53,17 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
   });
   const { exp = 0 } = payload;
   const id = subjectOf(payload);
-  if (id === ANONYMOUS.id || OWNER_IDS.has(id) || reservedIds.has(id)) {
+  if (isReserved(id)) {
     throw new AuthError("invalid", "the token's subject (sub) is a reserved id");
   }
+  // Of a token of the gateway: the issuer at which its person has signed in.
+  if (payload[PERSON_ISSUER] !== undefined && payload[PERSON_ISSUER] !== personIssuer)
+    throw new AuthError("issuer", "the token is of a person of another issuer");
   const claims: JsonObject = payload;
-  const principal = { id, groups: groupsIn(claims, jwt.groupsClaim), claims, byToken: true };
+  const groups = groupsIn(claims, jwt.groupsClaim);
+  if (groups.some(hasHiddenCharacters))
+    throw new AuthError("invalid", "a group of the token has hidden characters");
+  const principal = principalOf({ issuer: personIssuer }, id, { groups, claims, byToken: true });
   const granted = tokenScopes(principal);
   if (!requiredScopes.every((scope) => granted.has(scope))) {
     throw new AuthError("scope", `the token needs the scopes ${requiredScopes.join(" ")}`);

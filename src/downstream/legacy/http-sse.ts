@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { badRequest, overloaded, refusalError } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { withIssuer } from "../../core/owners.js";
+import { isSamePrincipal } from "../../core/principal.js";
 import { withTimeout } from "../../core/stop.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
 import { formatEvent } from "../../wire/sse.js";
@@ -76,7 +77,9 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
   function post(post: HttpPost): void {
     const stream = streams.get(sessionIdOf(post));
     const own =
-      stream?.exchange.principal.id === post.principal.id && stream.exchange.endpoint === post.endpoint;
+      stream !== undefined &&
+      isSamePrincipal(stream.exchange.principal, post.principal) &&
+      stream.exchange.endpoint === post.endpoint;
     if (stream === undefined || !own) {
       const error = badRequest("there is no such stream (any more)");
       respondJson(post.response, 404, errorText(undefined, refusalError(error)));

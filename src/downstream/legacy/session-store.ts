@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
+import { isSamePrincipal, principalKey } from "../../core/principal.js";
 import { withTimeout } from "../../core/stop.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
 import type { Session } from "./session.js";
@@ -68,7 +69,11 @@ export class SessionStore {
   /** The session of that id, if it is this principal's and of this endpoint; else undefined, as if it did not exist. */
   find(id: string, principal: Principal, endpoint: string): Session | undefined {
     const session = this.#sessions.get(id);
-    if (session?.client.principal.id !== principal.id || session.client.endpoint !== endpoint)
+    if (
+      session === undefined ||
+      session.client.endpoint !== endpoint ||
+      !isSamePrincipal(session.client.principal, principal)
+    )
       return undefined;
     session.touch();
     session.updatePrincipal(principal);
@@ -121,7 +126,7 @@ export class SessionStore {
   #hasCapacity({ client: { principal }, retainedCharacters }: Session): boolean {
     const { max, maxCharacters = MAX_CHARACTERS } = this.limits;
     const shared = isIdentified(principal);
-    const own = shared ? this.#usage.get(principal.id) : undefined;
+    const own = shared ? this.#usage.get(principalKey(principal)) : undefined;
     return (
       fitsFairShare(max, this.#sessions.size, own?.sessions ?? 0) &&
       fitsFairShare(maxCharacters, this.#characters + retainedCharacters, own?.characters ?? 0)
@@ -130,16 +135,18 @@ export class SessionStore {
 
   #count({ client: { principal }, retainedCharacters }: Session, change: 1 | -1): void {
     this.#characters += change * retainedCharacters;
-    const own = this.#usage.get(principal.id) ?? { sessions: 0, characters: 0 };
+    const own = this.#usage.get(principalKey(principal)) ?? { sessions: 0, characters: 0 };
     own.sessions += change;
     own.characters += change * retainedCharacters;
-    if (own.sessions > 0) this.#usage.set(principal.id, own);
-    else this.#usage.delete(principal.id);
+    if (own.sessions > 0) this.#usage.set(principalKey(principal), own);
+    else this.#usage.delete(principalKey(principal));
   }
 
   /** Ends the principal's own oldest that is not busy. */
-  #evictFor({ id }: Principal): void {
-    const idle = this.all().findLast((session) => session.client.principal.id === id && !session.isBusy);
+  #evictFor(principal: Principal): void {
+    const idle = this.all().findLast(
+      (session) => isSamePrincipal(session.client.principal, principal) && !session.isBusy,
+    );
     if (idle !== undefined) this.end(idle, "displaced");
     else
       throw new GatewayError("overloaded", "gateway", "too many sessions for this principal", {

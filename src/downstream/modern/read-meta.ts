@@ -4,6 +4,7 @@ import { checkLogLevel, checkMembers, invalidParams } from "../../core/check-par
 import { type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH, type Principal } from "../../core/client.js";
 import { badRequest, type GatewayError } from "../../core/errors.js";
 import { CAPABILITIES, IMPLEMENTATION } from "../../core/members.js";
+import { principalKey } from "../../core/principal.js";
 import { boundedKey } from "../../runtime/cache-limits.js";
 import { isEmpty, isSame, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { approximateJsonLength, canonicalText, writeJson } from "../../wire/json-text.js";
@@ -173,4 +174,4 @@ export const malformed = invalidParams;
  * (in canonical form): a server may list and ask differently by the capabilities.
  */
 const affinityOf = (principal: Principal, declared: string): string =>
-  writeJson([principal.id, boundedKey(declared)]);
+  writeJson([principalKey(principal), boundedKey(declared)]);

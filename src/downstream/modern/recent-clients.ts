@@ -1,6 +1,7 @@
 /** Which hosts of this era were seen lately? They have no session; the status page and a gauge show them as these. */
 import { LRUCache } from "lru-cache";
 import type { Client } from "../../core/client.js";
+import { principalKey } from "../../core/principal.js";
 import { boundedKey, entryLimit, retainedCopy } from "../../runtime/cache-limits.js";
 import { stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -29,7 +30,7 @@ export class RecentClients {
   /** The record of the host that `client` is, with this moment as `lastAt`. */
   of({ principal, endpoint, info }: Client): SeenClient {
     const name = stringAt(info, "name");
-    const key = boundedKey(writeJson([principal.id, endpoint, name]));
+    const key = boundedKey(writeJson([principalKey(principal), endpoint, name]));
     const now = Date.now();
     const known = this.#seen.get(key);
     if (known !== undefined && now - known.lastAt < IDLE_MS) {

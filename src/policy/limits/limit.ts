@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { LimitConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import type { SharedLimits, SharedPlaces } from "../../core/cluster.js";
+import { principalKey } from "../../core/principal.js";
 import { hasSingleReading, readingsOf } from "../../core/uri-readings.js";
 import { boundedKey, entryLimit } from "../../runtime/cache-limits.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -116,12 +117,12 @@ export class Limit {
   #budgetKey({ client }: Call, route: Route): string {
     switch (this.config.per) {
       case "principal":
-        return boundedKey(client.principal.id);
+        return boundedKey(principalKey(client.principal));
       case "session":
         // Where a host has no session, its principal stands for it.
         return client.session
-          ? boundedKey(`${client.principal.id}\0${client.affinity}`)
-          : boundedKey(client.principal.id);
+          ? boundedKey(`${principalKey(client.principal)}\0${client.affinity}`)
+          : boundedKey(principalKey(client.principal));
       case "server":
         return route.upstream;
       case "tool":

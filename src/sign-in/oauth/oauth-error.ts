@@ -1,4 +1,5 @@
 /** The error of a sign-in that cannot start or continue. */
+import { HIDDEN_CHARACTERS } from "../../wire/readable-text.js";
 import type { Step } from "../types.js";
 
 /** Facts about the failure, besides its message. */
@@ -51,6 +52,6 @@ const MAX_TEXT = 200;
 export function quotedText(text: string, secrets: readonly string[] = []): string {
   let safe = text;
   for (const secret of secrets) if (secret !== "") safe = safe.replaceAll(secret, "…");
-  safe = safe.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  safe = safe.replace(/\s+/g, " ").replace(HIDDEN_CHARACTERS, " ").trim();
   return safe.length > MAX_TEXT ? `${safe.slice(0, MAX_TEXT)}…` : safe;
 }

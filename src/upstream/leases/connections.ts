@@ -3,6 +3,7 @@ import type { ServerConfig } from "../../config/config.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
+import { principalKey } from "../../core/principal.js";
 import { type StopSignal, unlessAborted } from "../../core/stop.js";
 import { type ListScope, type ServerFacts, SHARED_SCOPE, type UpstreamState } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
@@ -238,7 +239,7 @@ export class Connections {
     const leaseKey = {
       listScope,
       // A connection that serves clients of all principals counts for none of them.
-      principal: listScope.key === SESSION_LIST_SCOPE.key ? "" : client.principal.id,
+      principal: listScope.key === SESSION_LIST_SCOPE.key ? "" : principalKey(client.principal),
       credentials: isOfOne ? this.credentials.idOf(client) : this.credentials.sharedId,
       opensSession: !isRequestBased,
       // Each request carries them.
@@ -286,7 +287,7 @@ export class Connections {
     const listScope = this.credentials.scopeOf(client, PROBING_SCOPE);
     return this.leases.acquire(listScope.key, {
       listScope,
-      principal: client.principal.id,
+      principal: principalKey(client.principal),
       credentials: this.credentials.idOf(client),
       opensSession: false,
       advertised: {},

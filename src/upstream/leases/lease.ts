@@ -4,6 +4,7 @@ import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import type { Logger } from "../../core/logger.js";
+import { principalKey } from "../../core/principal.js";
 import { type ListScope, SHARED_SCOPE } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -69,7 +70,7 @@ export function listScopeFor(mode: ServerConfig["lease"], client: Client, advert
   if (mode === "auto" && !includesClientFeatures(advertised)) return group;
   const own = mode !== "principal" || !client.session;
   // An array, not a concatenation: one principal could choose an id that makes it equal to the key of another.
-  const shared = () => writeJson(["principal", client.principal.id, capabilityClass(advertised)]);
+  const shared = () => writeJson(["principal", principalKey(client.principal), capabilityClass(advertised)]);
   const key = own ? client.affinity : shared();
   return { key, capabilityClass: group.capabilityClass };
 }

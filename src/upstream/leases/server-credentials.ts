@@ -3,6 +3,7 @@ import type { ServerConfig } from "../../config/config.js";
 import { ANONYMOUS, type Client } from "../../core/client.js";
 import type { CredentialStore, RequestCredentials, SignInListener } from "../../core/credentials.js";
 import { signInRequired } from "../../core/errors.js";
+import { principalKey } from "../../core/principal.js";
 import type { ListScope } from "../../core/upstream.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
@@ -61,18 +62,18 @@ export class ServerCredentials {
 
   /** The id of those of `client`. */
   idOf(client: Client): string | undefined {
-    return this.#auth?.as === "principal" ? client.principal.id : this.sharedId;
+    return this.#auth?.as === "principal" ? principalKey(client.principal) : this.sharedId;
   }
 
   /** Whether `client` needs a connection of its own for them. */
   separates(client: Client): boolean {
-    return this.areOfPrincipals && client.principal.id !== this.sharedId;
+    return this.areOfPrincipals && principalKey(client.principal) !== this.sharedId;
   }
 
   /** `scope` for the principal of `client` alone; that of a session or an affinity is one's own already, but not its class. */
   scopeOf(client: Client, scope: ListScope): ListScope {
     const { principal, affinity } = client;
-    const own = (text: string): string => writeJson(["credentials", principal.id, text]);
+    const own = (text: string): string => writeJson(["credentials", principalKey(principal), text]);
     return {
       key: scope.key === affinity ? affinity : own(scope.key),
       capabilityClass: own(scope.capabilityClass),

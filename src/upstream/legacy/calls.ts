@@ -3,6 +3,7 @@ import type { Call, InputResponses, Reply } from "../../core/call.js";
 import type { Peer } from "../../core/call-record.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
+import { principalKey } from "../../core/principal.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { codeOf, type Envelope, type MessageId } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
@@ -183,7 +184,7 @@ export class LegacyCalls {
   #parkable(running: RunningCall, identity: string, { principal, session }: Client): ParkableCall {
     return {
       identity,
-      principal: principal.id,
+      principal: principalKey(principal),
       server: this.#settings.server,
       isOpen: session,
       resume: (next, answers) => this.#resume(running, next, answers),

@@ -1,8 +1,10 @@
 /** Which tools does an OpenAPI document make? One for each operation that the filters of the config select. */
+
 import type { OperationFilter } from "../../config/config.js";
 import { entryFlaw } from "../../core/list-entries.js";
 import { glob } from "../../patterns/globs.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { HIDDEN_CHARACTERS } from "../../wire/readable-text.js";
 import type { Operation } from "./operation.js";
 import { readParameters } from "./parameters.js";
 import { References } from "./references.js";
@@ -159,7 +161,7 @@ class OperationReader {
   }
 
   #nameOf(path: string, method: string, operation: JsonObject): string {
-    const id = stringAt(operation, "operationId")?.replace(/\p{C}/gu, "").trim() ?? "";
+    const id = stringAt(operation, "operationId")?.replace(HIDDEN_CHARACTERS, "").trim() ?? "";
     const ofPath = pathName(method, path);
     let name = id === "" || this.#names.has(id) ? ofPath : id;
     for (let number = 2; this.#names.has(name); number++) name = `${ofPath}_${number}`;

@@ -1,5 +1,7 @@
 /** What a process wrote to stderr most recently (a ring buffer), and which part explains its failure. */
+
 import { indexOfError } from "../../core/error-output.js";
+import { HIDDEN_CHARACTERS } from "../../wire/readable-text.js";
 
 /** In bytes. */
 const BUFFER_BYTES = 64 * 1024;
@@ -69,8 +71,8 @@ const TERMINAL_SEQUENCE = new RegExp(
 export function printable(text: string): string {
   return text
     .replace(TERMINAL_SEQUENCE, "")
-    .replace(/\p{Cf}+/gu, "")
-    .replace(/[\p{Cc}\s]+/gu, " ")
+    .replace(/(?:\p{Cc}|[^\S\ufeff])+/gu, " ")
+    .replace(HIDDEN_CHARACTERS, "")
     .trim()
     .toWellFormed();
 }
