@@ -24,6 +24,13 @@ export class CaseFoldedNames {
   }
 }
 
+/** One text for all names that fold to each other, in any script. */
+export function foldedName(name: string): string {
+  if (ASCII.test(name)) return name.toLowerCase();
+  // By way of upper case: `ı`, `ſ` and the Kelvin sign have no lower case of their own.
+  return name.normalize("NFKC").toUpperCase().toLowerCase().replaceAll(DOT_ABOVE, "");
+}
+
 const ASCII = /^[\0-\x7f]*$/;
 
 /** A letter may be written outside the basic plane (two code units) and carry a dot above. */

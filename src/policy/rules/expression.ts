@@ -3,6 +3,7 @@ import { compilePattern, type RE2JS } from "../../patterns/re2.js";
 import { EvaluationWork, ExpressionError, loadLibrary, MAX_STEPS, matchCost, WorkLimitError } from "./cel.js";
 import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
+import { MemberReading } from "./member-twins.js";
 import { conjuncts, type Expr, type KnownMembers, translate } from "./translate.js";
 
 /** What an expression may look at, as JSON. */
@@ -43,11 +44,15 @@ const MAX_EXPRESSION_LENGTH = 4096;
 const KNOWN: KnownMembers = { principal: { id: "string", groups: "list", claims: "map" } };
 
 /** Everything that compiling and evaluating need of the library. */
-function createEngine(work: EvaluationWork, compilePattern: (pattern: string) => RE2JS) {
+function createEngine(
+  work: EvaluationWork,
+  reading: MemberReading,
+  compilePattern: (pattern: string) => RE2JS,
+) {
   const library = loadLibrary();
   const { CelScalar, celEnv, isCelError, mapType, parse, plan } = library.cel;
   const { DYN, STRING } = CelScalar;
-  const values = jsonValues(library.cel, work);
+  const values = jsonValues(library.cel, work, reading);
   const anything = mapType(STRING, DYN);
   const env = celEnv({
     variables: {
@@ -59,7 +64,7 @@ function createEngine(work: EvaluationWork, compilePattern: (pattern: string) =>
       annotations: anything,
       request: anything,
     },
-    funcs: celFunctions(library, values, work),
+    funcs: celFunctions(library, values, { work, reading }),
     re2: { compile: (pattern) => ({ test: (text) => isMatch(pattern, text) }) },
   });
   return { env, isCelError, parse, plan, values };
@@ -75,6 +80,7 @@ function createEngine(work: EvaluationWork, compilePattern: (pattern: string) =>
 /** Compiles the conditions of one config; the library is loaded with the first one. */
 export class ExpressionCompiler {
   readonly #work = new EvaluationWork();
+  readonly #reading = new MemberReading(this.#work);
   #engine: ReturnType<typeof createEngine> | undefined;
   readonly #patterns = new Map<string, RE2JS>();
   /** Each pattern is a literal of the config. */
@@ -89,9 +95,10 @@ export class ExpressionCompiler {
     if (text.length > MAX_EXPRESSION_LENGTH) {
       throw new ExpressionError(`the expression is longer than ${MAX_EXPRESSION_LENGTH} characters`);
     }
-    this.#engine ??= createEngine(this.#work, this.#compilePattern);
+    this.#engine ??= createEngine(this.#work, this.#reading, this.#compilePattern);
     const { env, isCelError, parse, plan, values } = this.#engine;
     const work = this.#work;
+    const reading = this.#reading;
     const translated = (expr: Expr) => translate(env, expr, KNOWN, this.#compilePattern);
     const { expr, type, uses, parts } = withExpressionErrors(() => translated(parse(text).expr));
     if (type !== "bool" && type !== "dyn") {
@@ -110,7 +117,7 @@ export class ExpressionCompiler {
       args: values.any(facts.args),
       principal: values.object(facts.principal),
       annotations: values.object(facts.annotations),
-      request: values.object(facts.request),
+      request: values.any(facts.request),
     });
     return {
       get spent() {
@@ -136,6 +143,7 @@ export class ExpressionCompiler {
 
     function runProgram(facts: Facts): unknown {
       try {
+        work.spend(parts);
         return program(bindings(facts));
       } catch (error) {
         if (error instanceof WorkLimitError) return undefined;
@@ -146,7 +154,18 @@ export class ExpressionCompiler {
     function evaluateWithin(facts: Facts, most: number): ConditionResult | undefined {
       work.begin(most);
       if (parts > most) return undefined;
-      work.spend(parts);
+      reading.begin();
+      const exact = evaluateReading(facts);
+      if (!reading.sawTwin || exact === undefined) return exact;
+      reading.beginFolded();
+      const folded = evaluateReading(facts);
+      if (reading.isUnclear) return SEVERAL_TWINS;
+      if (folded === undefined || folded === exact) return folded;
+      return typeof exact === "string" ? ONE_TWIN : exact;
+    }
+
+    /** Undefined where it is more work than was given. */
+    function evaluateReading(facts: Facts): ConditionResult | undefined {
       const result = runProgram(facts);
       if (work.isExceeded) return undefined;
       if (result === true) return "yes";
@@ -156,6 +175,12 @@ export class ExpressionCompiler {
   }
 }
 
+const ONE_TWIN: ConditionResult = {
+  failed: "another member could be read as one that it asks for, by a server that ignores case",
+};
+const SEVERAL_TWINS: ConditionResult = {
+  failed: "several members could be read as one that it asks for, by a server that ignores case",
+};
 const TOO_MUCH: ConditionResult = { failed: "it exceeds the work budget of a condition" };
 
 const VARIABLES = ["tool", "server", "target", "args", "principal", "annotations", "request"] as const;

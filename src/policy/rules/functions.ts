@@ -3,6 +3,7 @@ import type { CelFunc, CelInput, CelListType, CelValue } from "@bufbuild/cel";
 import { boundedFunctions } from "./bounded-functions.js";
 import { type EvaluationWork, type Library, readCost } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
+import type { MemberReading } from "./member-twins.js";
 
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
 const MAX_TEXT_LENGTH = 131_072;
@@ -41,7 +42,11 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => number>> = {
 const TESTS = ["contains", "startsWith", "endsWith", "matches"];
 
 /** The functions that conditions may call. */
-export function celFunctions(library: Library, values: JsonValues, work: EvaluationWork): CelFunc[] {
+export function celFunctions(
+  library: Library,
+  values: JsonValues,
+  { work, reading }: { readonly work: EvaluationWork; readonly reading: MemberReading },
+): CelFunc[] {
   const { cel } = library;
   const { CelScalar, celFunc, celList, celMethod, isCelList, isCelMap, listType } = cel;
   const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
@@ -85,7 +90,14 @@ export function celFunctions(library: Library, values: JsonValues, work: Evaluat
   /** The member of a map, or null: what is not there has no members either. */
   function member(owner: CelValue, key: string): CelValue {
     if (owner === null) return null;
-    if (isCelMap(owner)) return owner.get(key) ?? null;
+    if (isCelMap(owner)) {
+      reading.isAsked = true;
+      try {
+        return owner.get(key) ?? null;
+      } finally {
+        reading.isAsked = false;
+      }
+    }
     throw new TypeError(`"${key}" is read from something that is no map`);
   }
 

@@ -5,12 +5,16 @@ import { toBigInt } from "../../wire/decimal.js";
 import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { type EvaluationWork, readCost } from "./cel.js";
+import type { MemberReading } from "./member-twins.js";
 
 /** Conversion of JSON values for CEL. */
 export interface JsonValues {
-  /** A JSON object as a CEL map; whatever else is given is an empty one. */
+  /** A JSON object as a CEL map, read by exact names; whatever else is given is an empty one. */
   object(value: unknown): CelMap;
-  /** Any JSON value in place of a map: what is none is seen for what it is, as its type is found out when it is used. */
+  /**
+   * Any JSON value in place of a map: what is none is seen for what it is, as its type is found out when it is used. Members
+   * of its members are read as a server may read them; its own are what the gateway reads too.
+   */
   any(value: unknown): CelMap;
   /**
    * The JSON text of a CEL value that came from JSON.
@@ -28,12 +32,20 @@ export interface JsonValues {
 export function jsonValues(
   { celList, celMap, isCelList, isCelMap }: typeof Cel,
   work: EvaluationWork,
+  reading: MemberReading,
 ): JsonValues {
-  function wrap(value: unknown): CelInput {
+  const wrap = (value: unknown): CelInput => wrapped(value, wrap, undefined);
+  const wrapAsRead = (value: unknown): CelInput => wrapped(value, wrapAsRead, reading);
+
+  function wrapped(
+    value: unknown,
+    wrapInner: (inner: unknown) => CelInput,
+    readBy: MemberReading | undefined,
+  ): CelInput {
     if (Array.isArray(value)) work.spend(1 + value.length / 2);
-    if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrap));
+    if (Array.isArray(value)) return celList(value.every(isScalar) ? value : value.map(wrapInner));
     work.spend(1);
-    if (isObject(value)) return celMap(new JsonMap(value, wrap, work));
+    if (isObject(value)) return celMap(new JsonMap(value, wrapInner, work, readBy));
     if (value instanceof ExactNumber) {
       work.spend(readCost(value.source.length));
       return celNumber(value);
@@ -69,8 +81,8 @@ export function jsonValues(
   }
 
   return {
-    object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap, work)),
-    any: (value) => wrap(value) as CelMap,
+    object: (value) => celMap(new JsonMap(isObject(value) ? value : {}, wrap, work, undefined)),
+    any: (value) => wrapped(value, wrapAsRead, undefined) as CelMap,
     text,
   };
 }
@@ -98,23 +110,34 @@ class JsonMap implements ReadonlyMap<string, CelInput> {
   readonly #object: JsonObject;
   readonly #wrap: (value: unknown) => CelInput;
   readonly #work: EvaluationWork;
+  readonly #reading: MemberReading | undefined;
   #keys: readonly string[] | undefined;
-  constructor(object: JsonObject, wrap: (value: unknown) => CelInput, work: EvaluationWork) {
+  /** @param reading undefined: by exact names */
+  constructor(
+    object: JsonObject,
+    wrap: (value: unknown) => CelInput,
+    work: EvaluationWork,
+    reading: MemberReading | undefined,
+  ) {
     this.#object = object;
     this.#wrap = wrap;
     this.#work = work;
+    this.#reading = reading;
   }
   get size(): number {
     return this.#names().length;
   }
   get(key: string): CelInput | undefined {
     // CEL may ask with a number or a boolean; a JSON object has neither as key.
-    return typeof key === "string" && Object.hasOwn(this.#object, key)
-      ? this.#wrap(this.#object[key])
-      : undefined;
+    if (typeof key !== "string") return undefined;
+    const name = this.#nameOf(key);
+    return Object.hasOwn(this.#object, name) ? this.#wrap(this.#object[name]) : undefined;
   }
   has(key: string): boolean {
-    return typeof key === "string" && Object.hasOwn(this.#object, key);
+    return typeof key === "string" && Object.hasOwn(this.#object, this.#nameOf(key));
+  }
+  #nameOf(key: string): string {
+    return this.#reading?.nameOf(this.#object, key) ?? key;
   }
   #names(): readonly string[] {
     if (this.#keys === undefined) {

@@ -31,6 +31,19 @@ export function refuseTaken(
   throw new UnusableArgument(`the argument "${argument}" must not set ${name}, which is not its own`);
 }
 
+/**
+ * The most names that a query or a form may have: beyond it PHP (`max_input_vars`) and qs (`parameterLimit`) drop the rest,
+ * which rules have seen. @throws UnusableArgument
+ */
+export function checkCount(count: number): void {
+  if (count <= MAX_NAMES) return;
+  throw new UnusableArgument(
+    `it has ${count} parameters or fields, and many servers read ${MAX_NAMES} of them at most`,
+  );
+}
+
+const MAX_NAMES = 1_000;
+
 /** The arguments cannot be sent; the message tells the model which one, and why. */
 export class UnusableArgument extends Error {
   override readonly name = "UnusableArgument";

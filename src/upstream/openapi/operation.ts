@@ -14,6 +14,19 @@ export type Style =
   | "pipeDelimited"
   | "deepObject";
 
+/** What a schema says of a value: its types, and the names of its members. Schemas below the tenth level say nothing. */
+export interface Shape {
+  /** Of JSON; undefined where the schema names none. */
+  readonly types?: readonly string[];
+  readonly members: ReadonlyMap<string, Shape>;
+  /** True where the schema admits members that it does not name. */
+  readonly isOpen: boolean;
+  /** Of the members that are not named. */
+  readonly others?: Shape;
+  /** Of the items of a list; undefined where the schema describes none. */
+  readonly items?: Shape;
+}
+
 /** One parameter, and the argument of the tool that it is taken from. */
 export interface Parameter {
   readonly argument: string;
@@ -27,6 +40,7 @@ export interface Parameter {
   /** False where the schema admits no object, or says nothing of it and members would be names of their own. */
   readonly takesObject: boolean;
   readonly required: boolean;
+  readonly shape: Shape;
 }
 
 /** How one property of a form is written. */
@@ -48,6 +62,7 @@ export interface RequestBody {
   readonly fields: Readonly<Record<string, FormField>>;
   /** All fields of a form that the document names. */
   readonly names: readonly string[];
+  readonly shape: Shape;
 }
 
 /** One operation: its tool, and how its request is written. */

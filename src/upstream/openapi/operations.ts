@@ -10,6 +10,7 @@ import { readParameters } from "./parameters.js";
 import { References } from "./references.js";
 import { readRequestBody } from "./request-body.js";
 import { acceptOf, outputSchemaOf } from "./responses.js";
+import { ShapeReader } from "./shapes.js";
 import { SchemaConverter } from "./tool-schema.js";
 
 /** What selects operations, and what is known of all of them. */
@@ -42,6 +43,7 @@ class OperationReader {
   readonly #document: JsonObject;
   readonly #options: OperationOptions;
   readonly #references: References;
+  readonly #shapes: ShapeReader;
   readonly #isVersion30: boolean;
   readonly #names = new Set<string>();
   readonly #isSelected: (path: string, method: string, operation: JsonObject) => boolean;
@@ -50,6 +52,7 @@ class OperationReader {
     this.#document = document;
     this.#options = options;
     this.#references = new References(document);
+    this.#shapes = new ShapeReader(this.#references);
     this.#isVersion30 = stringAt(document, "openapi")?.startsWith("3.0") === true;
     const isIncluded = selector(options.include, "every");
     const isExcluded = selector(options.exclude, "some");
@@ -87,6 +90,7 @@ class OperationReader {
       lists: [item.parameters, operation.parameters],
       path,
       references: this.#references,
+      shapes: this.#shapes,
       converter,
       configured: this.#options.configured,
       hasBody: operation.requestBody !== undefined,
@@ -94,7 +98,11 @@ class OperationReader {
     const body =
       operation.requestBody === undefined || method === "get" || method === "head"
         ? undefined
-        : readRequestBody(operation.requestBody, this.#references, converter);
+        : readRequestBody(
+            operation.requestBody,
+            { references: this.#references, shapes: this.#shapes },
+            converter,
+          );
     const properties = { ...asked, ...(body !== undefined && { body: body.schema }) };
     const required = [
       ...parameters.filter((one) => one.required).map(({ argument }) => argument),

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import type { Parameter, ParameterPlace, Style } from "./operation.js";
 import type { References } from "./references.js";
+import type { ShapeReader } from "./shapes.js";
 import { isExploded } from "./styles.js";
 import type { SchemaConverter } from "./tool-schema.js";
 
@@ -11,6 +12,7 @@ export interface ParameterSource {
   readonly lists: readonly unknown[];
   readonly path: string;
   readonly references: References;
+  readonly shapes: ShapeReader;
   readonly converter: SchemaConverter;
   readonly configured: { readonly headers: ReadonlySet<string>; readonly query: ReadonlySet<string> };
   /** True where the argument `body` is taken. */
@@ -77,7 +79,7 @@ export function readParameters(source: ParameterSource): Parameters {
       const argument = freeName(one.name, place, taken);
       taken.add(argument);
       properties.push([argument, argumentSchema(one.object, source.converter)]);
-      parameters.push(parameterOf(one, argument, source.references));
+      parameters.push(parameterOf(one, argument, source));
     }
   }
   return { parameters, properties: Object.fromEntries(properties) };
@@ -115,7 +117,7 @@ function freeName(name: string, place: ParameterPlace, taken: ReadonlySet<string
 function parameterOf(
   { place, name, object }: Described,
   argument: string,
-  references: References,
+  { references, shapes }: ParameterSource,
 ): Parameter {
   const [usual = "simple"] = STYLES[place];
   const style = STYLES[place].find((one) => one === object.style) ?? usual;
@@ -131,13 +133,17 @@ function parameterOf(
     isJson: objectAt(object, "content") !== undefined,
     takesObject: admission === "yes" || (admission === "open" && !isExploded({ style, explode })),
     required: place === "path" || object.required === true,
+    shape: shapes.read(schemaOf(object)),
   };
 }
 
-function argumentSchema(parameter: JsonObject, converter: SchemaConverter): unknown {
+function schemaOf(parameter: JsonObject): unknown {
   const [content] = Object.values(objectAt(parameter, "content") ?? {});
-  const schema = isObject(content) ? content.schema : parameter.schema;
-  const converted = converter.convert(schema ?? {});
+  return isObject(content) ? content.schema : parameter.schema;
+}
+
+function argumentSchema(parameter: JsonObject, converter: SchemaConverter): unknown {
+  const converted = converter.convert(schemaOf(parameter) ?? {});
   if (!isObject(converted)) return converted;
   const description = stringAt(parameter, "description")?.trim();
   return {

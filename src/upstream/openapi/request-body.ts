@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import type { FormField, RequestBody, Style } from "./operation.js";
 import type { References } from "./references.js";
+import { ANY_SHAPE, type ShapeReader } from "./shapes.js";
 import type { SchemaConverter } from "./tool-schema.js";
 
 /** Best first. */
@@ -19,7 +20,7 @@ const KINDS: readonly (readonly [RequestBody["kind"], RegExp])[] = [
 /** The body of an operation and the schema of its argument; undefined where the document describes no content. */
 export function readRequestBody(
   described: unknown,
-  references: References,
+  { references, shapes }: { readonly references: References; readonly shapes: ShapeReader },
   converter: SchemaConverter,
 ): { readonly request: RequestBody; readonly schema: unknown } | undefined {
   const body = references.resolved(described);
@@ -37,6 +38,7 @@ export function readRequestBody(
     required: body?.required === true,
     fields: kind === "form" || kind === "multipart" ? formFields(media, references) : {},
     names: kind === "form" || kind === "multipart" ? fieldNames(media, references) : [],
+    shape: kind === "text" || kind === "binary" ? ANY_SHAPE : shapes.read(media.schema),
   };
   const description = stringAt(body, "description")?.trim();
   const schema = argumentSchema(kind, mediaType, media, converter);

@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { refuseTaken, UnusableArgument } from "./given-values.js";
+import { checkJsonBody, checkNames, checkWritten, memberShape } from "./check-shape.js";
+import { checkCount, refuseTaken, UnusableArgument } from "./given-values.js";
 import type { FormField, RequestBody } from "./operation.js";
 import { encodeValue, type Pair, pairsOf, plainText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
@@ -22,6 +23,7 @@ export function writeBody(body: RequestBody, value: unknown): WrittenBody | unde
   }
   switch (kind) {
     case "json":
+      checkJsonBody(value, body.shape);
       return { contentType, content: writeJson(value) };
     case "text":
       return { contentType, content: plainText(value) };
@@ -36,15 +38,23 @@ export function writeBody(body: RequestBody, value: unknown): WrittenBody | unde
 
 type Members = readonly (readonly [string, unknown])[];
 
-/** The fields of a form. One that the document does not name may not be taken for one that it names. */
-function membersOf({ names }: RequestBody, value: unknown): Members {
+/** The fields of a form. One that the document does not name must be admitted, and may not be taken for one that it names. */
+function membersOf(body: RequestBody, value: unknown): Members {
   if (!isObject(value))
     throw new UnusableArgument('the argument "body" must be an object: the fields of a form');
+  const names = [...new Set([...body.names, ...body.shape.members.keys()])];
   const described = new Set(names);
   const others = Object.keys(value).filter((name) => !described.has(name));
   if (others.length > 0) {
     const taken = new TakenNames(names);
     for (const name of others) refuseTaken("body", name, [name], taken);
+    checkNames("body", others, body.shape.isOpen, names);
+  }
+  for (const [name, inner] of Object.entries(value)) {
+    const { style } = fieldOf(body, name);
+    const isJson = body.kind === "multipart" || style === undefined;
+    const written = isJson ? "json" : style === "deepObject" ? "deep" : "flat";
+    checkWritten(`body.${name}`, inner, memberShape(body.shape, name), written);
   }
   return Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== null);
 }
@@ -72,19 +82,23 @@ function writeForm(body: RequestBody, members: Members): string {
     }
     return written;
   });
+  checkCount(pairs.length);
   return pairs.map((pair) => pair.join("=")).join("&");
 }
 
 function writeMultipart(body: RequestBody, members: Members): WrittenBody {
   const boundary = `cardea-${randomUUID()}`;
   const chunks: Buffer[] = [];
+  let count = 0;
   for (const [name, value] of members) {
     const field = fieldOf(body, name);
     for (const one of Array.isArray(value) ? value : [value]) {
       const { headers, content } = partOf(name, one, field);
       chunks.push(Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`), content, Buffer.from("\r\n"));
+      count += 1;
     }
   }
+  checkCount(count);
   chunks.push(Buffer.from(`--${boundary}--\r\n`));
   return {
     contentType: `${body.mediaType.split(";")[0]}; boundary=${boundary}`,

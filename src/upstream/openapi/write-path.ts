@@ -1,5 +1,6 @@
 /** How do arguments become the path of a request, and stay in their part of it? */
 import { isObject } from "../../wire/json.js";
+import { checkWritten } from "./check-shape.js";
 import { type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
 import { encodeValue, isExploded, plainText, segmentText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
@@ -53,5 +54,6 @@ function segmentOf([parameter, value]: Given, names: () => readonly string[]): s
     throw new UnusableArgument(
       `the argument "${argument}" is a part of the path, and may not hold "." or ".." as a folder`,
     );
+  checkWritten(argument, value, parameter.shape, parameter.isJson ? "json" : "flat");
   return segmentText(encodeValue(name), given, { ...parameter, encode: encodeValue });
 }

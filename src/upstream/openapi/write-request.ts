@@ -3,7 +3,8 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Headers } from "../transport/channel.js";
 import type { HttpMethod, OutgoingRequest } from "../transport/http-request.js";
-import { type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
+import { checkWritten } from "./check-shape.js";
+import { checkCount, type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
 import type { Operation, Parameter } from "./operation.js";
 import { encodeReserved, encodeValue, type Pair, pairsOf, plainText, segmentText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
@@ -41,7 +42,9 @@ export function writeApiRequest(
   const named = (place: "query" | "cookie"): readonly Pair[] =>
     values(place).flatMap((one) => namedPairs(operation, one, place === "query" ? address.queryNames : []));
   const path = writePath(operation.path, values("path"));
-  const query = joined(named("query"));
+  const pairs = named("query");
+  checkCount(pairs.length + address.queryNames.length);
+  const query = joined(pairs);
   const cookies = named("cookie");
   const headers = Object.fromEntries(
     values("header").map(([parameter, value]) => [
@@ -90,12 +93,21 @@ function namedPairs(
   const encode = parameter.allowReserved && place === "query" ? encodeReserved : encodeValue;
   const given = givenValue(parameter, value);
   const pairs = pairsOf(name, given, { ...parameter, encode });
-  if (typeof given !== "object") return pairs;
-  const written = pairs.map(([one]) => decodeURIComponent(one)).filter((one) => one !== name);
-  if (written.length === 0) return pairs;
-  const others = parameters.filter((one) => one.in === place).map((one) => one.name);
-  refuseTaken(argument, name, written, new TakenNames([...others, ...configured]));
+  const written = pairs.map(([one]) => decodeURIComponent(one));
+  const chosen = written.filter((one) => one !== name);
+  // A parameter that the document describes may still be what the config sets, to some servers.
+  if (configured.length > 0) refuseTaken(argument, "", written, new TakenNames(configured));
+  if (chosen.length > 0) {
+    const others = parameters.filter((one) => one.in === place).map((one) => one.name);
+    refuseTaken(argument, name, chosen, new TakenNames([...others, ...configured]));
+  }
+  checkGiven(parameter, value);
   return pairs;
+}
+
+/** @throws UnusableArgument */
+function checkGiven({ argument, isJson, style, shape }: Parameter, value: unknown): void {
+  checkWritten(argument, value, shape, isJson ? "json" : style === "deepObject" ? "deep" : "flat");
 }
 
 const joined = (pairs: readonly Pair[]): string => pairs.map((pair) => pair.join("=")).join("&");
@@ -104,6 +116,7 @@ function headerText(parameter: Parameter, value: unknown): string {
   const { argument, name } = parameter;
   const given = givenValue(parameter, value);
   if (Array.isArray(given) || isObject(given)) checkParts(argument, given);
+  checkGiven(parameter, value);
   const text = segmentText(name, given, { ...parameter, encode: (one) => one });
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return text.trim();
   throw new UnusableArgument(

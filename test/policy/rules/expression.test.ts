@@ -266,3 +266,33 @@ function compiles(text: string): boolean {
     return false;
   }
 }
+
+describe("a member that a reader which ignores case takes for the one that is asked for", () => {
+  const yes = "args.body.env == 'prod'";
+  test.each([
+    ["decides like it, where both readings agree", yes, { ENV: "dev" }, "no"],
+    ["has no part in other names", yes, { ENVS: "prod", env_: "prod" }, "no"],
+    ["is unclear where they differ", yes, { ENV: "prod" }, "failed"],
+    ["is unclear beside it, too", yes, { env: "dev", Env: "prod" }, "failed"],
+    ["is unclear where it would allow", "args.body.env == 'test'", { env: "test", eNv: "prod" }, "failed"],
+    ["is found in full width", yes, { ｅnv: "prod" }, "failed"],
+    ["is found with has()", "!has(args.body.dry)", { DRY: true }, "failed"],
+    ["is found by an index", "args.body['env'] == 'prod'", { Env: "prod" }, "failed"],
+    ["is found in lists", "args.body.l.exists(x, x.env == 'prod')", { l: [{ Env: "prod" }] }, "failed"],
+    [
+      "is found among many",
+      yes,
+      { ...Object.fromEntries([...Array(900).keys()].map((n) => [`e${n}`, n])), ENV: "prod" },
+      "failed",
+    ],
+    ["is unclear twice", yes, { Env: "dev", ENV: "dev" }, "failed"],
+    ["is unclear in two objects", "args.body.a.env == 'prod'", { a: { Env: "prod" }, A: { x: 1 } }, "failed"],
+  ])("%s", (_, expression, body, expected) => {
+    const answer = ask(expression, { args: { body } });
+    expect(typeof answer === "string" ? answer : "failed").toBe(expected);
+  });
+
+  test("is no other argument: those are read by their exact names", () => {
+    expect(ask("args.env == 'prod'", { args: { env: "test", Env: "prod" } })).toBe("no");
+  });
+});

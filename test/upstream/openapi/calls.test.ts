@@ -107,7 +107,11 @@ describe("a request", () => {
   test("has a form as its body, styled by the encodings", async () => {
     const content = {
       "application/x-www-form-urlencoded": {
-        schema: { type: "object" },
+        schema: {
+          type: "object",
+          properties: { list: { type: "array" }, items: { type: "array", items: { type: "object" } } },
+          additionalProperties: true,
+        },
         encoding: { items: { style: "deepObject", explode: true } },
       },
     };
@@ -122,7 +126,11 @@ describe("a request", () => {
   test("has the files of a multipart form as bytes", async () => {
     const schema = {
       type: "object",
-      properties: { file: { type: "string", format: "binary" }, meta: { type: "object" } },
+      properties: {
+        file: { type: "string", format: "binary" },
+        meta: { type: "object" },
+        name: { type: "string" },
+      },
     };
     const { call, api } = await apiWith(
       { requestBody: { content: { "multipart/form-data": { schema } } } },

@@ -63,9 +63,9 @@ test.each([
   ["one of several", { schema: { anyOf: [STRING, { type: ["object", "null"] }] } }, "a=1"],
   ["parts that are objects", { schema: { allOf: [{ description: "d" }, OBJECT] } }, "a=1"],
   ["any value in a parameter of its own", { schema: {}, explode: false }, "q=a,1"],
-  ["JSON", { schema: undefined, content: { "application/json": {} } }, "q=%7B%22a%22%3A1%7D"],
+  ["JSON", { schema: undefined, content: { "application/json": {} } }, "q=%7B%22a%22%3A%221%22%7D"],
 ])("an object is sent where the document describes %s", async (_, parameter, expected) => {
-  const { request } = await called({ parameters: [query("q", parameter)] }, { q: { a: 1 } });
+  const { request } = await called({ parameters: [query("q", parameter)] }, { q: { a: "1" } });
   expect(request?.url).toBe(`/items/7?${expected}`);
 });
 
@@ -115,8 +115,11 @@ describe("a member of an object cannot set", () => {
     expect((await called({ parameters }, { prefs: { session: "x" } })).refusal).toContain(
       'the argument "prefs" must not set "session"',
     );
-    const { request } = await called({ parameters }, { prefs: { "a; session": "x;y\r\n" } });
-    expect(request?.headers.cookie).toBe("a%3B%20session=x%3By%0D%0A");
+    expect((await called({ parameters }, { prefs: { "a; session": "x" } })).refusal).toContain(
+      "must not set",
+    );
+    const { request } = await called({ parameters }, { prefs: { a: "x;y\r\n" } });
+    expect(request?.headers.cookie).toBe("a=x%3By%0D%0A");
   });
 
   test("a cookie beside those of the config", async () => {
@@ -132,15 +135,16 @@ describe("a member of an object cannot set", () => {
       path: "/a;tenant=1/{x}{y}",
       parameters: [matrix("x", OBJECT), matrix("y", STRING)],
     };
-    for (const x of [{ y: "2" }, { tenant: "2" }])
+    for (const x of [{ y: "2" }, { tenant: "2" }, { "z;y": "2" }])
       expect((await called(operation, { x, y: "1" })).refusal).toContain('the argument "x" must not set');
-    const { request } = await called(operation, { x: { "z;y": "2;y=3" }, y: "1" });
-    expect(request?.url).toBe("/a;tenant=1/;z%3By=2%3By%3D3;y=1");
+    const { request } = await called(operation, { x: { z: "2;y=3" }, y: "1" });
+    expect(request?.url).toBe("/a;tenant=1/;z=2%3By%3D3;y=1");
   });
 });
 
 test("signs that end a name or a value are encoded, also with allowReserved", async () => {
-  const parameters = [query("q", { allowReserved: true })];
+  const schema = { type: "object", properties: { "account=2&x;y\r\n": STRING } };
+  const parameters = [query("q", { allowReserved: true, schema })];
   const { request } = await called({ parameters }, { q: { "account=2&x;y\r\n": "/a;account=2&b#c" } });
   expect(request?.url).toBe("/items/7?account%3D2%26x%3By%0D%0A=/a%3Baccount=2%26b%23c");
 });
@@ -188,8 +192,9 @@ describe("a part of the path stays in its folder:", () => {
     ["an object without members", "simple", {}],
     ["an object without members, in a matrix", "matrix", {}],
   ])("%s", async (_, style, value) => {
-    const parameters = [{ name: "p", in: "path", required: true, style, explode: true, schema: {} }];
-    const described = style === "matrix" ? [{ ...parameters[0], schema: OBJECT }] : parameters;
+    const parameters = [{ name: "p", in: "path", required: true, style, explode: true }];
+    const schema = style === "matrix" ? OBJECT : { type: ["string", "array", "object"] };
+    const described = [{ ...parameters[0], schema }];
     const { refusal } = await called({ path: "/a/{p}/b", parameters: described }, { p: value });
     expect(refusal).toContain("path");
   });
@@ -198,7 +203,8 @@ describe("a part of the path stays in its folder:", () => {
 describe("a field of a form cannot set", () => {
   const schema = {
     type: "object",
-    properties: { filter: OBJECT, deep: OBJECT, amount: STRING, "deep[fixed]": STRING },
+    properties: { filter: OBJECT, deep: OBJECT, amount: STRING, "deep[fixed]": STRING, "a=1&amount": STRING },
+    additionalProperties: true,
   };
   const encoding = {
     filter: { style: "form", explode: true },
@@ -219,27 +225,31 @@ describe("a field of a form cannot set", () => {
   });
 
   test("anything by signs in its name", async () => {
-    const given = { "a=1&amount": "2&amount=3", filter: { "x=1&amount": "4" }, deep: { "a]=1&amount": "5" } };
-    const { request } = await called({ body }, { body: given });
-    expect(request?.body.toString()).toBe(
-      "a%3D1%26amount=2%26amount%3D3&x%3D1%26amount=4&deep[a%5D%3D1%26amount]=5",
-    );
+    const { request } = await called({ body }, { body: { "a=1&amount": "2&amount=3" } });
+    expect(request?.body.toString()).toBe("a%3D1%26amount=2%26amount%3D3");
+    for (const given of [
+      { "x=1&amount": "4" },
+      { filter: { "x=1&amount": "4" } },
+      { deep: { "a]=1&amount": "5" } },
+    ])
+      expect((await called({ body }, { body: given })).refusal).toContain("must not set");
   });
 
   test("anything, however many fields there are", async () => {
-    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`f${n}`, n]));
-    const { request } = await called(
-      { body },
-      { body: { ...many, filter: { [`${"[".repeat(20_000)}`]: 1 } } },
-    );
-    expect(request?.body.length).toBeGreaterThan(20_000);
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, n]));
+    const { request } = await called({ body }, { body: many(1_000) });
+    expect(request?.body.length).toBeGreaterThan(5_000);
+    expect((await called({ body }, { body: many(20_000) })).refusal).toContain("many servers read 1000");
+    const long = { ...many(20_000), filter: { [`${"[".repeat(20_000)}`]: 1 } };
+    expect((await called({ body }, { body: long })).refusal).toContain("must not set");
   });
 });
 
 describe("a field of a multipart form cannot have", () => {
   const schema = {
     type: "object",
-    properties: { file: { type: "string", format: "binary" }, amount: STRING },
+    properties: { file: { type: "string", format: "binary" }, amount: STRING, other: STRING },
+    additionalProperties: true,
   };
   const body = ["multipart/form-data", { schema }] as const;
 
@@ -249,7 +259,7 @@ describe("a field of a multipart form cannot have", () => {
     ["a backslash, which hides the quote after it", "a\\"],
     ["a NUL", "x\0"],
   ])("%s in its name", async (_, name) => {
-    expect((await called({ body }, { body: { [name]: "x" } })).refusal).toContain("name of a field");
+    expect((await called({ body }, { body: { [name]: "x" } })).refusal).toContain("must not set");
   });
 
   test("the name of another one in other case, or as a list", async () => {
@@ -257,5 +267,162 @@ describe("a field of a multipart form cannot have", () => {
       expect((await called({ body }, { body: { [name]: "x" } })).refusal).toContain("must not set");
     const { request } = await called({ body }, { body: { amount: "1", other: "--x\r\n" } });
     expect(request?.body.toString()).toContain('name="amount"\r\n\r\n1\r\n');
+  });
+});
+
+describe("names of a form that the document does not describe", () => {
+  const form = (schema: object, type = "application/x-www-form-urlencoded") => ({
+    body: [type, { schema, encoding: { filter: { style: "deepObject", explode: true } } }] as const,
+  });
+  const properties = { env: STRING, filter: { type: "object", properties: { owner: STRING } } };
+  const CLOSED = { type: "object", properties };
+  const OPEN = { ...CLOSED, additionalProperties: true };
+
+  test.each(["application/x-www-form-urlencoded", "multipart/form-data"])(
+    "are refused where it does not say additionalProperties: %s",
+    async (type) => {
+      const { refusal } = await called(form(CLOSED, type), { body: { stage: "x" } });
+      expect(refusal).toContain('the document describes no member "stage" of "body"; it has env, filter');
+    },
+  );
+
+  test("are sent where it says additionalProperties, if all servers read them as themselves", async () => {
+    const { request } = await called(form(OPEN), { body: { stage: "x", "a-b_9": 1 } });
+    expect(request?.body.toString()).toBe("stage=x&a-b_9=1");
+  });
+
+  test.each([
+    ...[
+      "[env]",
+      "env[]",
+      "[env",
+      "env.",
+      " env",
+      "env ",
+      "env+",
+      "env\0",
+      "env%5B%5D",
+      "e\u0301nv",
+      "0",
+      "-1",
+      "",
+    ],
+    ...[
+      "_method",
+      "_METHOD",
+      "X-HTTP-Method-Override",
+      "_charset_",
+      "utf8",
+      "constructor",
+      "toString",
+      "a;env",
+    ],
+    ...["ENV", "Env", "ｅｎｖ", "filter[owner]", "filter.owner", "Filter"],
+  ])("are refused although it says additionalProperties: %j", async (name) => {
+    for (const type of ["application/x-www-form-urlencoded", "multipart/form-data"])
+      expect((await called(form(OPEN, type), { body: { [name]: "prod" } })).refusal).toContain(
+        "must not set",
+      );
+  });
+
+  test.each(["[owner]", "owner]", "Owner", "owner[x", "account", "[account]"])(
+    "are refused inside a field: %j",
+    async (name) => {
+      const { refusal } = await called(form(OPEN), { body: { filter: { [name]: "x" } } });
+      expect(refusal).toContain('"body.filter');
+    },
+  );
+
+  test("are refused in a query, with the names that there are", async () => {
+    const filter = query("filter", { style: "deepObject", schema: properties.filter });
+    const { refusal } = await called({ parameters: [filter] }, { filter: { "[owner]": "x" } });
+    expect(refusal).toContain('describes no member "[owner]" of "filter"; it has owner');
+  });
+
+  test("that differ in case alone are refused", async () => {
+    expect((await called(form(OPEN), { body: { stage: "a", Stage: "b" } })).refusal).toContain(
+      "another member",
+    );
+  });
+});
+
+test("names that the document describes are sent as it writes them", async () => {
+  const properties = { _method: STRING, "ids[]": { type: "array", items: STRING }, "user.name": STRING };
+  const body = ["application/x-www-form-urlencoded", { schema: { type: "object", properties } }] as const;
+  const { request } = await called(
+    { body },
+    { body: { _method: "PUT", "ids[]": ["1", "2"], "user.name": "n" } },
+  );
+  expect(request?.body.toString()).toBe("_method=PUT&ids%5B%5D=1&ids%5B%5D=2&user.name=n");
+});
+
+describe("a value is what the document describes, as everything is text to the server:", () => {
+  test.each([
+    ["a list where a text is described, of which servers read the last item", STRING, ["dev", "prod"]],
+    ["a list where nothing is described", {}, ["prod"]],
+    ["a number where a text is described, which a rule on the text does not see", STRING, 5],
+    ["a text where a number is described", { type: "integer" }, "5"],
+    ["a text where true or false is described", { type: "boolean" }, "true"],
+    ["JSON where an object is described", OBJECT, '{"env":"prod"}'],
+    ["a list of a nullable text", { type: ["string", "null"] }, ["prod"]],
+    ["a list of a choice without lists", { anyOf: [STRING, { type: "integer" }] }, ["prod"]],
+  ])("%s", async (_, schema, value) => {
+    for (const place of ["query", "header", "cookie"] as const)
+      expect(
+        (await called({ parameters: [{ ...query("q"), in: place, schema }] }, { q: value })).refusal,
+      ).toContain('"q" must');
+    const body = [
+      "application/x-www-form-urlencoded",
+      { schema: { type: "object", properties: { q: schema } } },
+    ];
+    const operation = { body: body as [string, object] };
+    expect((await called(operation, { body: { q: value } })).refusal).toContain('"body.q" must');
+  });
+
+  test("numbers, texts, and lists of what is described are sent", async () => {
+    const schema = { type: ["string", "number", "boolean", "array", "null"] };
+    for (const [value, sent] of [
+      [5, "5"],
+      ["x", "x"],
+      [true, "true"],
+      [["a"], "a"],
+    ])
+      expect((await called({ parameters: [query("q", { schema })] }, { q: value })).request?.url).toBe(
+        `/items/7?q=${String(sent)}`,
+      );
+  });
+});
+
+test("a configured name cannot be set by a parameter that some servers read so", async () => {
+  const parameters = ["filter", "api.key"].map((name) => query(name, { schema: STRING }));
+  const operation = { base: "/?filter[tenant]=1&api_key=SECRET", parameters };
+  for (const name of ["filter", "api.key"]) {
+    const { refusal } = await called(operation, { [name]: "x" });
+    expect(refusal).toContain("must not set");
+    expect(refusal).not.toContain("SECRET");
+  }
+});
+
+describe("a member of JSON cannot set", () => {
+  const schema = {
+    type: "object",
+    properties: { env: STRING, rows: { type: "array", items: { properties: { account: STRING } } } },
+  };
+  const body = ["application/json", { schema }] as const;
+
+  test.each([
+    ["a described one in other case", { ENV: "prod" }],
+    ["a described one with a long s or a Kelvin sign", { rowſ: [] }],
+    ["a described one in full width", { ｅnv: "prod" }],
+    ["a described one beside it", { env: "dev", Env: "prod" }],
+    ["a described one in a list", { rows: [{ account: "1" }, { Account: "2" }] }],
+    ["the method", { _method: "DELETE" }],
+  ])("%s", async (_, given) => {
+    expect((await called({ body }, { body: given })).refusal).toContain("must not set");
+  });
+
+  test("nothing by a name of its own, which is sent", async () => {
+    const { request } = await called({ body }, { body: { env: "x", other: { "[env]": 1, A: 1, a: 2 } } });
+    expect(request?.body.toString()).toBe('{"env":"x","other":{"[env]":1,"A":1,"a":2}}');
   });
 });
