@@ -31,6 +31,8 @@ export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;
   readonly readFile: ReadNamedFile;
+  /** Reads a file that is no part of the config. Default: `readFile`. */
+  readonly readDocument?: ReadNamedFile;
   /** The top-level settings, for servers without their own. */
   /** Whether the gateway authenticates its hosts. Default: no. */
   readonly hasPrincipals?: boolean;
@@ -134,7 +136,7 @@ const OPENAPI_KEYS = ["spec", "baseUrl", "include", "exclude"] as const;
 function openApi(
   shape: ServerShape,
   urlKey: "url" | "serverUrl" | "httpUrl" | undefined,
-  { folder, readFile }: FileContext,
+  { folder, readFile, readDocument = readFile }: FileContext,
 ): OpenApiTransport {
   const { command, spec, baseUrl, headers, include, exclude } = shape;
   if (command !== undefined)
@@ -155,11 +157,18 @@ function openApi(
   const file = absolutePath(spec, folder);
   let content: string;
   try {
-    content = readFile(file, MAX_DOCUMENT_BYTES);
+    content = readDocument(file, MAX_DOCUMENT_BYTES);
   } catch (error) {
     throw new ServerConfigError(`names a "spec" that cannot be read: ${readErrorMessage(error)}`, "spec");
   }
   return { kind: "openapi", document: { file, digest: digestOf(content) }, ...others };
+}
+
+/** The server, whose document may not refer to these files. */
+export function withConfigFiles(server: ServerConfig, configFiles: readonly string[]): ServerConfig {
+  const { transport } = server;
+  if (transport.kind !== "openapi" || "url" in transport.document) return server;
+  return { ...server, transport: { ...transport, document: { ...transport.document, configFiles } } };
 }
 
 const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex");

@@ -151,7 +151,12 @@ export interface OpenApiTransport {
   readonly document:
     | { readonly url: string }
     /** An absolute path, and the SHA-256 of the file when the config was read: another digest is a change. */
-    | { readonly file: string; readonly digest: string };
+    | {
+        readonly file: string;
+        readonly digest: string;
+        /** The files that the config came from, which the document may not refer to; absolute paths. */
+        readonly configFiles?: readonly string[];
+      };
   /** Absent: the document's first server. */
   readonly baseUrl?: string;
   readonly headers: Readonly<Record<string, string>>;

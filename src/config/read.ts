@@ -12,12 +12,13 @@ import {
   completeLimits,
   completePolicy,
 } from "./complete-sections.js";
+import { withConfigFiles } from "./complete-server.js";
 import type { Config, ExposureConfig } from "./config.js";
 import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
-import { namedFiles } from "./named-files.js";
+import { namedFiles, type ReadNamedFile } from "./named-files.js";
 import {
   acceptExposedNames,
   acceptOwnNames,
@@ -111,7 +112,12 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const folder = dirname(path);
   const host = isHostFile(file, whole);
   const { tree, warnings } = host ? stripHostFile(whole) : { tree: whole, warnings: [] };
-  const readFile = namedFiles(folder, options.readFile);
+  const readDocument = namedFiles(folder, options.readFile);
+  const configFiles = new Set([path]);
+  const readFile: ReadNamedFile = (named, maxBytes) => {
+    configFiles.add(resolve(folder, named));
+    return readDocument(named, maxBytes);
+  };
   const variables = host ? { values: {}, faults: [] } : variablesOfFile(tree, readFile);
   const expanded = expandFile(tree, {
     env: withVariables(options.env ?? process.env, variables.values),
@@ -132,12 +138,14 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const reserved = disabledServers(findings.tree);
   const naming =
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
-  const asWritten = readServers(findings, {
+  const completed = readServers(findings, {
     folder,
     readFile,
+    readDocument,
     hasPrincipals: shape?.auth !== undefined,
     defaults: shape,
   });
+  const asWritten = completed.map((server) => withConfigFiles(server, [...configFiles]));
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, shape?.tools ?? exposureSchema.parse({}));

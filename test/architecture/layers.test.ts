@@ -73,8 +73,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
     ...["upstream/legacy", "upstream/modern", "upstream/openapi"],
   ],
-  // Translates an OpenAPI document; it is a channel, and knows neither era.
-  "upstream/openapi": ["core", "wire", "runtime", "config", "patterns", "upstream/transport"],
+  // Translates an OpenAPI document; it is a channel, and knows neither era. `http` says which addresses are public.
+  "upstream/openapi": ["core", "wire", "runtime", "config", "patterns", "http", "upstream/transport"],
   "upstream/leases": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
     ...["upstream/legacy", "upstream/supervision"],

@@ -82,3 +82,18 @@ test("keys in headers and addresses are secrets", () => {
   if (!outcome.ok) throw new Error("the config is right");
   expect(secretsOf(outcome)).toEqual(expect.arrayContaining(["tok-1234567", "key-1234567", "hdr-1234567"]));
 });
+
+test("the files that the config came from are known, as its documents may not refer to them", () => {
+  const servers = {
+    api: { type: "openapi", spec: "api.json" },
+    other: { command: "node", envFile: "other.env", env: { KEY: "${file:key.json}" } },
+  };
+  const outcome = readConfig(JSON.stringify({ mcpServers: servers }), "c.json", {
+    env: {},
+    cwd: "/etc/x",
+    readFile: () => "A=b",
+  });
+  expect(outcome.ok && outcome.config.servers[0]?.transport).toMatchObject({
+    document: { configFiles: ["/etc/x/c.json", "/etc/x/key.json", "/etc/x/other.env"] },
+  });
+});

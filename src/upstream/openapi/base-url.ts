@@ -9,24 +9,36 @@ export interface BaseUrlOptions {
   readonly baseUrl?: string | undefined;
   /** The document's own URL, `file:` or `http:`. */
   readonly documentUrl: string;
-  /** True where requests carry headers from the config, such as credentials. */
-  readonly hasHeaders: boolean;
+  /** True where requests carry headers from the config, or tokens of a sign-in. */
+  readonly hasCredentials: boolean;
 }
 
-/** An absolute `http:` URL. @throws DocumentError when the document names none that may be used */
-export function baseUrlOf(document: JsonObject, options: BaseUrlOptions): string {
-  const { baseUrl, documentUrl, hasHeaders } = options;
-  if (baseUrl !== undefined) return baseUrl;
+/** Where the API is. */
+export interface ApiBase {
+  /** An absolute `http:` URL. */
+  readonly url: string;
+  /** True where a fetched document names another origin than its own: it may not lead into the own network. */
+  readonly mustBePublic: boolean;
+}
+
+/** @throws DocumentError when the document names no base URL that may be used */
+export function baseUrlOf(document: JsonObject, options: BaseUrlOptions): ApiBase {
+  const { baseUrl, documentUrl, hasCredentials } = options;
+  if (baseUrl !== undefined) return { url: baseUrl, mustBePublic: false };
   const url = firstServer(document, documentUrl);
-  const isFile = documentUrl.startsWith("file:");
   if (url === undefined)
     throw new DocumentError('has a document that names no server; write "baseUrl" in the config');
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw new DocumentError(
       'has a document whose first server is no complete http: address; write "baseUrl" in the config',
     );
-  if (!isFile) checkOtherHost(url, new URL(documentUrl), hasHeaders);
-  return url.href;
+  const isFile = documentUrl.startsWith("file:");
+  const mustBePublic = !isFile && url.origin !== new URL(documentUrl).origin;
+  // The config has credentials for the origins that it names, and for no other.
+  if (hasCredentials && (isFile || mustBePublic))
+    throw elsewhere(documentUrl, url, "the config has credentials");
+  if (mustBePublic) checkPublic(url, documentUrl);
+  return { url: url.href, mustBePublic };
 }
 
 /** The URL of the first server, with the defaults of its variables; relative to the document. */
@@ -47,22 +59,27 @@ function firstServer(document: JsonObject, documentUrl: string): URL | undefined
   return serverUrl(first, documentUrl);
 }
 
-/** A document that was fetched may not send credentials, or calls into the own network, to a host of its choice. */
-function checkOtherHost(url: URL, document: URL, hasHeaders: boolean): void {
-  const isSameHost =
-    url.hostname === document.hostname || (isLocal(url.hostname) && isLocal(document.hostname));
-  const isDowngrade = document.protocol === "https:" && url.protocol === "http:";
-  if (isSameHost && !isDowngrade) return;
-  if (!isDowngrade && !hasHeaders && !isPrivate(url.hostname)) return;
-  throw new DocumentError(
-    `has a document at ${document.host} that puts the API at ${url.origin}; if that is right, write "baseUrl": ${writeJson(url.href)} in the config`,
-  );
+/** What can be refused without a lookup; the addresses of the name are checked when a connection is opened. */
+function checkPublic(url: URL, documentUrl: string): void {
+  if (documentUrl.startsWith("https:") && url.protocol === "http:")
+    throw elsewhere(documentUrl, url, "that is not encrypted");
+  if (url.username !== "" || url.password !== "")
+    throw elsewhere(documentUrl, url, "it has credentials in it");
+  if (isPrivate(url.hostname)) throw elsewhere(documentUrl, url, "that is no public name");
 }
 
-const isLocal = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+function elsewhere(documentUrl: string, url: URL, why: string): DocumentError {
+  const from = documentUrl.startsWith("file:") ? "" : ` at ${new URL(documentUrl).host}`;
+  const base = new URL(url);
+  base.username = "";
+  base.password = "";
+  return new DocumentError(
+    `has a document${from} that puts the API at ${url.origin}, and ${why}; if that is right, write "baseUrl": ${writeJson(base.href)} in the config`,
+  );
+}
 
 /** Addresses, which public APIs do not have, and names without a dot or of the own network. */
 const isPrivate = (hostname: string): boolean =>
   /^\[|^[\d.]+$/.test(hostname) ||
-  !hostname.includes(".") ||
-  /\.(local|internal|localhost|lan|home|arpa)\.?$/.test(hostname);
+  !hostname.replace(/\.$/, "").includes(".") ||
+  /\.(local|internal|localhost|lan|home|corp|intranet|private|svc|arpa)\.?$/.test(hostname);

@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { contextOf, readContext } from "../../core/trace-context.js";
+import { publicLookup } from "../../http/public-addresses.js";
 import { type Envelope, PrototypeMemberError, type Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
@@ -54,7 +55,11 @@ class OpenApiChannel implements Channel {
 
   constructor({ name, transport, connectTimeoutMs, credentials }: ApiSource, api: ApiDescription) {
     const { pathname, search, searchParams } = new URL(api.baseUrl);
-    this.#pool = new HttpPool({ url: api.baseUrl, connectTimeoutMs });
+    this.#pool = new HttpPool({
+      url: api.baseUrl,
+      connectTimeoutMs,
+      ...(api.mustBePublic && { lookup: publicLookup() }),
+    });
     this.#target = new HttpTarget(
       { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs, credentials },
       this.#pool,

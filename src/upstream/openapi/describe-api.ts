@@ -12,6 +12,8 @@ export interface ApiSettings {
   readonly baseUrl?: string | undefined;
   /** The names of the configured headers, in lower case. */
   readonly headers: readonly string[];
+  /** True where requests carry `headers`, or tokens of a sign-in. */
+  readonly hasCredentials: boolean;
   readonly include?: OperationFilter | undefined;
   readonly exclude?: OperationFilter | undefined;
 }
@@ -23,10 +25,10 @@ export async function describeApi(
   settings: ApiSettings,
 ): Promise<ApiDescription> {
   const document = await parseDocument(text, files);
-  const baseUrl = baseUrlOf(document, {
+  const { url: baseUrl, mustBePublic } = baseUrlOf(document, {
     baseUrl: settings.baseUrl,
     documentUrl: files.url,
-    hasHeaders: settings.headers.length > 0,
+    hasCredentials: settings.hasCredentials,
   });
   const { origin, searchParams } = new URL(baseUrl);
   const isOwnServer = (url: string): boolean => serverUrl({ url }, files.url)?.origin === origin;
@@ -35,6 +37,7 @@ export async function describeApi(
     title: stringAt(info, "title") ?? "",
     version: stringAt(info, "version") ?? "",
     baseUrl,
+    mustBePublic,
     ...readOperations(document, {
       include: settings.include,
       exclude: settings.exclude,

@@ -1,6 +1,7 @@
 /** How are the files of an OpenAPI document read? Only those beside it: in its folder, or at its own origin. */
-import { readFile, realpath } from "node:fs/promises";
-import { dirname, relative, sep } from "node:path";
+import { constants } from "node:fs";
+import { type FileHandle, open, realpath, stat } from "node:fs/promises";
+import { dirname, extname, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { StopSignal } from "../../core/stop.js";
 import type { Headers } from "../transport/channel.js";
@@ -18,7 +19,10 @@ export class DocumentError extends Error {
 export interface DocumentPlace {
   /** The server's key in the config, for messages. */
   readonly name: string;
-  readonly document: { readonly url: string } | { readonly file: string };
+  readonly document:
+    | { readonly url: string }
+    /** `configFiles`: those that the config came from, which no document may refer to; absolute paths. */
+    | { readonly file: string; readonly configFiles?: readonly string[] | undefined };
   /** Sent to the document's origin; absent where the config sends them to another one. */
   readonly headers: Headers;
   readonly connectTimeoutMs: number;
@@ -65,21 +69,50 @@ export class DocumentFiles {
 
   async #readFile(url: string): Promise<Buffer> {
     const shown = url.startsWith("file:") ? fileURLToPath(url) : url;
-    const main = fileURLToPath(this.url);
     try {
-      if (!url.startsWith("file:"))
-        throw outside(shown, "a document on the disk refers to files in its own folder");
-      const [folder, file] = await Promise.all([realpath(dirname(main)), realpath(shown)]);
-      const way = relative(folder, file);
-      // The document itself may be a link to another folder, as in a Kubernetes ConfigMap.
-      if (url !== this.url && (way === ".." || way.startsWith(`..${sep}`) || way === file))
-        throw outside(shown, "a document on the disk refers to files in its own folder");
-      return await readFile(file);
+      if (!url.startsWith("file:")) throw outside(shown, IN_FOLDER);
+      const file = await realpath(shown);
+      if (url !== this.url) await this.#checkReferenced(shown, file);
+      // Opening a pipe would wait for its writer.
+      const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        return await this.#contentOf(handle, shown, url === this.url);
+      } finally {
+        await handle.close();
+      }
     } catch (error) {
       if (error instanceof DocumentError) throw error;
       const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
       throw new DocumentError(`has a document that cannot be read: ${shown}${code}`);
     }
+  }
+
+  /** `file` is where `shown` leads; neither may be hidden, or outside of the folder. */
+  async #checkReferenced(shown: string, file: string): Promise<void> {
+    const main = dirname(fileURLToPath(this.url));
+    // The document itself may be a link to another folder, as in a Kubernetes ConfigMap.
+    const ways = [relative(await realpath(main), file), relative(main, shown)];
+    if (ways.some((way) => way === "" || way === ".." || way.startsWith(`..${sep}`) || way === file))
+      throw outside(shown, IN_FOLDER);
+    if (ways.some((way) => way.split(sep).some((part) => part.startsWith("."))))
+      throw outside(shown, "hidden files and folders are never a part of a document");
+    if (ways.some((way) => !PARTS.has(extname(way).toLowerCase())))
+      throw outside(shown, "a document refers to .json, .yaml and .yml files");
+  }
+
+  async #contentOf(handle: FileHandle, shown: string, isMain: boolean): Promise<Buffer> {
+    const found = await handle.stat();
+    if (!found.isFile()) throw new DocumentError(`has a document at ${shown}, which is no file`);
+    if (found.size > MAX_BYTES) throw new DocumentError(`has a document longer than ${MAX_BYTES} bytes`);
+    const { document } = this.#place;
+    const configFiles = "file" in document && !isMain ? (document.configFiles ?? []) : [];
+    for (const path of configFiles) {
+      // By identity, as a file may have several names.
+      const one = await stat(path).catch(() => undefined);
+      if (one !== undefined && one.dev === found.dev && one.ino === found.ino)
+        throw outside(shown, "files of the config are never a part of a document");
+    }
+    return await handle.readFile();
   }
 
   async #download(url: string): Promise<Buffer> {
@@ -103,6 +136,10 @@ export class DocumentFiles {
     );
   }
 }
+
+const IN_FOLDER = "a document on the disk refers to files in its own folder";
+/** The names of files that a document may refer to. */
+const PARTS: ReadonlySet<string> = new Set([".json", ".yaml", ".yml"]);
 
 const outside = (where: string, rule: string): DocumentError =>
   new DocumentError(`has a document that refers to ${where}, which is not read: ${rule}`);

@@ -24,16 +24,23 @@ export interface ApiSource {
 
 /** Loads the document. @throws GatewayError `upstream_unavailable` with what is wrong, `cancelled` */
 export async function loadApi(source: ApiSource, signal: StopSignal): Promise<ApiDescription> {
-  const { name, transport, connectTimeoutMs } = source;
+  const { name, transport, connectTimeoutMs, credentials } = source;
   const { document, baseUrl, headers, include, exclude } = transport;
   const place: DocumentPlace = {
     name,
-    document: "url" in document ? { url: document.url } : { file: document.file },
+    document:
+      "url" in document ? { url: document.url } : { file: document.file, configFiles: document.configFiles },
     headers: "url" in document && isOrigin(document.url, baseUrl ?? document.url) ? headers : {},
     connectTimeoutMs,
   };
   const names = Object.keys(headers).map((header) => header.toLowerCase());
-  const settings: ApiSettings = { baseUrl, headers: names, include, exclude };
+  const settings: ApiSettings = {
+    baseUrl,
+    headers: names,
+    hasCredentials: names.length > 0 || credentials !== undefined,
+    include,
+    exclude,
+  };
   const files = new DocumentFiles(place, signal);
   try {
     const text = await files.read(files.url);

@@ -89,6 +89,8 @@ export interface ApiDescription {
   readonly version: string;
   /** Without a slash at the end of its path. */
   readonly baseUrl: string;
+  /** True where connections may be opened to public addresses only. */
+  readonly mustBePublic: boolean;
   readonly operations: readonly Operation[];
   /** Operations and schemas that could not be used, as sentences; at most 20. */
   readonly warnings: readonly string[];

@@ -1,5 +1,6 @@
 /** How does the text of an OpenAPI document become one object, with the files that it refers to in it? */
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
+import { bundle } from "./bundle.js";
 import { DocumentError, type DocumentFiles } from "./document-files.js";
 
 /** A reference to another file, or something that looks like one. */
@@ -15,7 +16,7 @@ export async function parseDocument(text: string, files: DocumentFiles): Promise
   if (!isObject(document))
     throw new DocumentError("has a document that is no object: an OpenAPI document is one");
   checkVersion(document);
-  return EXTERNAL_REFERENCE.test(text) ? bundle(document, files) : document;
+  return EXTERNAL_REFERENCE.test(text) ? bundle(document, files, parseText) : document;
 }
 
 function checkVersion(document: JsonObject): void {
@@ -39,47 +40,10 @@ async function parseText(text: string, url: string): Promise<unknown> {
     const { parse } = await import("yaml");
     return parse(text, { maxAliasCount: 1_000 }) as unknown;
   } catch (error) {
-    // The first line says what and where; the others show the text.
-    const why = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
+    // The first line says what and where; the others show the text, as JSON's does in quotes.
+    const [line = ""] = error instanceof Error ? error.message.split("\n") : [];
+    const why = line.replace(/,? ?(\.\.\.)?".*"(\.\.\.)?( is not valid JSON)/s, "$3");
     const where = url.slice(url.lastIndexOf("/") + 1).split("?")[0];
     throw new DocumentError(`has a document that is neither JSON nor YAML (${where}): ${why}`);
-  }
-}
-
-/** Takes what other files hold into the document. */
-async function bundle(document: JsonObject, files: DocumentFiles): Promise<JsonObject> {
-  const { $RefParser } = await import("@apidevtools/json-schema-ref-parser");
-  // The library reports an error of its own, which does not say why.
-  let refusal: unknown;
-  const read = async ({ url }: { readonly url: string }): Promise<string> => {
-    try {
-      return await files.read(url);
-    } catch (error) {
-      refusal ??= error;
-      throw error;
-    }
-  };
-  const parse = async ({ data, url }: { readonly data: unknown; readonly url: string }): Promise<unknown> => {
-    try {
-      return await parseText(String(data), url);
-    } catch (error) {
-      refusal ??= error;
-      throw error;
-    }
-  };
-  try {
-    const whole = await $RefParser.bundle(files.url, document as object, {
-      // The only reader: it refuses what is not beside the document.
-      resolve: { file: false, http: false, beside: { order: 1, canRead: true, read } },
-      parse: {
-        ...{ json: false, yaml: false, text: false, binary: false },
-        document: { order: 1, canParse: true, parse },
-      },
-    });
-    return whole as JsonObject;
-  } catch (error) {
-    if (refusal !== undefined) throw refusal;
-    const why = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
-    throw new DocumentError(`has a document whose references cannot be resolved: ${why}`);
   }
 }

@@ -1,6 +1,6 @@
 /** Which connection to one HTTP server carries a request, and when does DNS make it a new set of connections? */
 import { lookup } from "node:dns";
-import { isIP, type OnReadOpts, type Socket } from "node:net";
+import { isIP, type LookupFunction, type OnReadOpts, type Socket } from "node:net";
 import type { Client, Dispatcher } from "undici";
 import { undici } from "../../runtime/undici.js";
 
@@ -11,6 +11,8 @@ interface HttpPoolOptions {
   readonly connectTimeoutMs: number;
   /** Certificates to trust instead of those that Node trusts, as PEM. */
   readonly ca?: string;
+  /** Resolves the name for each connection, and may refuse it. Default: the resolver of the system. */
+  readonly lookup?: LookupFunction;
   /** How long connections to a host name take new requests, in milliseconds. Default: 45 s. */
   readonly maxAgeMs?: number;
   /** How long the name must not have resolved to an address before its streams are moved, in ms. Default: 10 min. */
@@ -66,6 +68,7 @@ export class HttpPool {
     url,
     connectTimeoutMs,
     ca,
+    lookup: resolve,
     maxAgeMs = MAX_AGE_MS,
     addressTtlMs = ADDRESS_TTL_MS,
     connections = MAX_CONNECTIONS,
@@ -77,6 +80,7 @@ export class HttpPool {
       keepAliveInitialDelay: 15_000,
       onread: SHARED_READ,
       ...(ca === undefined ? {} : { ca }),
+      ...(resolve === undefined ? {} : { lookup: resolve }),
     });
     this.#open = () => {
       const addresses = new Set<string>();
