@@ -1,11 +1,9 @@
 /** How do the files that a document refers to become a part of it? Only references where OpenAPI has them are followed. */
+import { randomUUID } from "node:crypto";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { DocumentError, type DocumentFiles } from "./document-files.js";
 import { innerObjects, type ObjectKind, objectFlaw } from "./openapi-objects.js";
 import { References } from "./references.js";
-
-/** The member of the whole document that has the other files, by their names. */
-const FILES = "x-cardea-files";
 
 /** One file: the document itself, or one that it refers to. */
 interface OneFile {
@@ -22,6 +20,8 @@ interface Place {
   readonly value: unknown;
   readonly kind: ObjectKind;
   readonly file: OneFile;
+  /** True where a reference leads here. */
+  readonly isTarget: boolean;
 }
 
 /**
@@ -43,6 +43,8 @@ export async function bundle(
     isDocument: true,
   };
   const known = new Map<string, OneFile>([[main.url, main]]);
+  // The member that has the other files. A document that knew its name could refer to what is not checked in them.
+  const filesName = `x-cardea-files-${randomUUID()}`;
   const names = new Set<string>();
   const fileAt = async (url: string): Promise<OneFile> => {
     const before = known.get(url);
@@ -50,14 +52,14 @@ export async function bundle(
     const content = await parse(await files.read(url), url);
     if (!isObject(content))
       throw new DocumentError(`has a document that refers to ${url}, which is no object`);
-    const prefix = `#/${FILES}/${freeName(url, names)}`;
+    const prefix = `#/${filesName}/${freeName(url, names)}`;
     const isDocument = typeof content.openapi === "string";
     const file = { url, prefix, content, references: new References(content), isDocument };
     known.set(url, file);
     return file;
   };
   const seen = new Set<unknown>();
-  const waiting: Place[] = [{ value: document, kind: "document", file: main }];
+  const waiting: Place[] = [{ value: document, kind: "document", file: main, isTarget: false }];
   for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
     const { value, kind, file } = place;
     if (value === undefined) continue;
@@ -68,17 +70,17 @@ export async function bundle(
     if (typeof ref === "string") {
       const { target, pointer } = await followed(ref, file, fileAt);
       (value as { $ref: string }).$ref = `${target.prefix}${pointer}`;
-      waiting.push({ value: target.references.at(`#${pointer}`), kind, file: target });
+      waiting.push({ value: target.references.at(`#${pointer}`), kind, file: target, isTarget: true });
     }
-    for (const inner of innerObjects(value, kind)) waiting.push({ ...inner, file });
+    for (const inner of innerObjects(value, kind)) waiting.push({ ...inner, file, isTarget: false });
   }
   const others = [...known.values()].filter((file) => file !== main);
   return others.length === 0
     ? document
     : {
         ...document,
-        [FILES]: Object.fromEntries(
-          others.map(({ prefix, content }) => [prefix.slice(FILES.length + 3), content]),
+        [filesName]: Object.fromEntries(
+          others.map(({ prefix, content }) => [prefix.slice(filesName.length + 3), content]),
         ),
       };
 }
@@ -99,8 +101,8 @@ async function followed(
   return { target: await fileAt(url.href), pointer };
 }
 
-function checkObject({ value, kind, file }: Place): void {
-  const flaw = objectFlaw(value, kind);
+function checkObject({ value, kind, file, isTarget }: Place): void {
+  const flaw = objectFlaw(value, kind, isTarget);
   if (flaw === undefined) return;
   throw new DocumentError(
     `has a document that refers to ${file.url}, where it needs a ${kind}: what is there ${flaw}; only files that say "openapi", and parts of such files, are read`,

@@ -19,6 +19,7 @@ import { UnusableArgument } from "./given-values.js";
 import { type ApiSource, loadApi } from "./load-api.js";
 import type { ApiDescription, Operation } from "./operation.js";
 import { readAnswer } from "./read-answer.js";
+import { Routes } from "./routes.js";
 import { type ApiAddress, writeApiRequest } from "./write-request.js";
 
 /**
@@ -69,6 +70,7 @@ class OpenApiChannel implements Channel {
       query: search,
       queryNames: [...searchParams.keys()],
       headers: this.#target.headers,
+      routes: new Routes(api.routes),
     };
     this.#operations = new Map(
       api.operations.map((operation) => [stringAt(operation.tool, "name") ?? "", operation]),

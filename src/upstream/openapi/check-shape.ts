@@ -142,14 +142,24 @@ function typeOf(value: unknown): string {
  * Checks a body of JSON. @throws UnusableArgument
  */
 export function checkJsonBody(value: unknown, shape: Shape): void {
-  if (isObject(value)) {
-    const override = Object.keys(value).find((name) => isMethodOverride(name) && !shape.members.has(name));
-    if (override !== undefined)
-      throw new UnusableArgument(
-        `the argument "body" must not set ${shown(override)}, which some servers read as the method`,
-      );
-  }
+  if (isObject(value))
+    for (const [name, inner] of Object.entries(value))
+      checkMethodOverride(`body.${name}`, name, inner, shape.members.get(name) ?? ANY_SHAPE);
   checkJson("body", value, shape);
+}
+
+/**
+ * A name that some frameworks read as the method of the request takes only the values that the document lists for it:
+ * otherwise a caller of one operation chooses another one. @throws UnusableArgument
+ */
+export function checkMethodOverride(argument: string, name: string, value: unknown, shape: Shape): void {
+  if (!isMethodOverride(name) || value === undefined || shape.values?.includes(value)) return;
+  const values = shape.values?.length
+    ? `lists ${shape.values.map(String).join(", ")}`
+    : "lists no values for it";
+  throw new UnusableArgument(
+    `the argument ${shown(argument)} must not set ${shown(name)}, which some servers read as the method; the document ${values}`,
+  );
 }
 
 const foldsOf = new WeakMap<Shape, ReadonlySet<string>>();

@@ -68,9 +68,9 @@ export class DocumentFiles {
   }
 
   async #readFile(url: string): Promise<Buffer> {
-    const shown = url.startsWith("file:") ? fileURLToPath(url) : url;
+    const shown = pathOf(url);
+    if (shown === undefined) throw outside(url, IN_FOLDER);
     try {
-      if (!url.startsWith("file:")) throw outside(shown, IN_FOLDER);
       const file = await realpath(shown);
       if (url !== this.url) await this.#checkReferenced(shown, file);
       // Opening a pipe would wait for its writer.
@@ -89,11 +89,13 @@ export class DocumentFiles {
 
   /** `file` is where `shown` leads; neither may be hidden, or outside of the folder. */
   async #checkReferenced(shown: string, file: string): Promise<void> {
-    const main = dirname(fileURLToPath(this.url));
-    // The document itself may be a link to another folder, as in a Kubernetes ConfigMap.
-    const ways = [relative(await realpath(main), file), relative(main, shown)];
-    if (ways.some((way) => way === "" || way === ".." || way.startsWith(`..${sep}`) || way === file))
-      throw outside(shown, IN_FOLDER);
+    const main = fileURLToPath(this.url);
+    // The document may be a link to another folder, where its parts are too: `..data` in a Kubernetes ConfigMap.
+    const folders = [await realpath(dirname(main)), dirname(await realpath(main))];
+    const real = folders.map((folder) => relative(folder, file)).findLast((way) => !leaves(way, file));
+    const named = relative(dirname(main), shown);
+    if (real === undefined || leaves(named, shown)) throw outside(shown, IN_FOLDER);
+    const ways = [real, named];
     if (ways.some((way) => way.split(sep).some((part) => part.startsWith("."))))
       throw outside(shown, "hidden files and folders are never a part of a document");
     if (ways.some((way) => !PARTS.has(extname(way).toLowerCase())))
@@ -136,6 +138,20 @@ export class DocumentFiles {
     );
   }
 }
+
+/** The path of a `file:` URL; undefined where there is none: another scheme, another host, an encoded slash. */
+function pathOf(url: string): string | undefined {
+  if (!url.startsWith("file:")) return undefined;
+  try {
+    return fileURLToPath(url);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the way from a folder to `file` is none that goes down. */
+const leaves = (way: string, file: string): boolean =>
+  way === "" || way === ".." || way.startsWith(`..${sep}`) || way === file;
 
 const IN_FOLDER = "a document on the disk refers to files in its own folder";
 /** The names of files that a document may refer to. */

@@ -2,14 +2,19 @@
 import { isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Parameter } from "./operation.js";
+import { plainText } from "./styles.js";
 import type { TakenNames } from "./taken-names.js";
 
 /** A parameter and the value of its argument. */
 export type Given = readonly [Parameter, unknown];
 
-/** The value to write: JSON for a parameter that is described by `content`. @throws UnusableArgument */
-export function givenValue({ argument, isJson, takesObject }: Parameter, value: unknown): unknown {
-  if (isJson) return typeof value === "string" ? value : writeJson(value);
+/**
+ * The value to write: one text for a parameter that is described by `content`. In JSON a text is in quotes: the server would
+ * read `{"env":"prod"}` as an object, and rules see a text. @throws UnusableArgument
+ */
+export function givenValue({ argument, content, takesObject }: Parameter, value: unknown): unknown {
+  if (content === "json") return writeJson(value);
+  if (content === "text") return plainText(value);
   if (isObject(value) && !takesObject)
     throw new UnusableArgument(`the argument "${argument}" must not be an object`);
   return value;

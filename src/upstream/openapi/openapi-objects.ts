@@ -144,8 +144,10 @@ export function innerObjects(value: JsonObject, kind: ObjectKind): readonly Inne
 /**
  * Why `value` is no object of this kind, as the end of a sentence; undefined where it may be one: it has some of the
  * members that OpenAPI names, and no others but extensions.
+ *
+ * @param isTarget a reference leads to it: a schema must say more than a title then, which other JSON has too
  */
-export function objectFlaw(value: unknown, kind: ObjectKind): string | undefined {
+export function objectFlaw(value: unknown, kind: ObjectKind, isTarget: boolean): string | undefined {
   if (kind === "schema" && typeof value === "boolean") return undefined;
   if (!isObject(value)) return `is no ${kind} object`;
   const names = Object.keys(value);
@@ -153,9 +155,24 @@ export function objectFlaw(value: unknown, kind: ObjectKind): string | undefined
     (name) => !Object.hasOwn(INNER[kind], name) && !OTHERS[kind].includes(name) && !name.startsWith("x-"),
   );
   if (foreign !== undefined) return `has members that no ${kind} object has`;
-  const isEmpty = kind !== "schema" && !names.some((name) => !name.startsWith("x-"));
-  return isEmpty || !hasRightTypes(value, kind) ? `is no ${kind} object` : undefined;
+  const isEmpty =
+    kind === "schema"
+      ? isTarget && !names.some(saysWhatValuesAre)
+      : !names.some((name) => !name.startsWith("x-"));
+  const isRight = !isEmpty && hasRightTypes(value, kind) && hasRightForms(value, kind);
+  return isRight ? undefined : `is no ${kind} object`;
 }
+
+const saysWhatValuesAre = (name: string): boolean =>
+  Object.hasOwn(INNER.schema, name) || ["$ref", "type", "enum", "const"].includes(name);
+
+/** What holds objects is a list or a map of them, so that all of them are looked at. */
+const hasRightForms = (value: JsonObject, kind: ObjectKind): boolean =>
+  Object.entries(INNER[kind]).every(([key, [form]]) => {
+    const found = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (found === undefined || form === "one") return true;
+    return form === "list" ? Array.isArray(found) : isObject(found);
+  });
 
 function hasRightTypes(value: JsonObject, kind: ObjectKind): boolean {
   if (value.$ref !== undefined) return typeof value.$ref === "string";

@@ -18,6 +18,8 @@ export type Style =
 export interface Shape {
   /** Of JSON; undefined where the schema names none. */
   readonly types?: readonly string[];
+  /** The values that the schema lists (`enum`, `const`); undefined where it lists none. */
+  readonly values?: readonly unknown[];
   readonly members: ReadonlyMap<string, Shape>;
   /** True where the schema admits members that it does not name. */
   readonly isOpen: boolean;
@@ -35,8 +37,8 @@ export interface Parameter {
   readonly style: Style;
   readonly explode: boolean;
   readonly allowReserved: boolean;
-  /** True where the value is written as JSON (`content` instead of `schema`). */
-  readonly isJson: boolean;
+  /** How the one text is written where `content` describes the parameter instead of `schema`. */
+  readonly content?: "json" | "text";
   /** False where the schema admits no object, or says nothing of it and members would be names of their own. */
   readonly takesObject: boolean;
   readonly required: boolean;
@@ -92,6 +94,8 @@ export interface ApiDescription {
   /** True where connections may be opened to public addresses only. */
   readonly mustBePublic: boolean;
   readonly operations: readonly Operation[];
+  /** Method and path of all operations, also of those that the config does not select: `GET /pets/{id}`. */
+  readonly routes: readonly string[];
   /** Operations and schemas that could not be used, as sentences; at most 20. */
   readonly warnings: readonly string[];
 }

@@ -5,7 +5,7 @@ import { entryFlaw } from "../../core/list-entries.js";
 import { glob } from "../../patterns/globs.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { HIDDEN_CHARACTERS } from "../../wire/readable-text.js";
-import type { Operation } from "./operation.js";
+import type { ApiDescription, Operation } from "./operation.js";
 import { readParameters } from "./parameters.js";
 import { References } from "./references.js";
 import { readRequestBody } from "./request-body.js";
@@ -32,14 +32,15 @@ const MAX_WARNINGS = 20;
 export function readOperations(
   document: JsonObject,
   options: OperationOptions,
-): { readonly operations: readonly Operation[]; readonly warnings: readonly string[] } {
+): Pick<ApiDescription, "operations" | "routes" | "warnings"> {
   const reader = new OperationReader(document, options);
   const operations = [...reader.read()];
-  return { operations, warnings: reader.warnings };
+  return { operations, routes: reader.routes, warnings: reader.warnings };
 }
 
 class OperationReader {
   readonly warnings: string[] = [];
+  readonly routes: string[] = [];
   readonly #document: JsonObject;
   readonly #options: OperationOptions;
   readonly #references: References;
@@ -66,7 +67,9 @@ class OperationReader {
       if (item === undefined || !path.startsWith("/")) continue;
       for (const method of METHODS) {
         const operation = item[method];
-        if (!isObject(operation) || !this.#isSelected(path, method, operation)) continue;
+        if (!isObject(operation)) continue;
+        this.routes.push(`${method.toUpperCase()} ${path}`);
+        if (!this.#isSelected(path, method, operation)) continue;
         try {
           const made = this.#operation(path, method, item, operation);
           if (made !== undefined) yield made;

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import type { Parameter, ParameterPlace, Style } from "./operation.js";
 import type { References } from "./references.js";
+import { isJsonType } from "./responses.js";
 import type { ShapeReader } from "./shapes.js";
 import { isExploded } from "./styles.js";
 import type { SchemaConverter } from "./tool-schema.js";
@@ -50,19 +51,21 @@ const STYLES: Readonly<Record<ParameterPlace, readonly Style[]>> = {
   cookie: ["form"],
 };
 
+/** One text for all names of headers that CGI, WSGI and PHP read as one: they write `-` as `_`. */
+const foldedHeader = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+
 /** Reads the parameters; a path parameter that the document forgot to describe is a required string. */
 export function readParameters(source: ParameterSource): Parameters {
   const described = [...describedParameters(source).values()];
   const inPath = new Set([...source.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string));
+  const configuredHeaders = new Set([...source.configured.headers].map(foldedHeader));
   const isUsable = ({ place, name }: Described): boolean => {
     if (place === "path") return inPath.has(name);
-    const lower = name.toLowerCase();
-    if (place === "query") return !source.configured.query.has(lower);
+    if (place === "query") return !source.configured.query.has(name.toLowerCase());
+    const folded = foldedHeader(name);
     if (place === "header")
       return (
-        !RESERVED_HEADERS.has(lower) &&
-        !source.configured.headers.has(lower) &&
-        /^[\w!#$%&'*+.^`|~-]+$/.test(name)
+        !RESERVED_HEADERS.has(folded) && !configuredHeaders.has(folded) && /^[\w!#$%&'*+.^`|~-]+$/.test(name)
       );
     return !source.configured.headers.has("cookie") && /^[\w!#$%&'*+.^`|~-]+$/.test(name);
   };
@@ -130,11 +133,18 @@ function parameterOf(
     style,
     explode,
     allowReserved: object.allowReserved === true,
-    isJson: objectAt(object, "content") !== undefined,
+    ...contentOf(object),
     takesObject: admission === "yes" || (admission === "open" && !isExploded({ style, explode })),
     required: place === "path" || object.required === true,
     shape: shapes.read(schemaOf(object)),
   };
+}
+
+function contentOf(parameter: JsonObject): Pick<Parameter, "content"> {
+  const content = objectAt(parameter, "content");
+  if (content === undefined) return {};
+  const [mediaType = "*/*"] = Object.keys(content);
+  return { content: isJsonType(mediaType) || mediaType.endsWith("/*") ? "json" : "text" };
 }
 
 function schemaOf(parameter: JsonObject): unknown {

@@ -10,6 +10,9 @@ const MAX_SHAPES = 50_000;
 /** The most parts of one schema that are looked at. */
 const MAX_PARTS = 200;
 
+/** Longer lists of values are no methods of HTTP, which are what they are looked at for. */
+const MAX_VALUES = 20;
+
 /** Admits any value. */
 export const ANY_SHAPE: Shape = { members: new Map(), isOpen: true };
 
@@ -36,6 +39,7 @@ export class ShapeReader {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const types = this.#typesOfAll(schemas);
+    const values = parts.flatMap(valuesOf);
     const members = new Map(
       [...groupedProperties(parts)].map(([name, found]) => [name, this.#of(found, depth + 1)] as const),
     );
@@ -44,6 +48,7 @@ export class ShapeReader {
     const items = parts.flatMap(itemsOf);
     const shape = {
       ...(types !== undefined && { types }),
+      ...(values.length > 0 && values.length <= MAX_VALUES && { values }),
       members,
       isOpen: stated.length > 0 || (members.size === 0 && parts.some(isFreeForm)),
       ...(others.length > 0 && { others: this.#of(others, depth + 1) }),
@@ -85,7 +90,9 @@ export class ShapeReader {
     const found = this.#references.resolved(schema);
     if (found === undefined || depth > MAX_DEPTH) return undefined;
     const { type, allOf, anyOf, oneOf } = found;
-    const own = typeof type === "string" ? [type] : Array.isArray(type) ? type.map(String) : undefined;
+    const listed = typeof type === "string" ? [type] : Array.isArray(type) ? type.map(String) : [];
+    // `file` and `date` are no types of JSON: such a schema says nothing.
+    const own = listed.length > 0 && listed.every((one) => TYPES.has(one)) ? listed : undefined;
     const inner = (list: unknown): readonly (readonly string[] | undefined)[] =>
       Array.isArray(list) ? list.slice(0, MAX_PARTS).map((one) => this.#typesOf(one, depth + 1)) : [];
     const choices = [inner(anyOf), inner(oneOf)]
@@ -96,6 +103,15 @@ export class ShapeReader {
     return first?.filter((one) => rest.every((types) => types.includes(one)));
   }
 }
+
+const TYPES: ReadonlySet<string> = new Set([
+  ...["array", "boolean", "integer", "null", "number", "object", "string"],
+]);
+
+const valuesOf = (part: JsonObject): readonly unknown[] => [
+  ...(Array.isArray(part.enum) ? part.enum.slice(0, MAX_VALUES + 1) : []),
+  ...(Object.hasOwn(part, "const") ? [part.const] : []),
+];
 
 function groupedProperties(parts: readonly JsonObject[]): ReadonlyMap<string, readonly unknown[]> {
   const found = new Map<string, unknown[]>();

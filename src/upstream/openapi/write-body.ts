@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { isObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { checkJsonBody, checkNames, checkWritten, memberShape } from "./check-shape.js";
+import { checkJsonBody, checkMethodOverride, checkNames, checkWritten, memberShape } from "./check-shape.js";
 import { checkCount, refuseTaken, UnusableArgument } from "./given-values.js";
 import type { FormField, RequestBody } from "./operation.js";
 import { encodeValue, type Pair, pairsOf, plainText } from "./styles.js";
@@ -54,7 +54,9 @@ function membersOf(body: RequestBody, value: unknown): Members {
     const { style } = fieldOf(body, name);
     const isJson = body.kind === "multipart" || style === undefined;
     const written = isJson ? "json" : style === "deepObject" ? "deep" : "flat";
-    checkWritten(`body.${name}`, inner, memberShape(body.shape, name), written);
+    const shape = memberShape(body.shape, name);
+    checkMethodOverride(`body.${name}`, name, inner, shape);
+    checkWritten(`body.${name}`, inner, shape, written);
   }
   return Object.entries(value).filter(([, inner]) => inner !== undefined && inner !== null);
 }

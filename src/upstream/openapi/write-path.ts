@@ -2,11 +2,18 @@
 import { isObject } from "../../wire/json.js";
 import { checkWritten } from "./check-shape.js";
 import { type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
+import type { Operation } from "./operation.js";
+import type { Routes } from "./routes.js";
 import { encodeValue, isExploded, plainText, segmentText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
+import { decodedText } from "./wire-names.js";
 
-/** The path of `template`, below the base URL. @throws UnusableArgument */
-export function writePath(template: string, given: readonly Given[]): string {
+/** The path of an operation, below the base URL. @throws UnusableArgument */
+export function writePath(
+  { method, path: template }: Pick<Operation, "method" | "path">,
+  given: readonly Given[],
+  routes: Routes,
+): string {
   const values = new Map(given.map((one) => [one[0].name, one]));
   const path = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const found = values.get(name);
@@ -17,8 +24,13 @@ export function writePath(template: string, given: readonly Given[]): string {
   const safe = path.replace(/[^\x21-\x7e]|[?#"<>\\^`{|}]/g, (character) =>
     encodeURIComponent(character.toWellFormed()),
   );
-  if (safe.split("/").some((segment) => LEAVES_FOLDER.test(decoded(segment))))
+  if (safe.split("/").some((segment) => LEAVES_FOLDER.test(decodedText(segment))))
     throw new UnusableArgument('an argument in the path may not make it go to "." or ".."');
+  const other = routes.other(method, template, safe);
+  if (other !== undefined)
+    throw new UnusableArgument(
+      `with these arguments the path is that of another operation, to some servers: ${method} ${other.slice(0, 200)}`,
+    );
   return safe;
 }
 
@@ -28,14 +40,6 @@ const matrixNames = (template: string): readonly string[] =>
 
 /** `.` or `..` as a folder, also before what some servers take for the parameters of a folder (`..;`). */
 const LEAVES_FOLDER = /(?:^|[/\\])\.{1,2}(?:$|[/\\;])|\0/;
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment.replaceAll(/%2e/gi, ".").replaceAll(/%2f/gi, "/").replaceAll(/%5c/gi, "\\");
-  }
-}
 
 /**
  * Values of a path stay in their segment. Slashes are encoded, but some servers and proxies decode them before they
@@ -50,10 +54,10 @@ function segmentOf([parameter, value]: Given, names: () => readonly string[]): s
   const isNothing = isObject(given) && Object.keys(given).length === 0;
   if (isNothing || texts.every((text) => text === ""))
     throw new UnusableArgument(`the argument "${argument}" is empty, and a part of the path`);
-  if (texts.some((text) => LEAVES_FOLDER.test(text)))
+  if (texts.some((text) => LEAVES_FOLDER.test(decodedText(text))))
     throw new UnusableArgument(
       `the argument "${argument}" is a part of the path, and may not hold "." or ".." as a folder`,
     );
-  checkWritten(argument, value, parameter.shape, parameter.isJson ? "json" : "flat");
+  checkWritten(argument, value, parameter.shape, parameter.content !== undefined ? "json" : "flat");
   return segmentText(encodeValue(name), given, { ...parameter, encode: encodeValue });
 }

@@ -3,9 +3,10 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { Headers } from "../transport/channel.js";
 import type { HttpMethod, OutgoingRequest } from "../transport/http-request.js";
-import { checkWritten } from "./check-shape.js";
+import { checkMethodOverride, checkWritten } from "./check-shape.js";
 import { checkCount, type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
 import type { Operation, Parameter } from "./operation.js";
+import type { Routes } from "./routes.js";
 import { encodeReserved, encodeValue, type Pair, pairsOf, plainText, segmentText } from "./styles.js";
 import { TakenNames } from "./taken-names.js";
 import { writeBody } from "./write-body.js";
@@ -21,6 +22,7 @@ export interface ApiAddress {
   readonly queryNames: readonly string[];
   /** Headers of every request, by names in lower case. */
   readonly headers: Headers;
+  readonly routes: Routes;
 }
 
 /** The request for a call; its URL below the base URL too, for the result. @throws UnusableArgument */
@@ -41,7 +43,7 @@ export function writeApiRequest(
       });
   const named = (place: "query" | "cookie"): readonly Pair[] =>
     values(place).flatMap((one) => namedPairs(operation, one, place === "query" ? address.queryNames : []));
-  const path = writePath(operation.path, values("path"));
+  const path = writePath(operation, values("path"), address.routes);
   const pairs = named("query");
   checkCount(pairs.length + address.queryNames.length);
   const query = joined(pairs);
@@ -106,8 +108,14 @@ function namedPairs(
 }
 
 /** @throws UnusableArgument */
-function checkGiven({ argument, isJson, style, shape }: Parameter, value: unknown): void {
-  checkWritten(argument, value, shape, isJson ? "json" : style === "deepObject" ? "deep" : "flat");
+function checkGiven({ argument, name, content, style, shape }: Parameter, value: unknown): void {
+  checkMethodOverride(argument, name, value, shape);
+  checkWritten(
+    argument,
+    value,
+    shape,
+    content !== undefined ? "json" : style === "deepObject" ? "deep" : "flat",
+  );
 }
 
 const joined = (pairs: readonly Pair[]): string => pairs.map((pair) => pair.join("=")).join("&");

@@ -51,9 +51,21 @@ const outside = (name: string, command: string, args: readonly string[]): FormRe
 /** All readers that are installed; `folder` is for what is compiled. */
 export function formReaders(folder: string): readonly FormReader[] {
   const readers: FormReader[] = [expressReader];
-  if (program("Rack", ["ruby", "-e", 'require "rack"'], "apt-get install ruby ruby-rack"))
+  if (
+    program(
+      "Rack",
+      ["ruby", "-e", 'require "rack"; require "rack/method_override"'],
+      "apt-get install ruby ruby-rack",
+    )
+  )
     readers.push(outside("Rack", "ruby", [here("reader.rb")]));
-  if (program("PHP", ["php", "--version"], "apt-get install php-cli"))
+  if (
+    program(
+      "PHP",
+      ["php", "-r", "exit(PHP_VERSION_ID < 80100 || !function_exists('json_encode') ? 1 : 0);"],
+      "8.1 or later: apt-get install php-cli",
+    )
+  )
     readers.push(outside("PHP", "php", [here("reader.php")]));
   if (program("Python", ["python3", "--version"], "apt-get install python3"))
     readers.push(outside("Python", "python3", [here("reader.py")]));

@@ -185,9 +185,10 @@ describe("arguments that cannot be sent are an error for the model, and no reque
       { parameters: ["a", "b"].map((name) => ({ name, in: "path", required: true, schema: {} })) },
       { path: "/x/{a}{b}/y" },
     );
-    expect(await call({ a: "%2e", b: "%2e" })).not.toHaveProperty("isError");
-    expect(api.asked[0]?.url).toBe("/x/%252e%252e/y");
-    expect(await call({ a: ".", b: "." })).toMatchObject({ isError: true });
+    expect(await call({ a: "%2ea", b: "%2e-" })).not.toHaveProperty("isError");
+    expect(api.asked[0]?.url).toBe("/x/%252ea%252e-/y");
+    for (const dot of [".", "%2e", "%252E"])
+      expect(await call({ a: dot, b: "." })).toMatchObject({ isError: true });
   });
 
   test("slashes and other signs stay in their segment", async () => {

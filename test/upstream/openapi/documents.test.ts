@@ -128,12 +128,68 @@ describe("what a reference to another file may lead to", () => {
       { "c.json": { type: "object", items: { key: SECRET } } },
       "no schema",
     ],
+    ["a title alone", "c.json#/a", { "c.json": { a: { title: SECRET } } }, "no schema object"],
+    [
+      "headers that look like extensions",
+      "c.json#/h",
+      { "c.json": { h: { "x-key": SECRET } } },
+      "no schema object",
+    ],
+    [
+      "an object where a list of schemas is",
+      "c.json",
+      { "c.json": { allOf: { a: SECRET } } },
+      "no schema object",
+    ],
+    [
+      "a list where schemas by name are",
+      "c.json",
+      { "c.json": { properties: [SECRET] } },
+      "no schema object",
+    ],
+    ["a file of another host", "//host/a.json", {}, "in its own folder"],
+    ["a file by encoded slashes", "..%2f..%2fetc%2fa.json", {}, "in its own folder"],
+    ["a file of another scheme", "http://localhost/a.json", {}, "in its own folder"],
+    ["a file with a NUL in its name", "a%00.json", {}, "cannot be read"],
+    ["a hidden file by a way through a folder", "sub/../.a.json", { ".a.json": { type: SECRET } }, "hidden"],
     ["a file that is no object", "c.json", { "c.json": [SECRET] }, "no object"],
     ["a file that is neither", "c.yaml", { "c.yaml": `{ "key": "${SECRET}", ` }, "neither JSON nor YAML"],
   ])("is not %s", async (_, ref, files, sentence) => {
     const error = await toolsOf({ "api.json": schema(ref), ...files }).catch((one: unknown) => one);
     expect(String(error)).toContain(sentence);
     expect(String(error)).not.toContain(SECRET);
+  });
+
+  test.each([
+    "#/x-cardea-files/c/mcpServers",
+    "#/x-cardea-files",
+    "#/x%2Dcardea-files/c",
+    "#",
+    "#/mcpServers",
+  ])("is not what else is in a file of which a part was read: %s", async (second) => {
+    const of = (ref: string, name: string) => ({
+      post: {
+        operationId: name,
+        requestBody: { content: { "application/json": { schema: { $ref: ref } } } },
+      },
+    });
+    const tools = await toolsOf({
+      "api.json": documentOf({ "/a": of("c.json#/good", "a"), "/b": of(second, "b") }),
+      "c.json": { good: { type: "string", title: "Good" }, mcpServers: { x: { key: SECRET } } },
+    });
+    expect(tools).toContain("Good");
+    expect(tools).not.toContain(SECRET);
+  });
+
+  test("may be a link where the document is one to the same folder, as in a Kubernetes ConfigMap", async () => {
+    const folder = folderWith({
+      "..2026/api.json": schema("pet.json"),
+      "..2026/pet.json": { type: "object", title: "Pet" },
+    });
+    symlinkSync("..2026", join(folder, "..data"));
+    for (const name of ["api.json", "pet.json"]) symlinkSync(join("..data", name), join(folder, name));
+    const { tools } = await openApi({}, file(folder));
+    expect(JSON.stringify(await tools())).toContain('"title":"Pet"');
   });
 
   test("is no file that the config came from, under any name", async () => {

@@ -20,6 +20,11 @@ test.each([
   ["an IPv4 address of this machine in IPv6", ["::ffff:127.0.0.1"]],
   ["metadata of a cloud", ["169.254.169.254"]],
   ["a private IPv6 network", ["fd00::1"]],
+  ["any address of this machine", ["0.0.0.0"]],
+  ["any IPv6 address of this machine", ["::"]],
+  ["this machine behind NAT64", ["64:ff9b::7f00:1"]],
+  ["this machine by 6to4", ["2002:7f00:1::"]],
+  ["a network between carriers", ["100.64.0.1"]],
 ])("a public name that leads to %s is not connected to", async (_, found) => {
   const target = await startApi();
   const { port } = new URL(target.url);

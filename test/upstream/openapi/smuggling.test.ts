@@ -189,6 +189,12 @@ describe("a part of the path stays in its folder:", () => {
     ["a name with dots", "simple", { "/../x": "a" }],
     ["dots of a label before an encoded slash", "label", ["", "/x"]],
     ["dots before a semicolon", "simple", "..;"],
+    ["dots before a slash that is encoded", "simple", "..%2fx"],
+    ["dots that are encoded", "simple", "%2e%2E"],
+    ["dots that are encoded twice", "simple", "%252e%252e%252fx"],
+    ["dots before an encoded backslash", "simple", "a%5C..%5cx"],
+    ["a folder of no name but a dot, encoded", "simple", "a%2F%2e%2Fx"],
+    ["an encoded NUL", "simple", "a%00"],
     ["an object without members", "simple", {}],
     ["an object without members, in a matrix", "matrix", {}],
   ])("%s", async (_, style, value) => {
@@ -347,13 +353,89 @@ describe("names of a form that the document does not describe", () => {
 });
 
 test("names that the document describes are sent as it writes them", async () => {
-  const properties = { _method: STRING, "ids[]": { type: "array", items: STRING }, "user.name": STRING };
+  const properties = {
+    _method: { enum: ["PUT"] },
+    "ids[]": { type: "array", items: STRING },
+    "user.name": STRING,
+  };
   const body = ["application/x-www-form-urlencoded", { schema: { type: "object", properties } }] as const;
   const { request } = await called(
     { body },
     { body: { _method: "PUT", "ids[]": ["1", "2"], "user.name": "n" } },
   );
   expect(request?.body.toString()).toBe("_method=PUT&ids%5B%5D=1&ids%5B%5D=2&user.name=n");
+});
+
+describe("a name that servers read as the method of the request takes the values that the document lists only:", () => {
+  test.each([
+    "_method",
+    "_METHOD",
+    "X-HTTP-Method-Override",
+    "x_http_method_override",
+    "method_override",
+    "X-Method",
+  ])("%s", async (name) => {
+    const listed = { schema: { type: "string", enum: ["PUT", "PATCH"] } };
+    for (const place of ["query", "header"] as const) {
+      const parameter = (more: object) => ({ parameters: [{ ...query(name, more), in: place }] });
+      expect((await called(parameter({ schema: STRING }), { [name]: "DELETE" })).refusal).toContain(
+        "read as the method",
+      );
+      expect((await called(parameter(listed), { [name]: "DELETE" })).refusal).toContain("lists PUT, PATCH");
+      expect((await called(parameter(listed), { [name]: "PUT" })).refusal).toBeUndefined();
+    }
+    for (const type of ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"]) {
+      const body = (schema: object) => ({
+        body: [type, { schema: { type: "object", properties: { [name]: schema } } }] as const,
+      });
+      expect((await called(body(STRING), { body: { [name]: "DELETE" } })).refusal).toContain(
+        "read as the method",
+      );
+      expect((await called(body({ const: "PUT" }), { body: { [name]: "DELETE" } })).refusal).toContain(
+        "lists PUT",
+      );
+      expect((await called(body({ const: "PUT" }), { body: { [name]: "PUT" } })).refusal).toBeUndefined();
+    }
+  });
+
+  test("names that no server reads so are free", async () => {
+    for (const type of ["application/x-www-form-urlencoded", "application/json"]) {
+      const { refusal } = await called(
+        { body: [type, { schema: OBJECT }] },
+        { body: { http_method: "DELETE", method: "GET" } },
+      );
+      expect(refusal).toBeUndefined();
+    }
+  });
+});
+
+test("a header of the config, or one that frames the message, is not set by its name with underscores", async () => {
+  const names = ["x_api_key", "X_Api-Key", "content_type", "Transfer_Encoding", "HOST"];
+  const parameters = names.map((name) => ({ name, in: "header", schema: STRING }));
+  for (const name of names) {
+    const { refusal } = await called({ headers: { "X-API-Key": "K" }, parameters }, { [name]: "x" });
+    expect(refusal).toContain("there is no argument");
+  }
+});
+
+test("a text in a parameter of JSON is a text to the server, whatever it looks like", async () => {
+  for (const content of [
+    { "application/json": {} },
+    { "application/vnd.x+json": { schema: STRING } },
+    { "*/*": {} },
+  ]) {
+    const { request } = await called(
+      { parameters: [query("q", { schema: undefined, content })] },
+      { q: '{"env":"prod"}' },
+    );
+    expect(request?.url).toBe(`/items/7?q=${encodeURIComponent('"{\\"env\\":\\"prod\\"}"')}`);
+  }
+  const content = { "text/plain": { schema: STRING } };
+  const { request } = await called(
+    { parameters: [query("q", { schema: undefined, content })] },
+    { q: "a b" },
+  );
+  expect(request?.url).toBe("/items/7?q=a%20b");
 });
 
 describe("a value is what the document describes, as everything is text to the server:", () => {
@@ -377,6 +459,13 @@ describe("a value is what the document describes, as everything is text to the s
     ];
     const operation = { body: body as [string, object] };
     expect((await called(operation, { body: { q: value } })).refusal).toContain('"body.q" must');
+  });
+
+  test("a type that JSON has not says nothing", async () => {
+    for (const value of ["x", 5])
+      expect(
+        (await called({ parameters: [query("q", { schema: { type: "date" } })] }, { q: value })).refusal,
+      ).toBeUndefined();
   });
 
   test("numbers, texts, and lists of what is described are sent", async () => {

@@ -1,5 +1,5 @@
 """Reads queries, forms, multipart forms and JSON, one request a line, as servers in Python do, and prints what they find."""
-import base64, io, json, sys, urllib.parse, warnings
+import base64, email, io, json, sys, urllib.parse, warnings
 
 warnings.simplefilter("ignore")
 try:
@@ -25,6 +25,11 @@ def pairs(text):
 def multipart(body, content_type):
     found = {}
     if cgi is None:
+        # From Python 3.13 on; Starlette and others read the same headers.
+        whole = email.message_from_bytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
+        for part in whole.get_payload() if whole.is_multipart() else []:
+            name = part.get_param("name", "", "content-disposition")
+            add(found, name if isinstance(name, str) else name[2], part.get_payload(decode=True).decode("utf8", "replace"))
         return found
     env = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": content_type, "CONTENT_LENGTH": str(len(body))}
     form = cgi.FieldStorage(fp=io.BytesIO(body), environ=env, keep_blank_values=True)

@@ -1,5 +1,4 @@
 # Reads queries, forms, multipart forms and JSON, one request a line, as Rack does, and prints what it finds.
-require "base64"
 require "json"
 require "rack"
 require "rack/method_override"
@@ -23,7 +22,7 @@ end
 
 $stdin.each_line do |line|
   one = JSON.parse(line)
-  body = Base64.decode64(one["body"])
+  body = one["body"].unpack1("m")
   type = one["contentType"]
   env = {
     "REQUEST_METHOD" => "POST", "QUERY_STRING" => one["query"], "CONTENT_TYPE" => type,
