@@ -15,9 +15,10 @@ import {
   requestIdOf,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
-import { NestedTooDeep, type Span, scanResponse } from "./json-scan.js";
+import { type Span, scanResponse } from "./json-scan.js";
 import { parseJson } from "./json-text.js";
-import { checkServerLengths } from "./length-limits.js";
+import { checkServerLengths, MAX_NAME_LENGTH } from "./length-limits.js";
+import { type Outline, outlineInSteps } from "./outline.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import {
   isInListEntry,
@@ -51,25 +52,55 @@ export function readMessages(document: Buffer | string): Batch {
 }
 
 /**
- * The same in steps, for a long document.
+ * The same in steps, for a long document. A message with more members than the gateway can handle in one turn of the event
+ * loop is malformed too.
  *
- * @throws FrameError without an id where it is nested too deeply
+ * @throws FrameError without an id where a batch is nested too deeply
  */
 export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, void> {
   // Large results may arrive together; each is decoded in its own turn of the event loop.
   yield;
-  const text = decoded(document);
+  const text = withoutMark(decoded(document));
   yield;
+  const outline = yield* outlineInSteps(text, MAX_ANSWER_DEPTH);
+  if (outline.tooDeep) throw tooDeepFault(idIn(text, outline));
   let value: unknown;
   try {
-    value = yield* parseInSteps(withoutMark(text), MAX_ANSWER_DEPTH);
+    value = yield* parseInSteps(text, MAX_ANSWER_DEPTH);
   } catch (error) {
-    if (error instanceof NestedTooDeep) throw tooDeepFault();
     throw error instanceof SyntaxError ? invalidJson() : error;
   }
   const members = yield* prototypeMembersInSteps(text);
   yield;
-  return messagesOf(value, document, text, members);
+  const refusalOf = (at: number): FrameError | undefined => {
+    const why = outline.refused.get(at);
+    return why === undefined ? undefined : new FrameError(-32600, why);
+  };
+  if (!Array.isArray(value)) {
+    const message = check(value, text.length, members, refusalOf(0));
+    if (outline.result !== undefined) message[RESULT_TEXT] = textOf(document, text, outline.result);
+    return [message];
+  }
+  const byMessage = membersByMessage(members);
+  const messages: (Envelope | FrameError)[] = [];
+  for (const [at, each] of value.entries()) {
+    if (at % CHECKED_IN_STEP === 0) yield;
+    messages.push(orFrameError(() => check(each, text.length, byMessage.get(at), refusalOf(at))));
+  }
+  return messages;
+}
+
+/** Messages that one step checks: below 1 ms. */
+const CHECKED_IN_STEP = 1_024;
+
+function idIn(text: string, { id: span }: Outline): MessageId | undefined {
+  if (span === undefined || span.end - span.start > MAX_NAME_LENGTH) return undefined;
+  try {
+    const id = parseJson(text.slice(span.start, span.end));
+    return isMessageId(id) ? id : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The messages in `value`, the parsed `text` of `document`. */
@@ -87,21 +118,28 @@ function messagesOf(
       : [asRefusedRequest(value, fault)];
   }
   if (Array.isArray(value)) {
-    const byMessage = new Map<number, PrototypeMember[]>();
-    for (const one of members) {
-      const others = byMessage.get(one.message);
-      if (others === undefined) byMessage.set(one.message, [one]);
-      else others.push(one);
-    }
-    return value.map((each, at) => orFrameError(() => check(each, text.length, byMessage.get(at) ?? [])));
+    const byMessage = membersByMessage(members);
+    return value.map((each, at) => orFrameError(() => check(each, text.length, byMessage.get(at))));
   }
   const message: Received = check(value, text.length, members);
   if (result !== undefined) message[RESULT_TEXT] = textOf(document, text, result);
   return [message];
 }
 
-const tooDeepFault = (): FrameError =>
-  new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`);
+function membersByMessage(
+  members: readonly PrototypeMember[],
+): ReadonlyMap<number, readonly PrototypeMember[]> {
+  const byMessage = new Map<number, PrototypeMember[]>();
+  for (const one of members) {
+    const others = byMessage.get(one.message);
+    if (others === undefined) byMessage.set(one.message, [one]);
+    else others.push(one);
+  }
+  return byMessage;
+}
+
+const tooDeepFault = (id?: MessageId): FrameError =>
+  new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, id);
 
 const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
@@ -131,13 +169,15 @@ export function looksLikeMessage(line: Buffer): boolean {
   if (line.length < MIN_MESSAGE_BYTES) return false;
   // A byte order mark may precede any line.
   let at = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
-  while (line[at] === SPACE || line[at] === TAB) at += 1;
+  while (line[at] === SPACE || line[at] === TAB || line[at] === LF || line[at] === CR) at += 1;
   return line[at] === OPEN_OBJECT || line[at] === OPEN_ARRAY;
 }
 
 /** The length of `{"id":1,"result":1}`: the shortest malformed message with an id. */
 const MIN_MESSAGE_BYTES = 19;
 const TAB = 9;
+const LF = 10;
+const CR = 13;
 const SPACE = 32;
 const OPEN_ARRAY = 91;
 const OPEN_OBJECT = 123;
@@ -152,8 +192,16 @@ function parse(text: string): unknown {
 
 const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
 
-function check(value: unknown, length: number, members: readonly PrototypeMember[]): Received {
+const NO_MEMBERS: readonly PrototypeMember[] = [];
+
+function check(
+  value: unknown,
+  length: number,
+  members: readonly PrototypeMember[] = NO_MEMBERS,
+  refusal?: FrameError,
+): Received {
   try {
+    if (refusal !== undefined) throw refusal;
     const message: Received = checkFrame(isNullError(value) ? without(value, ["id"]) : value);
     if (members.length > 0) {
       const [fault] = message.result === undefined ? members : members.filter((one) => !isInListEntry(one));

@@ -53,10 +53,11 @@ export class HttpEventStream implements HttpReceiver {
         message: (message) => this.#message(message),
         tooLong: () => {
           this.#http?.abort();
-          this.#reopen();
+          this.#stream.whenIdle(() => this.#reopen());
         },
       },
       settings.unmatched,
+      { pause: () => this.#http?.pause(), resume: () => this.#http?.resume() },
     );
   }
 
@@ -67,6 +68,7 @@ export class HttpEventStream implements HttpReceiver {
 
   stop(): void {
     this.#stopped = true;
+    this.#stream.clear();
     this.#unwatchAddress();
     clearTimeout(this.#timer);
     this.#http?.abort();
@@ -99,14 +101,14 @@ export class HttpEventStream implements HttpReceiver {
 
   end(): void {
     if (this.#openSince !== undefined) this.#stream.end();
-    if (!this.#stopped) this.#reopen();
+    this.#stream.whenIdle(() => this.#reopen());
   }
 
   fail(cause: Error, sent: boolean): void {
     const error = connectionError(this.#settings.target, cause, sent);
     // A request that cannot be written, or has no credentials, fails at every attempt.
     if (error.code === "bad_request" || error.code === "sign_in_required") this.#stopWithError(error);
-    else if (!this.#stopped) this.#reopen();
+    else this.#stream.whenIdle(() => this.#reopen());
   }
 
   #open(): void {
@@ -126,6 +128,7 @@ export class HttpEventStream implements HttpReceiver {
   }
 
   #reopen(): void {
+    if (this.#stopped) return;
     const openSince = this.#openSince;
     const stream = this.#stream;
     const wasStable =

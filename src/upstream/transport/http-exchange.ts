@@ -4,7 +4,8 @@
  */
 
 import { GatewayError } from "../../core/errors.js";
-import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
+import { LARGE_BYTES, runSteps, type Steps } from "../../runtime/cooperative-yield.js";
+import { deliverInSteps } from "../../runtime/document-queue.js";
 import { BoundedBuffer } from "../../wire/bounded-buffer.js";
 import { type Envelope, isResponse, PrototypeMemberError, type Request } from "../../wire/envelope.js";
 import {
@@ -143,9 +144,10 @@ export class HttpExchange implements HttpReceiver {
           );
           return true;
         },
-        tooLong: () => this.abandon(this.#tooLarge(TOO_LONG)),
+        tooLong: () => this.#stream?.whenIdle(() => this.#onTooLong()),
       },
       this.#owner.unmatched,
+      this,
     );
     this.#stream.begin();
   }
@@ -172,21 +174,38 @@ export class HttpExchange implements HttpReceiver {
     }
   }
 
+  /** Reads nothing more of the stream until `resume`. */
+  pause(): void {
+    this.#http?.pause();
+  }
+
+  resume(): void {
+    this.#http?.resume();
+  }
+
   #finish(): void {
-    if (this.#streaming) this.#stream?.end();
-    else if (!this.#resuming) this.#readBody();
+    if (this.#streaming && this.#stream !== undefined) {
+      this.#stream.end();
+      this.#stream.whenIdle(() => this.#finishOrResume());
+      return;
+    }
+    if (!this.#resuming) this.#readBody();
     this.#finishOrResume();
   }
 
-  /** A large body is parsed in steps; the call may be cancelled in between. */
+  /** A large body is read in steps; the call may be cancelled in between. */
   #finishLarge(body: Buffer): void {
-    runSteps(readDocumentInSteps(this.#request, this.#status, body))
-      .then((document) => {
-        if (this.#settled) return;
-        this.#take(document, body);
-        this.#finishOrResume();
-      })
+    runSteps(this.#readLargeBody(body))
+      .then(() => this.#finishOrResume())
       .catch((error) => this.fail(error as Error, true));
+  }
+
+  *#readLargeBody(body: Buffer): Steps<void> {
+    const document = yield* readDocumentInSteps(this.#request, this.#status, body);
+    if (this.#settled) return;
+    if (document.response !== undefined)
+      yield* deliverInSteps(document.others, (message) => this.#message(message));
+    if (!this.#settled) this.#take(document, body);
   }
 
   #finishOrResume(): void {
@@ -195,10 +214,14 @@ export class HttpExchange implements HttpReceiver {
   }
 
   fail(error: Error, sent: boolean): void {
+    if (this.#settled) this.#finished();
+    else if (this.#stream === undefined) this.abandon(connectionError(this.#owner.target, error, sent));
+    else this.#stream.whenIdle(() => this.#streamFailed(error));
+  }
+
+  #streamFailed(error: Error): void {
     if (this.#settled) {
       this.#finished();
-    } else if (this.#stream === undefined) {
-      this.abandon(connectionError(this.#owner.target, error, sent));
     } else if (error instanceof GatewayError && error.code === "sign_in_required") {
       this.abandon(this.#closed("its stream could not be resumed: it wants a new sign-in", error));
     } else {
@@ -219,6 +242,10 @@ export class HttpExchange implements HttpReceiver {
     }
   }
 
+  #onTooLong(): void {
+    if (!this.#settled) this.abandon(this.#tooLarge(TOO_LONG));
+  }
+
   get #inSession(): boolean {
     return Object.hasOwn(this.#headers, "mcp-session-id");
   }
@@ -237,7 +264,9 @@ export class HttpExchange implements HttpReceiver {
     const [first] = this.#chunks;
     const isWhole = first !== undefined && this.#chunks.length === 1;
     const body = isWhole ? first : Buffer.concat(this.#chunks, this.#size);
-    this.#take(readDocument(this.#request, this.#status, body), body);
+    const document = readDocument(this.#request, this.#status, body);
+    if (document.response !== undefined) for (const other of document.others) this.#message(other);
+    this.#take(document, body);
   }
 
   /** Accepts the response in a body, or fails the call. */
@@ -252,7 +281,6 @@ export class HttpExchange implements HttpReceiver {
       this.abandon(statusError(target, { status, headers, body, what, inSession: this.#inSession }));
       return;
     }
-    for (const other of document.others) this.#message(other);
     this.#accept(document.response);
   }
 
@@ -298,6 +326,7 @@ export class HttpExchange implements HttpReceiver {
 
   #settle(): void {
     this.#settled = true;
+    this.#stream?.clear();
     this.#options?.signal?.removeEventListener("abort", this.#cancel);
   }
 

@@ -85,6 +85,15 @@ export class HttpRequest implements PooledRequest {
     this.#controller?.abort(aborted);
   }
 
+  /** Reads nothing more of the response until `resume`. */
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.#done) this.#controller?.resume();
+  }
+
   /** Sends the request when its header is there, and fails it where there is none. */
   #dispatchWhen(obtained: Promise<string | GatewayError>): void {
     obtained

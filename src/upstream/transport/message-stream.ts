@@ -1,9 +1,10 @@
 /** Which messages a server's event stream carries, and from which event it can be resumed. */
 
-import { type Batch, type Envelope, FrameError, type MessageId } from "../../wire/envelope.js";
-import { readMessages } from "../../wire/message.js";
+import type { DocumentSource } from "../../runtime/document-queue.js";
+import { type Envelope, FrameError, type MessageId } from "../../wire/envelope.js";
 import { MAX_EVENT_BYTES, type ReceivedEvent, SseReader } from "../../wire/sse.js";
 import type { UnmatchedHandlers } from "./channel.js";
+import { MessageReader } from "./message-reader.js";
 import { printable } from "./recent-output.js";
 
 /** Receives what a stream carries. */
@@ -23,6 +24,7 @@ const EXCERPT_LENGTH = 200;
 export class MessageStream {
   readonly #sink: MessageSink;
   readonly #unmatched: UnmatchedHandlers;
+  readonly #messages: MessageReader;
   #reader: SseReader | undefined;
   /** The event to resume after: the value for `Last-Event-ID`. */
   lastEventId: string | undefined;
@@ -31,9 +33,17 @@ export class MessageStream {
   /** Whether an event arrived since `begin`. */
   hasReceived = false;
 
-  constructor(sink: MessageSink, unmatched: UnmatchedHandlers) {
+  /** @param source the connection, which is paused while messages wait for later turns of the event loop */
+  constructor(sink: MessageSink, unmatched: UnmatchedHandlers, source: DocumentSource) {
     this.#sink = sink;
     this.#unmatched = unmatched;
+    this.#messages = new MessageReader(
+      {
+        message: (message) => sink.message(message),
+        invalid: (data, error) => this.#onInvalid(data, error),
+      },
+      source,
+    );
   }
 
   /** A connection begins: the first one, or one that resumes after `lastEventId`. */
@@ -57,32 +67,31 @@ export class MessageStream {
     this.#reader?.end();
   }
 
+  /** Calls `listener` when all messages that have arrived are delivered: at once where none waits. */
+  whenIdle(listener: () => void): void {
+    this.#messages.whenIdle(listener);
+  }
+
+  /** Drops the messages that wait. */
+  clear(): void {
+    this.#messages.clear();
+  }
+
   #event({ id, event, data }: ReceivedEvent): void {
     this.hasReceived = true;
     if (id !== undefined) this.lastEventId = asHeader(id);
     if (event !== undefined && event !== "message") this.#sink.event?.(event, data.toString("utf8"));
     // An event without data only sets the id to resume after.
-    else if (data.length > 0) this.#messages(data);
+    else if (data.length > 0) this.#messages.push(data);
   }
 
-  #messages(data: Buffer): void {
-    let messages: Batch;
-    try {
-      messages = readMessages(data);
-    } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
-      this.#onInvalid(data, error);
-      return;
-    }
-    for (const message of messages) {
-      if (message instanceof FrameError) this.#onInvalid(data, message);
-      else this.#sink.message(message);
-    }
-  }
-
-  #onInvalid(data: Buffer, error: FrameError): void {
-    const expected = error.id !== undefined && this.#sink.invalidResponse?.(error.id, error) === true;
-    if (!expected) this.#unmatched.onNonProtocolOutput?.(printable(data.toString("utf8", 0, EXCERPT_LENGTH)));
+  #onInvalid(data: Buffer, error: unknown): void {
+    const isExpected =
+      error instanceof FrameError &&
+      error.id !== undefined &&
+      this.#sink.invalidResponse?.(error.id, error) === true;
+    if (!isExpected)
+      this.#unmatched.onNonProtocolOutput?.(printable(data.toString("utf8", 0, EXCERPT_LENGTH)));
   }
 }
 

@@ -120,9 +120,10 @@ class SseChannel implements Channel {
         event: (name, data) => {
           if (name === "endpoint") this.#setEndpoint(data);
         },
-        tooLong: () => this.#end(this.#closedError(`sent ${TOO_LONG}`)),
+        tooLong: () => messages.whenIdle(() => this.#end(this.#closedError(`sent ${TOO_LONG}`))),
       },
       options,
+      { pause: () => this.#stream?.pause(), resume: () => this.#stream?.resume() },
     );
     const headers = { ...target.headers, accept: "text/event-stream" };
     return new HttpRequest(
@@ -137,8 +138,8 @@ class SseChannel implements Channel {
           }
         },
         data: (chunk) => messages.push(chunk),
-        end: () => this.#end(this.#closedError("ended its event stream")),
-        fail: (error, sent) => this.#end(connectionError(target, error, sent)),
+        end: () => messages.whenIdle(() => this.#end(this.#closedError("ended its event stream"))),
+        fail: (error, sent) => messages.whenIdle(() => this.#end(connectionError(target, error, sent))),
       },
     );
   }

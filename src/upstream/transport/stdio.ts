@@ -1,19 +1,14 @@
 /** How messages are exchanged with a child process: JSON lines on its stdin and stdout. */
 import { GatewayError } from "../../core/errors.js";
-import {
-  type Batch,
-  type Envelope,
-  FrameError,
-  type Notification,
-  type Request,
-} from "../../wire/envelope.js";
+import { withTimeout } from "../../core/stop.js";
+import { type Envelope, FrameError, type Notification, type Request } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
-import { looksLikeMessage, readMessages } from "../../wire/message.js";
 import type { Channel, ChannelResponse, ExchangeOptions, UnmatchedHandlers } from "./channel.js";
 import { invalidResponse } from "./invalid-response.js";
 import { LineWriter } from "./line-writer.js";
 import { lineOf } from "./message-bodies.js";
 import { MessageDemultiplexer } from "./message-demultiplexer.js";
+import { MessageReader } from "./message-reader.js";
 import { childEnvironment, type Exit, type ProcessGroup, ProcessGroups } from "./process-group.js";
 import { printable, RecentOutput } from "./recent-output.js";
 
@@ -49,6 +44,8 @@ const MAX_STDERR_LINE_BYTES = 8 * 1024;
 const EXCERPT_LENGTH = 200;
 /** How long the process may run after it closed a pipe before the channel fails, in ms. */
 const EXIT_GRACE_MS = 1_000;
+/** How long the messages of a process that has exited are read, in ms; a descendant may write on. */
+const READING_GRACE_MS = 2_000;
 
 /**
  * Starts the process. The era must call `listen` before it sends: messages without a listener are dropped.
@@ -79,6 +76,7 @@ class StdioPipeChannel implements StdioChannel {
   readonly #group: ProcessGroup;
   readonly #writer: LineWriter;
   readonly #messages: MessageDemultiplexer;
+  readonly #lines: MessageReader;
   readonly #recent: RecentOutput;
   /** Why the channel is closed; the first reason is kept. */
   #closeReason: GatewayError | undefined;
@@ -91,21 +89,32 @@ class StdioPipeChannel implements StdioChannel {
     this.#writer = new LineWriter(group.stdin);
     this.#messages = new MessageDemultiplexer(options);
     this.pid = group.pid;
+    this.#lines = new MessageReader(
+      {
+        message: (message) => this.#messages.deliver(message),
+        invalid: (line, error) => this.#onInvalid(line, error),
+      },
+      group.stdout,
+    );
     const lines = new LineSplitter({
-      line: (bytes) => this.#receive(bytes),
+      line: (bytes) => this.#lines.push(bytes),
       tooLong: () => {
-        this.#fail(`sent a line longer than ${MAX_LINE_BYTES} bytes`);
+        this.#lines.whenIdle(() => this.#fail(`sent a line longer than ${MAX_LINE_BYTES} bytes`));
         group.kill();
       },
     });
     group.stdout.on("data", (chunk: Buffer) => lines.push(chunk));
     group.stdout.once("end", () => {
       lines.end();
-      this.#onPipeClosed("closed its output");
+      this.#lines.whenIdle(() => this.#onPipeClosed("closed its output"));
     });
     group.stdin.once("close", () => this.#onPipeClosed("closed its input"));
     this.#readStderr();
-    this.closed = group.exited.then((exit) => this.#finish(this.#exitMessage(exit)));
+    this.closed = group.exited.then(async (exit) => {
+      if (this.#lines.isBusy) await withTimeout(READING_GRACE_MS, this.#lines.ended());
+      this.#lines.clear();
+      return this.#finish(this.#exitMessage(exit));
+    });
   }
 
   get stderr(): string {
@@ -145,29 +154,11 @@ class StdioPipeChannel implements StdioChannel {
     await this.#group.unregistered;
   }
 
-  #receive(line: Buffer): void {
-    if (!looksLikeMessage(line)) {
-      this.#skip(line);
-      return;
-    }
-    let messages: Batch;
-    try {
-      messages = readMessages(line);
-    } catch (error) {
-      // Any other error concerns this line only: an exception in a `data` listener would end the gateway.
-      if (error instanceof FrameError) this.#receiveBroken(line, error);
-      else this.#skip(line);
-      return;
-    }
-    for (const message of messages) {
-      if (message instanceof FrameError) this.#receiveBroken(line, message);
-      else this.#messages.deliver(message);
-    }
-  }
-
-  #receiveBroken(line: Buffer, error: FrameError): void {
+  #onInvalid(line: Buffer, error: unknown): void {
     const answered =
-      error.id !== undefined && this.#messages.reject(error.id, invalidResponse(this.#options.name, error));
+      error instanceof FrameError &&
+      error.id !== undefined &&
+      this.#messages.reject(error.id, invalidResponse(this.#options.name, error));
     if (!answered) this.#skip(line);
   }
 

@@ -1,0 +1,99 @@
+/**
+ * In which turns of the event loop are the documents of one stream read? Short ones at once, up to a number of messages;
+ * further and long ones in steps, in order, while the stream is paused.
+ */
+import { cooperativeYield, LARGE_BYTES, runSteps, type Steps } from "./cooperative-yield.js";
+
+/** The most messages that one step delivers: below 10 ms, where each is passed on to a host. */
+export const MESSAGES_PER_STEP = 512;
+
+/** The stream that the documents come from. */
+export interface DocumentSource {
+  /** Delivers nothing more until `resume`, except what it has read. */
+  pause(): void;
+  resume(): void;
+}
+
+/** The documents of one stream; a subclass reads them. */
+export abstract class DocumentQueue {
+  readonly #source: DocumentSource;
+  /** The messages that are still delivered at once; set back by each step. */
+  #credit = MESSAGES_PER_STEP;
+  /** The documents that are read in steps, the present one included; undefined while there are none. */
+  #waiting: Buffer[] | undefined;
+  #onIdle: (() => void)[] | undefined;
+
+  constructor(source: DocumentSource) {
+    this.#source = source;
+  }
+
+  /** Reads a document below LARGE_BYTES. Must not throw. Returns how many messages were in it, at least 1. */
+  protected abstract read(document: Buffer): number;
+  /** Reads a longer one. Must not throw. */
+  protected abstract readInSteps(document: Buffer): Steps<void>;
+
+  push(document: Buffer): void {
+    if (this.#waiting !== undefined) {
+      this.#waiting.push(document);
+    } else if (document.length < LARGE_BYTES && this.#credit > 0) {
+      this.#credit -= this.read(document);
+    } else {
+      this.#waiting = [document];
+      this.#source.pause();
+      void runSteps(this.#drain());
+    }
+  }
+
+  /** Whether documents wait. */
+  get isBusy(): boolean {
+    return this.#waiting !== undefined;
+  }
+
+  /** Calls `listener` when all documents that have come are read: at once where none waits. */
+  whenIdle(listener: () => void): void {
+    if (this.#waiting === undefined) listener();
+    else if (this.#onIdle === undefined) this.#onIdle = [listener];
+    else this.#onIdle.push(listener);
+  }
+
+  /** Resolves when no document waits, and the stream, which has ended, has delivered none after that. */
+  async ended(): Promise<void> {
+    while (this.#waiting !== undefined) {
+      await new Promise<void>((resolve) => this.whenIdle(resolve));
+      // What the system has of the stream comes in the next turn of the event loop.
+      await cooperativeYield();
+      await cooperativeYield();
+    }
+  }
+
+  /** Drops the documents that wait. */
+  clear(): void {
+    if (this.#waiting !== undefined) this.#waiting.length = 0;
+  }
+
+  *#drain(): Steps<void> {
+    const waiting = this.#waiting ?? [];
+    for (let at = 0; at < waiting.length; ) {
+      yield;
+      this.#credit = MESSAGES_PER_STEP;
+      for (; this.#credit > 0 && at < waiting.length; at++) {
+        const document = waiting[at] as Buffer;
+        if (document.length < LARGE_BYTES) this.#credit -= this.read(document);
+        else yield* this.readInSteps(document);
+      }
+    }
+    this.#waiting = undefined;
+    const listeners = this.#onIdle;
+    this.#onIdle = undefined;
+    for (const listener of listeners ?? []) listener();
+    this.#source.resume();
+  }
+}
+
+/** Calls `deliver` with each, in steps. */
+export function* deliverInSteps<Item>(items: readonly Item[], deliver: (item: Item) => void): Steps<void> {
+  for (let at = 0; at < items.length; at++) {
+    if (at % MESSAGES_PER_STEP === 0) yield;
+    deliver(items[at] as Item);
+  }
+}

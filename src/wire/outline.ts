@@ -1,0 +1,179 @@
+/**
+ * What do brackets, quotes and commas say of a long JSON text before it is parsed: where is the `result` of a response, and
+ * which messages have more members than the gateway can handle in one turn of the event loop?
+ */
+import { endOfString, type Span, skipSpace } from "./json-scan.js";
+
+/**
+ * The most members of a message, of its parameters, its result, its error, and of `_meta`: the gateway reads and copies
+ * these one by one. A text below 64 KiB cannot have more.
+ */
+const MAX_MEMBERS = 16_384;
+/** The most values in a message that is no result; the gateway writes it as JSON again. A text below 64 KiB cannot have more. */
+const MAX_VALUES = 65_536;
+
+/** What is known of a text. */
+export interface Outline {
+  readonly tooDeep: boolean;
+  /** The object that is the only member `result` of the outermost object; see `scanResponse`. */
+  readonly result: Span | undefined;
+  /** The id of the outermost object, where it has no method. */
+  readonly id: Span | undefined;
+  /** Why messages are refused, by their index in a batch; 0 for a single message. */
+  readonly refused: ReadonlyMap<number, string>;
+}
+
+/** Characters that one step scans: below 1 ms. */
+const STEP_CHARS = 65_536;
+
+/** One pass over a text in steps. It need not be valid JSON. */
+export function* outlineInSteps(text: string, maxDepth: number): Generator<void, Outline, void> {
+  return yield* new OutlineScan(text, maxDepth).inSteps();
+}
+
+class OutlineScan {
+  readonly #text: string;
+  readonly #maxDepth: number;
+  readonly #refused = new Map<number, string>();
+  /** The depth of the members of a message. */
+  readonly #outer: number;
+  #depth = 0;
+  #tooDeep = false;
+  /** The index of the present message. */
+  #message = 0;
+  /** Commas since it began, and in the containers at three depths from its own on. */
+  #values = 0;
+  readonly #members = [0, 0, 0];
+  /** The names of the present members at the first two of these depths. */
+  readonly #names = ["", ""];
+  #hasResult = false;
+  #start = -1;
+  #end = -1;
+  #odd = false;
+  #hasMethod = false;
+  #id: Span | undefined;
+
+  constructor(text: string, maxDepth: number) {
+    this.#text = text;
+    this.#maxDepth = maxDepth;
+    this.#outer = text.charCodeAt(skipSpace(text, 0)) === OPEN_ARRAY ? 2 : 1;
+  }
+
+  *inSteps(): Generator<void, Outline, void> {
+    const text = this.#text;
+    let next = STEP_CHARS;
+    for (let at = 0; at < text.length; at++) {
+      switch (text.charCodeAt(at)) {
+        case QUOTE:
+          at = this.#string(at);
+          break;
+        case OPEN_OBJECT:
+        case OPEN_ARRAY:
+          this.#open();
+          break;
+        case CLOSE_OBJECT:
+        case CLOSE_ARRAY:
+          this.#close(at);
+          break;
+        case COMMA:
+          this.#comma();
+          break;
+      }
+      if (at < next) continue;
+      next = at + STEP_CHARS;
+      yield;
+    }
+    const isSpan = !this.#odd && this.#end !== -1 && text.charCodeAt(this.#start) === OPEN_OBJECT;
+    return {
+      tooDeep: this.#tooDeep,
+      result: isSpan ? { start: this.#start, end: this.#end } : undefined,
+      id: this.#odd || this.#hasMethod ? undefined : this.#id,
+      refused: this.#refused,
+    };
+  }
+
+  #open(): void {
+    this.#depth++;
+    if (this.#depth > this.#maxDepth) this.#tooDeep = true;
+    const level = this.#depth - this.#outer;
+    if (level < 0 || level > 2) return;
+    this.#members[level] = 0;
+    if (level < 2) this.#names[level] = "";
+  }
+
+  #close(at: number): void {
+    this.#depth--;
+    if (this.#outer === 1 && this.#depth === 1 && this.#start !== -1 && this.#end === -1) this.#end = at + 1;
+    if (this.#depth === this.#outer - 1) this.#endMessage();
+  }
+
+  #comma(): void {
+    this.#values++;
+    const level = this.#depth - this.#outer;
+    if (level > 2) return;
+    if (level < 0) {
+      this.#message++;
+      return;
+    }
+    if (level === 2 && !COUNTED.has(this.#names[1] as string)) return;
+    const count = (this.#members[level] as number) + 1;
+    this.#members[level] = count;
+    if (count !== MAX_MEMBERS) return;
+    const path = ["the message", this.#names[0], this.#names.join(".")][level];
+    this.#refuse(`${path} has more than ${MAX_MEMBERS} members`);
+  }
+
+  #endMessage(): void {
+    if (this.#values >= MAX_VALUES && !this.#hasResult)
+      this.#refuse(`the message has more than ${MAX_VALUES} values`);
+    this.#values = 0;
+    this.#hasResult = false;
+  }
+
+  #refuse(why: string): void {
+    if (!this.#refused.has(this.#message)) this.#refused.set(this.#message, why);
+  }
+
+  /** Reads the string that begins at `start`; returns the index before what follows it. */
+  #string(start: number): number {
+    const text = this.#text;
+    const close = endOfString(text, start);
+    if (close === -1) return text.length;
+    const level = this.#depth - this.#outer;
+    if (level !== 0 && level !== 1) return close;
+    const after = skipSpace(text, close + 1);
+    if (text.charCodeAt(after) !== COLON) return close;
+    const name = close - start <= MAX_NAME_LENGTH ? text.slice(start + 1, close) : "";
+    this.#names[level] = name;
+    if (level === 1) return after;
+    this.#odd ||= text.slice(start, close).includes("\\");
+    if (name === "result") {
+      this.#odd ||= this.#start !== -1;
+      this.#hasResult = true;
+      if (this.#outer === 1) this.#start = skipSpace(text, after + 1);
+    } else if (name === "method") this.#hasMethod = true;
+    else if (name === "id" && this.#outer === 1) this.#id = this.#scalar(skipSpace(text, after + 1));
+    return after;
+  }
+
+  #scalar(start: number): Span {
+    const text = this.#text;
+    if (text.charCodeAt(start) === QUOTE) return { start, end: endOfString(text, start) + 1 };
+    let end = start;
+    while (end < text.length && !ENDS.has(text.charCodeAt(end))) end++;
+    return { start, end };
+  }
+}
+
+/** The members of results and parameters that are read member by member. */
+const COUNTED: ReadonlySet<string> = new Set(["_meta", "inputRequests", "capabilities", "serverInfo"]);
+/** Of a name that is compared or quoted. */
+const MAX_NAME_LENGTH = 64;
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_ARRAY = 91;
+const CLOSE_ARRAY = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+const ENDS: ReadonlySet<number> = new Set([COMMA, CLOSE_ARRAY, CLOSE_OBJECT]);
