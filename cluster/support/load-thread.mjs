@@ -6,14 +6,18 @@ import { newAgent, openHost, refusalOf, textOf } from "../../test/support/host/h
 import { follow } from "./followers.mjs";
 import { openSdkHosts } from "./sdk-hosts.mjs";
 
-const { url, legacy, modern, sdk, rate, thinkMs, follows, servers, name } = workerData;
+const { url, legacy, modern, sdk, rate, thinkMs, follows, servers, name, headers } = workerData;
 const PAGE = { old: "old+ledger://page", new: "new+ledger://page" };
 
 // Like a host that knows what the balancer keeps open: connections that idle are closed by this side.
 const agent = newAgent({ timeout: 4_000 });
 const capabilities = { elicitation: { form: {} } };
 const open = async (era, count) =>
-  Promise.all(Array.from({ length: count }, () => openHost(url, era, { agent, capabilities })));
+  Promise.all(
+    Array.from({ length: count }, () =>
+      openHost(url, era, { agent, capabilities, ...(headers && { headers }) }),
+    ),
+  );
 const hosts = [...(await open("legacy", legacy)), ...(await open("modern", modern))];
 const sdkHosts = sdk ? await openSdkHosts(url) : [];
 const followers = follows ? hosts.map((host) => follow(host, PAGE)) : [];

@@ -5,7 +5,7 @@ import { quantile } from "../../faults/support/row.mjs";
 /**
  * @param {string} url of the balancer
  * @param {object} options `legacy`, `modern`: how many hosts of each era; `sdk`: those of the SDKs, too; `rate` per second; `thinkMs`: how
- *   long a user thinks; `follows`: every host follows the pages; `servers`; `kinds`: of calls, by turns; `name`: what keys begin with
+ *   long a user thinks; `follows`: every host follows the pages; `servers`; `kinds`: of calls, by turns; `name`: what keys begin with; `headers`: of all hosts
  */
 export async function startLoad(url, options = {}) {
   const defaults = {

@@ -39,6 +39,8 @@ export async function startReplica(rest, options = {}) {
     host,
     port,
     url: `http://${host}:${port}/mcp`,
+    /** Of the listener for other replicas. */
+    peers: `http://${host}:${peers}`,
     file,
     get pid() {
       return self.program.pid;
@@ -86,6 +88,14 @@ export async function startReplica(rest, options = {}) {
     },
     signal: (name) => self.program.child.kill(name),
     kill: () => self.program.stop("SIGKILL"),
+    /** The status of an action of the admin listener. */
+    async act(path) {
+      const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+      const options = { method: "POST", headers, body: "{}" };
+      const response = await fetch(`${origin}${path}`, { ...options, signal: AbortSignal.timeout(5_000) });
+      await response.arrayBuffer();
+      return response.status;
+    },
     /** JSON of a page of the admin listener. */
     json: async (path) => (await page(path)).json(),
     ready: async () => (await page("/readyz").catch(() => ({ status: 0 }))).status,

@@ -3,11 +3,13 @@ import type { ClusterConfig } from "../config/cluster-config.js";
 import { type ClusterFinding, type Replica, untilUp } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
+import { AuthenticatedValues } from "./authenticated-values.js";
 import { checkStore, inSeconds, messageOf } from "./check-store.js";
 import { addressesOf, urlsOf } from "./dns-directory.js";
 import { certificatesOf } from "./open-cluster.js";
+import { PeerConnections } from "./peer-connections.js";
 import { PeerKey } from "./peer-key.js";
-import { probeReplica, type ReplicaAnswer, type ReplicaProber } from "./probe-replica.js";
+import { probeReplica, type ReplicaAnswer } from "./probe-replica.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
@@ -50,23 +52,22 @@ async function checkAll(options: CheckClusterOptions): Promise<readonly ClusterF
   const { peers } = config;
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
   const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
-  const { findings, places } = await placesOf(options);
-  const asker: ReplicaProber = { id: ASKER, key, ...(tls !== undefined && { tls }) };
+  const { findings, places } = await placesOf(options, key);
+  const connections = new PeerConnections({ id: ASKER, key, ...(tls !== undefined && { tls }) });
   const checked = await Promise.all(
-    places.map(async (place) => replicaFinding(place, await probeReplica(place.url, asker), options)),
+    places.map(async (place) => replicaFinding(place, await probeReplica(place.url, connections), options)),
   );
+  connections.close();
   if (checked.length === 0 && findings.every(({ ok }) => ok))
     return [...findings, { about: "replicas", ok: true, sentence: "none runs at present" }];
   return [...findings, ...checked];
 }
 
 /** The registered replicas, or the addresses of their name; and the findings on the way. */
-async function placesOf({
-  config,
-  version,
-  now = () => Date.now(),
-  keepsSignIns = false,
-}: CheckClusterOptions): Promise<{
+async function placesOf(
+  { config, version, now = () => Date.now(), keepsSignIns = false }: CheckClusterOptions,
+  key: PeerKey,
+): Promise<{
   readonly findings: readonly ClusterFinding[];
   readonly places: readonly Place[];
 }> {
@@ -87,9 +88,13 @@ async function placesOf({
       findings.push(
         isUp ? await checkStore(opened, { prefix, now, keepsSignIns, ...named }) : unreachable(reason),
       );
-      const directory = new StoreDirectory({ id: ASKER, version, store: opened, logger });
+      const directory = new StoreDirectory({
+        ...{ id: ASKER, version, store: opened, logger },
+        values: new AuthenticatedValues(key, prefix),
+      });
       if (isUp) await directory.beat();
       registered = directory.others();
+      findings.push(...directory.unreadable.map(unreadableFinding));
     } finally {
       await opened.close();
     }
@@ -103,6 +108,13 @@ async function placesOf({
     return { findings: [...findings, { about: "replicas", ok: false, sentence, advice }], places: [] };
   }
 }
+
+const unreadableFinding = (id: string): ClusterFinding => ({
+  about: `replica ${id}`,
+  ok: false,
+  sentence: "its registration in the store is not authentic: its key of the cluster is another one",
+  advice: `${adviceOn("key")}; ${adviceOn("protocol")}`,
+});
 
 function unreachable(reason: unknown): ClusterFinding {
   return {
@@ -135,14 +147,23 @@ export function replicaFinding(
     return {
       about,
       ok: false,
-      sentence: `what listens${at} refuses the key of this config with status ${answer.status}`,
+      sentence: answer.error.message,
       advice:
         Math.abs(skewMs) > SKEW_MS
           ? `its clock differs by ${inSeconds(skewMs)}: replicas refuse each other beyond ten minutes`
-          : "give all replicas the same cluster.peers.key, or without one the same keys.state",
+          : adviceOn(answer.reason),
     };
   }
   return pageFinding({ about, url, ...(id !== undefined && { id }) }, answer.page, { ...options, now });
+}
+
+function adviceOn(reason: string | undefined): string {
+  if (reason === "address")
+    return "give each replica its own address in cluster.peers.advertise, at which the others reach it without a relay";
+  if (reason === "replica") return "after a restart of that replica this passes in ten seconds";
+  if (reason === "key")
+    return "give all replicas the same cluster.peers.key, or without one the same keys.state";
+  return "run the same version of Cardea at all replicas, and no other program at this address";
 }
 
 function pageFinding(

@@ -4,20 +4,22 @@ import { isIPv6 } from "node:net";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { stringAt } from "../wire/json.js";
-import type { PeerKey } from "./peer-key.js";
-import { probeReplica, type ReplicaProber, replicaFacts } from "./probe-replica.js";
+import type { PeerConnections } from "./peer-connections.js";
+import { probeReplica, replicaFacts } from "./probe-replica.js";
 
 /** The name to resolve, and this replica's identity. */
 export interface DnsDirectoryOptions {
   readonly id: string;
   readonly name: string;
   readonly port: number;
-  readonly key: PeerKey;
+  readonly connections: PeerConnections;
   readonly logger: Logger;
   /** Resolves a name. Default: the system resolver. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
   /** The status page of the replica at a URL; undefined if it does not respond. Default: by HTTP. */
   readonly ask?: (url: string) => Promise<Replica | undefined>;
+  /** Called with each replica that is seen for the first time. */
+  readonly onJoined?: (replica: Replica) => void;
   /** Called after a stall of this process that may have made other replicas consider it gone. */
   readonly onLapsed?: () => void;
   /** A monotonic clock in ms. Default: `performance.now()`. */
@@ -87,6 +89,11 @@ export class DnsDirectory implements ReplicaDirectory {
     read();
   }
 
+  /** Resolves the name once before the first time. */
+  async known(): Promise<void> {
+    if (this.#readAt === Number.NEGATIVE_INFINITY) await this.#read();
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer);
     clearInterval(this.#ticks);
@@ -132,7 +139,7 @@ export class DnsDirectory implements ReplicaDirectory {
       port,
       logger,
       resolve = addressesOf,
-      ask = (url) => probeByHttp(url, this.options),
+      ask = (url) => probeByHttp(url, this.options.connections),
     } = this.options;
     let addresses: readonly string[];
     try {
@@ -158,9 +165,11 @@ export class DnsDirectory implements ReplicaDirectory {
       const at = this.#answeredAt.get(replica.id) ?? now;
       if (silent.has(replica.url) && now - at < TTL_MS) keep(replica, at);
     }
+    const joined = [...others.values()].filter(({ id }) => !this.#others.has(id));
     this.#others = others;
     this.#answeredAt = answeredAt;
     this.#readAt = now;
+    for (const replica of joined) this.options.onJoined?.(replica);
   }
 }
 
@@ -173,8 +182,8 @@ export const addressesOf = async (name: string): Promise<readonly string[]> =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
 /** The status page of the replica at `url`; undefined if it does not respond in time. */
-async function probeByHttp(url: string, asker: ReplicaProber): Promise<Replica | undefined> {
-  const answer = await probeReplica(url, asker);
+async function probeByHttp(url: string, connections: PeerConnections): Promise<Replica | undefined> {
+  const answer = await probeReplica(url, connections);
   if (answer.kind !== "page") return undefined;
   const { page } = answer;
   const id = stringAt(page, "id");

@@ -3,17 +3,29 @@ import { randomInt } from "node:crypto";
 import { isIPv6 } from "node:net";
 import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
 import { MAX_PEM_BYTES, readTextFileSync } from "../config/text-file.js";
-import type { ClusterObserver, ClusterParts, SharedStore } from "../core/cluster.js";
-import type { Logger } from "../core/logger.js";
+import {
+  type ClusterObserver,
+  type ClusterParts,
+  type Replica,
+  type SharedStore,
+  untilUp,
+} from "../core/cluster.js";
+import { inBackground, type Logger } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
+import { AuthenticatedValues } from "./authenticated-values.js";
 import { DnsDirectory } from "./dns-directory.js";
+import { PeerConnections } from "./peer-connections.js";
 import { PeerKey } from "./peer-key.js";
 import { admitPeers } from "./peer-listener.js";
+import { HttpMessages } from "./peer-messages.js";
+import { addressOf } from "./peer-proof.js";
 import { RememberedApprovals } from "./remembered-approvals.js";
 import { ReplicaOwners } from "./replica-owners.js";
 import { StoredSessions } from "./session-records.js";
+import type { SharedFacts } from "./shared-facts.js";
 import { LeasedLimits } from "./shared-limits.js";
-import { ServersInStore } from "./shared-servers.js";
+import { ServersOfReplicas } from "./shared-servers.js";
+import { SingleUses } from "./single-uses.js";
 import { openStore } from "./store.js";
 import { StoreDirectory } from "./store-directory.js";
 
@@ -40,24 +52,40 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   const startedAt = Date.now();
   const observed: ClusterObserver = {};
   const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
+  const values = new AuthenticatedValues(key, config.store?.prefix ?? "");
+  const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
+  const secure = tls === undefined ? {} : { tls };
   const opened =
     options.store === undefined && config.store !== undefined
       ? await openStore({ config: config.store, logger })
       : undefined;
   const store = options.store ?? opened;
+  const shared = store === undefined ? {} : { store };
+  const connections = new PeerConnections({ id, key, ...secure });
+  const messages = new HttpMessages(() => directory, connections, logger);
   const clock = options.now === undefined ? {} : { now: options.now };
-  const common = { id, logger, onLapsed: () => sessions?.lapsed(), ...clock };
+  const common = {
+    ...{ id, logger, onLapsed: () => sessions?.lapsed(), ...clock },
+    onJoined: (replica: Replica) => {
+      const told = Promise.all(facts().map((each) => each.tellAll(replica)));
+      inBackground(
+        told.then(() => {}),
+        logger,
+        "telling a new replica what the others know",
+      );
+    },
+  };
   const directory =
     peers.kind === "dns" || store === undefined
-      ? new DnsDirectory({ ...namesOf(peers), key, ...common })
-      : new StoreDirectory({ onEmptied: () => sessions?.writeAll(), version, startedAt, store, ...common });
+      ? new DnsDirectory({ ...namesOf(peers), connections, ...common })
+      : new StoreDirectory({
+          onEmptied: () => sessions?.writeAll(),
+          ...{ version, startedAt, store, values, ...common },
+        });
   const sessions =
     config.adopt && store !== undefined
       ? new StoredSessions({
-          store,
-          directory,
-          secret,
-          logger,
+          ...{ store, directory, secret, values, messages, logger },
           onAdopted: (outcome) => observed.onAdopted?.(outcome),
         })
       : undefined;
@@ -68,34 +96,47 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
           ...{ store, directory, secret, logger, onOutage: config.onOutage },
           onLeaseCall: (kind) => observed.onLeaseCall?.(kind),
         });
-  const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
+  const approvals = new RememberedApprovals({ messages, secret, logger, values, ...shared });
+  const uses = new SingleUses({ messages, logger, lifeMs: USES_MS, ...shared });
+  const servers = new ServersOfReplicas(messages, secret, logger, async () => {
+    if (store !== undefined && !(await untilUp(store, STORE_WAIT_MS))) return;
+    await directory.known();
+  });
+  const facts = (): readonly SharedFacts[] =>
+    [sessions?.facts, approvals.facts, uses.facts, ...servers.facts].filter((each) => each !== undefined);
   const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
-  const secure = tls === undefined ? {} : { tls };
   const keys = new PeerKey(secret).digest;
   let isLeaving = false;
+  let ownAddress: string | undefined;
   return {
     id,
-    ...(store !== undefined && { store }),
+    ...shared,
     directory,
-    owners: new ReplicaOwners({ directory, key, ...secure, ...(sessions !== undefined && { sessions }) }),
+    owners: new ReplicaOwners({ directory, connections, ...(sessions !== undefined && { sessions }) }),
     ...(sessions !== undefined && { sessions }),
     ...(limits !== undefined && { limits }),
-    ...(store !== undefined && {
-      approvals: new RememberedApprovals(store, secret),
-      servers: new ServersInStore(store, secret, id),
-    }),
+    ...{ approvals, servers },
+    useOnce: (nonce, ttlMs) => uses.use(nonce, ttlMs),
     observe: (observer) => Object.assign(observed, observer),
     listener: {
       bind: { host, port: port === 0 ? 0 : port + worker - 1 },
       ...secure,
-      admit: admitPeers(key, () => ({ id, version, isLeaving, startedAt, keys, now: Date.now() }), logger),
+      admit: admitPeers({
+        ...{ id, key, logger, answers: messages },
+        page: () => ({ id, version, isLeaving, startedAt, keys, now: Date.now() }),
+        // The addresses of a name are those at which connections are taken.
+        isOwnAddress: (address, local) => address === (peers.kind === "dns" ? local : ownAddress),
+      }),
     },
     async start(bound) {
       logger.info(
         { replica: id, port: bound },
         `replica ${id} of the cluster, for the others at port ${bound}`,
       );
-      return directory.start(peers.kind === "store" ? advertised(peers, bound) : "");
+      const url = peers.kind === "store" ? advertised(peers, bound) : "";
+      if (url !== "") ownAddress = addressOf(url);
+      messages.url = url;
+      await directory.start(url);
     },
     leave() {
       isLeaving = true;
@@ -103,6 +144,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
     },
     async close() {
       sessions?.close();
+      for (const each of facts()) each.close();
       await limits?.close();
       await directory.close();
       await opened?.close();
@@ -136,6 +178,11 @@ export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>
   const read = (file: string): Buffer => Buffer.from(readTextFileSync(file, MAX_PEM_BYTES));
   return { ca: read(mtls.ca), cert: read(mtls.cert), key: read(mtls.key) };
 }
+
+/** How long (ms) a use is remembered, at most as long as the state of a question can be answered. */
+const USES_MS = 24 * 3_600_000;
+/** How long (ms) a first connection to a server waits for the store to connect. */
+const STORE_WAIT_MS = 250;
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS = "0123456789";

@@ -1,45 +1,46 @@
 /** Requests the status page of the replica at an address. */
-import { type ClientRequest, request as openHttp } from "node:http";
-import { request as openHttps } from "node:https";
+import { request as openHttp } from "node:http";
 import type { Replica } from "../core/cluster.js";
-import type { Certificates } from "../core/owners.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
-import type { PeerKey } from "./peer-key.js";
-import { REPLICA_PATH } from "./peer-listener.js";
+import { type PeerConnections, UnprovenPeer } from "./peer-connections.js";
+import { ANY_REPLICA, REPLICA_PATH } from "./peer-listener.js";
 
-/** The requester. */
-export interface ReplicaProber {
-  readonly id: string;
-  readonly key: PeerKey;
-  readonly tls?: Certificates;
-}
-
-/** `date`: the replica's time of day in ms, from the `Date` header of a refusal. */
+/**
+ * `refused`: what listens there has not proven that it is a replica of this cluster; `reason`: as it says; `date`: its time of day
+ * in ms.
+ */
 export type ReplicaAnswer =
   | { readonly kind: "page"; readonly page: JsonObject }
-  | { readonly kind: "refused"; readonly status: number; readonly date: number }
+  | { readonly kind: "refused"; readonly error: Error; readonly reason?: string; readonly date: number }
   | { readonly kind: "failed"; readonly error: Error };
 
 /** Timeout (ms) of a request to a replica. */
 const ANSWER_MS = 1_000;
 const MAX_PAGE_LENGTH = 4_096;
 
-/** One request; never rejects. `url`: the replica's peer listener. */
-export function probeReplica(url: string, { id, key, tls }: ReplicaProber): Promise<ReplicaAnswer> {
+/** One request; never rejects. `url`: the replica's peer listener; `id`: which one it has to be, where that is known. */
+export function probeReplica(url: string, connections: PeerConnections, id?: string): Promise<ReplicaAnswer> {
   return new Promise((resolve) => {
-    const [name, value] = key.header(id, 1, "GET", REPLICA_PATH);
-    const options = { headers: { [name]: value }, agent: false } as const;
-    const at = `${url}${REPLICA_PATH}`;
-    const asked: ClientRequest =
-      tls === undefined ? openHttp(at, options) : openHttps(at, { ...options, ...tls });
+    const { key, id: from } = connections;
+    const [name, value] = key.requests.header({ from, to: ANY_REPLICA, hops: 1 }, "GET", REPLICA_PATH);
+    const { hostname, port } = new URL(url);
+    const asked = openHttp({
+      ...{ host: hostname, port, path: REPLICA_PATH, headers: { [name]: value } },
+      agent: connections.agentOf(url, id),
+    });
     // The system clock may be set; this limits the total time, including connecting.
     const slow = setTimeout(() => asked.destroy(new Error(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);
     const end = (answer: ReplicaAnswer): void => {
       clearTimeout(slow);
       resolve(answer);
     };
-    const fail = (error: Error): void => end({ kind: "failed", error });
+    const fail = (error: Error): void => {
+      if (error instanceof UnprovenPeer) {
+        const { date, reason } = error;
+        end({ kind: "refused", error, date, ...(reason !== undefined && { reason }) });
+      } else end({ kind: "failed", error });
+    };
     asked.once("error", fail);
     asked.once("close", () => fail(new Error("the connection was closed")));
     asked.once("response", (response) => {
@@ -50,9 +51,8 @@ export function probeReplica(url: string, { id, key, tls }: ReplicaProber): Prom
       });
       response.once("error", fail);
       response.once("end", () => {
-        const { statusCode: status = 0, headers } = response;
-        if (status !== 200) end({ kind: "refused", status, date: Date.parse(headers.date ?? "") });
-        else end(answerIn(text));
+        if (response.statusCode === 200) end(answerIn(text));
+        else fail(new Error(`it answers with status ${response.statusCode}`));
       });
     });
     asked.end();

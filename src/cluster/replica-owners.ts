@@ -5,23 +5,14 @@
 import { LRUCache } from "lru-cache";
 import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
-import {
-  type Certificates,
-  type IssuedKind,
-  issuerOf,
-  type Located,
-  type Owner,
-  type Owners,
-} from "../core/owners.js";
-import { stringAt } from "../wire/json.js";
-import type { PeerKey } from "./peer-key.js";
+import { type IssuedKind, issuerOf, type Located, type Owner, type Owners } from "../core/owners.js";
+import type { PeerConnections } from "./peer-connections.js";
 import { probeReplica } from "./probe-replica.js";
 
 /** Dependencies of the lookup. */
 export interface ReplicaOwnersOptions {
   readonly directory: ReplicaDirectory;
-  readonly key: PeerKey;
-  readonly tls?: Certificates;
+  readonly connections: PeerConnections;
   /** Absent if sessions end with their replica. */
   readonly sessions?: SessionOwners;
   /** Whether the replica responds at its address. Default: checked by HTTP. */
@@ -39,8 +30,10 @@ export interface SessionOwners {
    * there is no record any longer. @throws GatewayError `overloaded` during an outage of the store
    */
   claim(id: string, owner: string): Promise<string | undefined>;
-  /** The replica in the record; undefined without a record. */
+  /** The replica in the record; undefined without an authentic record. */
   ownerOf(id: string): Promise<string | undefined>;
+  /** The other replica that says itself that it serves the session. */
+  holder(id: string): Promise<string | undefined>;
 }
 
 /** Cache lifetime (ms) of a check of a replica without a valid registration, and the number of cached replicas. */
@@ -80,17 +73,21 @@ export class ReplicaOwners implements Owners {
       return "nowhere";
     }
     const owner = await sessions?.ownerOf(id);
+    if (owner === directory.own && sessions?.isHeld(id) === true) return "here";
+    const running = await this.#running(owner, gone);
+    if (running !== undefined) return running;
+    // The record may be lost, or an earlier one: a replica that serves the session says so itself.
+    const holder = await this.#running(await sessions?.holder(id), gone);
+    if (holder !== undefined) return holder;
     if (owner === undefined) {
       if (sessions?.isHeld(id) !== true) await this.#checkCertain();
       return issuer === directory.own ? "here" : "nowhere";
     }
     if (owner === directory.own) return "here";
-    const running = await this.#running(owner, gone);
-    if (running !== undefined) return running;
     // Of concurrent requests one replica becomes the owner, and opens it for the first request of its principal.
     const next = await sessions?.claim(id, owner);
     if (next === directory.own) return "here";
-    const last = next === undefined ? undefined : await this.#running(next, gone);
+    const last = await this.#running(next, gone);
     if (last !== undefined) return last;
     // Its record was deleted meanwhile; or it changed owners, and the next one is gone, too.
     if (next === undefined) return "nowhere";
@@ -106,10 +103,13 @@ export class ReplicaOwners implements Owners {
     );
   }
 
-  close(): void {}
+  close(): void {
+    this.options.connections.close();
+  }
 
-  async #running(id: string, gone: Owner | undefined): Promise<Owner | undefined> {
+  async #running(id: string | undefined, gone: Owner | undefined): Promise<Owner | undefined> {
     const { directory } = this.options;
+    if (id === undefined || id === directory.own) return undefined;
     // If an address refuses connections, its process has ended, however fresh its registration is.
     if (gone?.name === id) return undefined;
     const replica = (await directory.find(id)) ?? (await this.#cutOff(id));
@@ -131,21 +131,20 @@ export class ReplicaOwners implements Owners {
   }
 
   async #answers({ id, url }: Replica): Promise<boolean> {
-    const { directory, key, tls } = this.options;
-    const answer = await probeReplica(url, { id: directory.own, key, ...(tls !== undefined && { tls }) });
-    // Another process may use its address by now.
-    return answer.kind === "page" && stringAt(answer.page, "id") === id;
+    // Another process may use its address by now, so it proves which one it is.
+    return (await probeReplica(url, this.options.connections, id)).kind === "page";
   }
 
   /** The same object while the replica is unchanged. */
   #ownerAt({ id, url, isLeaving }: Replica): Owner {
-    const { directory, key, tls } = this.options;
+    const { directory, connections } = this.options;
     const known = this.#known.get(id);
     if (known?.url === url && known.owner.isLeaving === isLeaving) return known.owner;
     const owner: Owner = {
       name: id,
-      address: { url: new URL(url), ...(tls !== undefined && { tls }) },
-      admission: (method, path, hops) => key.header(directory.own, hops, method, path),
+      address: { url: new URL(url), agent: connections.agentOf(url, id) },
+      admission: (method, path, hops, principal) =>
+        connections.key.requests.header({ from: directory.own, to: id, hops, principal }, method, path),
       isLeaving,
     };
     this.#known.set(id, { url, owner });

@@ -1,4 +1,7 @@
-/** Records of legacy sessions that outlive their replica. The store changes their owner by compare-and-set. */
+/**
+ * Records of legacy sessions that outlive their replica. The store changes their owner by compare-and-set. Owners and records are
+ * authenticated; whether a record is the last one, and its session has not ended, the other replicas know.
+ */
 import { createHmac, hkdfSync } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../core/client.js";
@@ -15,9 +18,12 @@ import { GatewayError, overloaded } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { issuerOf } from "../core/owners.js";
 import { principalKey } from "../core/principal.js";
-import { isObject, objectAt, stringAt } from "../wire/json.js";
-import { parseJson } from "../wire/json-text.js";
+import type { AuthenticatedValues } from "./authenticated-values.js";
+import type { PeerMessages } from "./peer-messages.js";
 import type { SessionOwners } from "./replica-owners.js";
+import { recordIn, SCHEMA } from "./session-record.js";
+import { PASS, READ, REMOVE, RENEW, WRITE } from "./session-scripts.js";
+import { SharedFacts } from "./shared-facts.js";
 
 /** A directory that knows whether this replica may still trust its own session table. */
 interface FencedDirectory extends Pick<ReplicaDirectory, "own" | "others"> {
@@ -33,6 +39,10 @@ export interface StoredSessionsOptions {
   readonly directory: FencedDirectory;
   /** Shared by all replicas; digests of principals are made with it. */
   readonly secret: string;
+  /** For owners and records. */
+  readonly values: AuthenticatedValues;
+  /** Tells and asks other replicas which sessions live. */
+  readonly messages: PeerMessages;
   readonly logger: Logger;
   /** TTL of a record after its last renewal, in ms. Default 40 min: longer than the idle timeout of a session. */
   readonly ttlMs?: number;
@@ -40,8 +50,8 @@ export interface StoredSessionsOptions {
   readonly onAdopted?: (outcome: "adopted" | "refused" | "failed") => void;
 }
 
-/** The format of a record; other formats are ignored. */
-const SCHEMA = 1;
+/** What replicas ask each other: who serves this session? */
+const HELD = "sessions:held";
 const TTL_MS = 40 * 60_000;
 /** Renewals of a record per TTL. */
 const RENEWALS = 4;
@@ -50,59 +60,34 @@ const MAX_RECORD_LENGTH = 16_384;
 /** Sessions that were handed over, until their replica ends. */
 const MAX_MOVED = 10_000;
 
-/** Writes ARGV[2] if the owner is ARGV[1] or absent. */
-const WRITE: StoreScript = {
-  name: "session.write",
-  text: `local owner = redis.call('HGET', KEYS[1], 'owner')
-if owner and owner ~= ARGV[1] then return owner end
-redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'record', ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return ARGV[1]`,
-};
-
-/** Renews a record of the owner ARGV[1]. */
-const RENEW: StoreScript = {
-  name: "session.renew",
-  text: `local owner = redis.call('HGET', KEYS[1], 'owner')
-if owner == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return owner or ''`,
-};
-
-const READ: StoreScript = {
-  name: "session.read",
-  text: "return redis.call('HMGET', KEYS[1], 'owner', 'record')",
-};
-
-/** Makes ARGV[2] the owner instead of ARGV[1]; returns the current owner. */
-const PASS: StoreScript = {
-  name: "session.pass",
-  text: `local owner = redis.call('HGET', KEYS[1], 'owner')
-if owner ~= ARGV[1] then return owner or '' end
-redis.call('HSET', KEYS[1], 'owner', ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return ARGV[2]`,
-};
-
-const REMOVE: StoreScript = {
-  name: "session.remove",
-  text: `if redis.call('HGET', KEYS[1], 'owner') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0`,
-};
+/** A record as the store gets it. */
+interface WrittenRecord {
+  readonly text: string;
+  readonly version: number;
+}
 
 /** The records of one replica. */
 export class StoredSessions implements SessionRecords, SessionOwners {
   onTaken?: NonNullable<SessionRecords["onTaken"]>;
-  /** The sessions of this replica, and the text of each record; undefined for one that could not be written. */
-  readonly #held = new Map<string, string | undefined>();
+  /** The sessions of this replica, and the record of each; undefined for one that cannot be written. */
+  readonly #held = new Map<string, WrittenRecord | undefined>();
   /** Sessions that this replica has handed over. */
   readonly #moved = new LRUCache<string, true>({ max: MAX_MOVED });
   /** Sessions to verify: other replicas may have taken them over during a stall of this one. */
   #unverified = new Set<string>();
+  /** Which sessions there are, by the versions of their records. */
+  readonly facts: SharedFacts;
+  /** Sessions that this replica is about to serve, or to hand over. */
+  readonly #adopting = new Set<string>();
+  readonly #moving = new Set<string>();
   readonly #digestKey: Buffer;
   readonly #renewal: NodeJS.Timeout;
   readonly #endWatch: () => void;
 
   constructor(private readonly options: StoredSessionsOptions) {
+    const { messages, logger } = options;
+    this.facts = new SharedFacts({ messages, logger, kind: "session", lifeMs: this.#ttlMs });
+    messages.answer(HELD, ({ id }) => ({ isHeld: typeof id === "string" && this.#serves(id) }));
     this.#digestKey = Buffer.from(hkdfSync("sha256", options.secret, "cardea", "principals of sessions", 32));
     this.#renewal = setInterval(
       () => inBackground(this.#renewAll(), options.logger, "renewing the records of sessions"),
@@ -116,25 +101,26 @@ export class StoredSessions implements SessionRecords, SessionOwners {
 
   write(id: string, state: SessionState): void {
     this.#moved.delete(id);
-    const text = JSON.stringify({
-      schema: SCHEMA,
-      ...state,
-      principal: this.#digestOf(state.principal),
-    });
+    const version = this.#next(id);
+    const content = { schema: SCHEMA, version, ...state, principal: this.#digestOf(state.principal) };
+    const text = this.options.values.seal("session", id, JSON.stringify(content));
     if (text.length > MAX_RECORD_LENGTH) {
       this.options.logger.debug({ session: id.slice(0, 8) }, "a session is too large to outlive its replica");
       this.#held.set(id, undefined);
       return;
     }
-    this.#held.set(id, text);
-    inBackground(this.#writeOne(id, text), this.options.logger, "writing the record of a session");
+    const record = { text, version };
+    this.#held.set(id, record);
+    inBackground(this.#writeOne(id, record), this.options.logger, "writing the record of a session");
   }
 
   remove(id: string): void {
+    this.facts.set(id, undefined, { version: this.#next(id) });
     this.#held.delete(id);
     this.#unverified.delete(id);
+    this.facts.tellSoon(id);
     // Without the store it expires.
-    const removed = this.#run(REMOVE, id, [this.#own]).catch(() => {});
+    const removed = this.#run(REMOVE, id, [this.#ownerText(id)]).catch(() => {});
     inBackground(removed, this.options.logger, "removing the record of a session");
   }
 
@@ -174,19 +160,24 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     return owner;
   }
 
-  /** A record of this replica that the store has lost, e.g. by a restart, is written again. */
+  /** The authentic owner. A record of this replica that the store has lost, e.g. by a restart, is written again. */
   async #recordedOwner(id: string): Promise<string | undefined> {
-    const [owner] = (await this.#run(READ, id, [])) as readonly unknown[];
-    if (typeof owner === "string" && owner !== "") return owner;
-    const text = this.#held.get(id);
-    if (text === undefined) return undefined;
-    return String(await this.#run(WRITE, id, [this.#own, text, String(this.#ttlMs)]));
+    const [recorded] = (await this.#run(READ, id, [])) as readonly unknown[];
+    const owner = this.#ownerIn(id, recorded);
+    if (owner !== undefined) return owner;
+    const record = this.#held.get(id);
+    return record === undefined ? undefined : this.#writeOver(id, record, recorded);
+  }
+
+  async holder(id: string): Promise<string | undefined> {
+    const { answers } = await this.options.messages.ask(HELD, { id });
+    return answers.find(({ answer }) => answer.isHeld === true)?.from;
   }
 
   async claim(id: string, owner: string): Promise<string | undefined> {
     try {
-      const next = await this.#run(PASS, id, [owner, this.#own, String(this.#ttlMs)]);
-      return typeof next === "string" && next !== "" ? next : undefined;
+      const texts = [this.#ownerText(id, owner), this.#ownerText(id)];
+      return this.#ownerIn(id, await this.#run(PASS, id, [...texts, String(this.#ttlMs)]));
     } catch (error) {
       throw this.#asOutage(error);
     }
@@ -197,24 +188,37 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     const { onAdopted = () => {} } = this.options;
     try {
       const [owner, text] = (await this.#run(READ, id, [])) as readonly unknown[];
-      const record = recordIn(text);
+      const record = recordIn(this.options.values.open("session", id, text));
       const isOwn = record?.principal === this.#digestOf(principal) && record.endpoint === endpoint;
-      if (owner !== this.#own) {
+      const recorded = this.#ownerIn(id, owner);
+      if (recorded !== this.#own) {
         // It is not over: its host comes again, and is forwarded.
-        if (isOwn && typeof owner === "string") throw overloaded("another replica serves the session", 1_000);
+        if (isOwn && recorded !== undefined) throw overloaded("another replica serves the session", 1_000);
         return undefined;
       }
-      if (record === undefined || !isOwn) {
+      this.#adopting.add(id);
+      if (record === undefined || !isOwn || !(await this.#isLast(id, record.version))) {
         onAdopted("refused");
         return undefined;
       }
-      this.#held.set(id, String(text));
+      this.#held.set(id, { text: String(text), version: record.version });
       onAdopted("adopted");
       return { ...record, from: issuerOf(id) ?? this.#own };
     } catch (error) {
       if (!(error instanceof GatewayError)) onAdopted("failed");
       throw this.#asOutage(error);
+    } finally {
+      this.#adopting.delete(id);
     }
+  }
+
+  /**
+   * Whether the session lives, no other replica serves it, and no later record was written. The store may have been given an
+   * earlier one again, so a session that no running replica knows is none.
+   */
+  async #isLast(id: string, version: number): Promise<boolean> {
+    const [known, holder] = await Promise.all([this.facts.ask(id), this.holder(id)]);
+    return known?.value !== undefined && version >= known.version && holder === undefined;
   }
 
   /** An outage of the store is a refusal; any other error is a bug. */
@@ -231,8 +235,11 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   async move(id: string): Promise<boolean> {
     const target = this.#targetFor(id);
     if (target === undefined || this.#held.get(id) === undefined) return false;
-    const owner = await this.#run(PASS, id, [this.#own, target, String(this.#ttlMs)]).catch(() => undefined);
-    if (owner !== target) return false;
+    const texts = [this.#ownerText(id), this.#ownerText(id, target)];
+    this.#moving.add(id);
+    const owner = await this.#run(PASS, id, [...texts, String(this.#ttlMs)]).catch(() => undefined);
+    this.#moving.delete(id);
+    if (owner !== texts[1]) return false;
     this.#held.delete(id);
     this.#moved.set(id, true);
     return true;
@@ -245,6 +252,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
 
   close(): void {
     clearInterval(this.#renewal);
+    this.facts.close();
     this.#endWatch();
   }
 
@@ -260,10 +268,28 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     return weighed.sort((one, two) => (one.weight < two.weight ? 1 : -1))[0]?.id;
   }
 
-  async #writeOne(id: string, text: string): Promise<void> {
-    const owner = await this.#run(WRITE, id, [this.#own, text, String(this.#ttlMs)]).catch(() => undefined);
+  async #writeOne(id: string, record: WrittenRecord): Promise<void> {
+    const owner = await this.#writeOver(id, record).catch(() => this.#own);
     // Another replica has taken it over: it is verified, and ended, at its next use.
-    if (owner !== undefined && owner !== this.#own) this.#unverified.add(id);
+    if (owner !== this.#own) this.#unverified.add(id);
+  }
+
+  /** Writes a record of this replica; its owner afterwards. What is no owner, as `recorded` may be, is overwritten. */
+  async #writeOver(id: string, record: WrittenRecord, recorded: unknown = ""): Promise<string> {
+    const { text, version } = record;
+    const args = [this.#ownerText(id), text, String(this.#ttlMs)];
+    let found = await this.#run(WRITE, id, [...args, String(recorded ?? "")]);
+    if (this.#ownerIn(id, found) === undefined) found = await this.#run(WRITE, id, [...args, String(found)]);
+    const owner = this.#ownerIn(id, found) ?? this.#own;
+    if (owner !== this.#own) return owner;
+    // Only now do others know of it: a record of a version that they know can be read.
+    this.facts.set(id, {}, { version });
+    this.facts.tellSoon(id);
+    return owner;
+  }
+
+  #next(id: string): number {
+    return Math.max(this.facts.next(id), (this.#held.get(id)?.version ?? 0) + 1);
   }
 
   /** The store is back, or has lost its data: every record is written again. */
@@ -272,20 +298,37 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 
   async #writeAll(): Promise<void> {
-    for (const [id, text] of [...this.#held]) if (text !== undefined) await this.#writeOne(id, text);
+    for (const [id, record] of [...this.#held]) if (record !== undefined) await this.#writeOne(id, record);
   }
 
   async #renewAll(): Promise<void> {
-    for (const [id, text] of [...this.#held]) {
-      if (text === undefined) continue;
-      const owner = await this.#run(RENEW, id, [this.#own, String(this.#ttlMs)]).catch(() => this.#own);
-      if (owner === "") await this.#writeOne(id, text);
-      else if (owner !== this.#own) this.#unverified.add(id);
+    for (const [id, record] of [...this.#held]) {
+      if (record === undefined) continue;
+      this.facts.renew(id);
+      this.facts.tellSoon(id);
+      const own = this.#ownerText(id);
+      const owner = await this.#run(RENEW, id, [own, String(this.#ttlMs)]).catch(() => own);
+      if (owner !== own) await this.#writeOne(id, record);
     }
   }
 
   #run(script: StoreScript, id: string, args: readonly string[]): Promise<unknown> {
     return this.options.store.run(script, [`session:{${id}}`], args);
+  }
+
+  /** What the store has for the owner of a session. */
+  #ownerText(id: string, owner = this.#own): string {
+    return this.options.values.seal("owner", id, owner);
+  }
+
+  #ownerIn(id: string, text: unknown): string | undefined {
+    return this.options.values.open("owner", id, text);
+  }
+
+  /** Whether no other replica may take the session over: it is certain that this one serves it. */
+  #serves(id: string): boolean {
+    if (this.#adopting.has(id)) return true;
+    return this.#held.has(id) && !this.#moving.has(id) && !this.mustVerify(id);
   }
 
   #digestOf(principal: Principal): string {
@@ -299,28 +342,4 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   get #ttlMs(): number {
     return this.options.ttlMs ?? TTL_MS;
   }
-}
-
-/** A record with the digest of its principal; undefined for other text or another format. */
-function recordIn(text: unknown) {
-  let record: unknown;
-  try {
-    record = parseJson(String(text));
-  } catch {
-    return undefined;
-  }
-  if (!isObject(record) || record.schema !== SCHEMA) return undefined;
-  const { endpoint, revision, principal, subscriptions } = record;
-  const capabilities = objectAt(record, "capabilities");
-  if (typeof endpoint !== "string" || typeof revision !== "string" || typeof principal !== "string")
-    return undefined;
-  if (capabilities === undefined || !Array.isArray(subscriptions)) return undefined;
-  const info = objectAt(record, "info");
-  const logLevel = stringAt(record, "logLevel");
-  return {
-    ...{ endpoint, revision, principal, capabilities },
-    ...(info !== undefined && { info }),
-    ...(logLevel !== undefined && { logLevel }),
-    subscriptions: subscriptions.filter((uri) => typeof uri === "string"),
-  };
 }

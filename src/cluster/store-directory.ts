@@ -10,6 +10,7 @@ import {
 import { inBackground, type Logger } from "../core/logger.js";
 import { isObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
+import type { AuthenticatedValues } from "./authenticated-values.js";
 import { replicaFacts } from "./probe-replica.js";
 
 /** The registration of this replica, and its interval. */
@@ -19,7 +20,11 @@ export interface StoreDirectoryOptions {
   /** The time of day in ms. */
   readonly startedAt?: number;
   readonly store: SharedStore;
+  /** For registrations. */
+  readonly values: AuthenticatedValues;
   readonly logger: Logger;
+  /** Called with each replica that is seen for the first time. */
+  readonly onJoined?: (replica: Replica) => void;
   /** Without a heartbeat for this time (ms) a replica is gone. */
   readonly ttlMs?: number;
   readonly heartbeatMs?: number;
@@ -35,13 +40,17 @@ export interface StoreDirectoryOptions {
 }
 
 /** The format of a registration; nothing is forwarded to replicas with another one. */
-const SCHEMA = 1;
+const SCHEMA = 2;
+/** The authenticated lifetime (ms) of a registration, for the case that the clocks agree. */
+const VALID_MS = 60_000;
 const TTL_MS = 10_000;
 const HEARTBEAT_MS = 3_000;
 /** A start waits at most this time (ms) for the store. */
 const START_MS = 1_000;
 /** The number of remembered replicas with an expired registration. */
 const MAX_SILENT = 100;
+/** The number of registrations whose last heartbeat is remembered. */
+const MAX_SEEN = 1_000;
 
 const KEYS = ["{replicas}:until", "{replicas}:info"] as const;
 
@@ -76,7 +85,19 @@ const LEAVE: StoreScript = {
 return redis.call('HDEL', KEYS[2], ARGV[1])`,
 };
 
-/** The directory of this replica; during an outage of the store it keeps its last state. */
+/** A registration as it was last read. */
+interface SeenEntry {
+  /** Which heartbeat it is of. */
+  readonly beat: number;
+  /** When that was first read. */
+  readonly at: number;
+}
+
+/**
+ * The directory of this replica; during an outage of the store it keeps its last state. Registrations are authenticated, and
+ * count while their heartbeats advance: one that was copied back is none of a replica that runs. A connection to a replica
+ * proves it anyway.
+ */
 export class StoreDirectory implements ReplicaDirectory {
   readonly own: string;
   #others: ReadonlyMap<string, Replica> = new Map();
@@ -96,6 +117,10 @@ export class StoreDirectory implements ReplicaDirectory {
   /** When the store was last found to have lost its data. */
   #emptiedAt = Number.NEGATIVE_INFINITY;
   readonly #silent = new LRUCache<string, Replica>({ max: MAX_SILENT });
+  readonly #seen = new LRUCache<string, SeenEntry>({ max: MAX_SEEN });
+  /** Registrations that were reported as unreadable. */
+  readonly #reported = new LRUCache<string, true>({ max: MAX_SEEN });
+  #beats = 0;
 
   constructor(private readonly options: StoreDirectoryOptions) {
     this.own = options.id;
@@ -141,6 +166,16 @@ export class StoreDirectory implements ReplicaDirectory {
 
   silent(id: string): Replica | undefined {
     return this.#silent.get(id);
+  }
+
+  /** Replicas whose registrations are not authentic with the key of this one, or of another version. */
+  get unreadable(): readonly string[] {
+    return [...this.#reported.keys()];
+  }
+
+  /** Reads the registrations once before the first heartbeat. */
+  async known(): Promise<void> {
+    if (!this.#isAnswered) await this.beat();
   }
 
   /** Registers this replica at `url`, periodically. Resolves when the store has it, or after a second without the store. */
@@ -213,8 +248,10 @@ export class StoreDirectory implements ReplicaDirectory {
   #keep(replicas: ReadonlyMap<string, Replica>): void {
     for (const [id, replica] of this.#others)
       if (!replicas.has(id) && !replica.isLeaving) this.#silent.set(id, replica);
+    const joined = [...replicas.values()].filter(({ id }) => !this.#others.has(id));
     for (const id of replicas.keys()) this.#silent.delete(id);
     this.#others = replicas;
+    for (const replica of joined) this.options.onJoined?.(replica);
   }
 
   #now(): number {
@@ -229,36 +266,47 @@ export class StoreDirectory implements ReplicaDirectory {
     if (this.#url === "") return "";
     const { version, startedAt } = this.options;
     const [url, isLeaving] = [this.#url, this.#isLeaving];
-    return JSON.stringify({ schema: SCHEMA, url, version, isLeaving, startedAt });
+    this.#beats += 1;
+    const entry = { schema: SCHEMA, beat: this.#beats, url, version, isLeaving, startedAt };
+    return this.options.values.seal("replica", this.own, JSON.stringify(entry), VALID_MS);
   }
 
   #read(entries: readonly unknown[]): ReadonlyMap<string, Replica> {
     const replicas = new Map<string, Replica>();
     for (let at = 0; at + 1 < entries.length; at += 2) {
-      const replica = replicaOf(String(entries[at]), String(entries[at + 1]));
-      if (replica !== undefined && replica.id !== this.own) replicas.set(replica.id, replica);
+      const [id, sealed] = [String(entries[at]), String(entries[at + 1])];
+      const replica = id === this.own ? undefined : this.#replicaOf(id, sealed);
+      if (replica !== undefined) replicas.set(id, replica);
     }
     return replicas;
   }
 
+  #replicaOf(id: string, sealed: string): Replica | undefined {
+    const text = this.options.values.open("replica", id, sealed);
+    const entry = text === undefined ? undefined : parseJson(text);
+    if (!isObject(entry) || entry.schema !== SCHEMA || typeof entry.beat !== "number") {
+      this.#report(id);
+      return undefined;
+    }
+    const now = this.#now();
+    const seen = this.#seen.get(id);
+    if (seen !== undefined && entry.beat < seen.beat) return undefined;
+    if (seen !== undefined && entry.beat === seen.beat && now - seen.at >= this.#ttlMs) return undefined;
+    if (entry.beat !== seen?.beat) this.#seen.set(id, { beat: entry.beat, at: now });
+    const url = stringAt(entry, "url");
+    return url === undefined || !URL.canParse(url) ? undefined : { id, url, ...replicaFacts(entry) };
+  }
+
+  #report(id: string): void {
+    if (this.#reported.has(id)) return;
+    this.#reported.set(id, true);
+    this.options.logger.warn(
+      { replica: id },
+      "a registration in the cluster's store is not authentic, or of another version of Cardea: nothing is sent there",
+    );
+  }
+
   get #ttlMs(): number {
     return this.options.ttlMs ?? TTL_MS;
-  }
-}
-
-function replicaOf(id: string, text: string): Replica | undefined {
-  const entry = parsed(text);
-  if (entry === undefined || entry.schema !== SCHEMA) return undefined;
-  const url = stringAt(entry, "url");
-  if (url === undefined || !URL.canParse(url)) return undefined;
-  return { id, url, ...replicaFacts(entry) };
-}
-
-function parsed(text: string) {
-  try {
-    const value = parseJson(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }

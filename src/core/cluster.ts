@@ -21,10 +21,10 @@ export interface ClusterParts {
   readonly sessions?: SessionRecords;
   /** Absent if each replica counts for itself. */
   readonly limits?: SharedLimits;
-  /** Absent if each replica remembers approvals for itself. */
-  readonly approvals?: SharedApprovals;
-  /** Absent if each replica finds out about servers for itself. */
-  readonly servers?: SharedServers;
+  readonly approvals: SharedApprovals;
+  readonly servers: SharedServers;
+  /** Uses a nonce once over all replicas: false where it was used within `ttlMs`. */
+  useOnce(nonce: string, ttlMs: number): Promise<boolean>;
   /** Reports what happens from now on. */
   observe(observer: ClusterObserver): void;
   /**
@@ -50,8 +50,16 @@ export interface ClusterObserver {
 interface PeerAddress {
   readonly bind: { readonly host: string; readonly port: number };
   readonly tls?: Certificates;
-  /** How often the request has been forwarded; undefined if it is no request of a replica, and has been answered. */
-  readonly admit: (request: IncomingMessage, response: ServerResponse) => number | undefined;
+  /** The content of a forwarded request; undefined if it is none of a host, and has been answered. */
+  readonly admit: (request: IncomingMessage, response: ServerResponse) => Admission | undefined;
+}
+
+/** A forwarded request that another process of this gateway has signed. */
+export interface Admission {
+  /** How often the request has been forwarded. */
+  readonly hops: number;
+  /** The host, as the process that it connected to has authenticated it. */
+  readonly principal: Principal;
 }
 
 /** A script that the store runs as one step. */

@@ -1,14 +1,19 @@
 /** Which process of the gateway issued a session, parked call or task, and where is a request for it served? */
+import type { Agent } from "node:http";
 import { basename, join } from "node:path";
+import type { Principal } from "./client.js";
 
 /** Another process, and how it is reached. */
 export interface Owner {
   /** For the log: the number of a worker, or the id of a replica. */
   readonly name: string;
-  /** A socket of this machine, or the URL of a listener for the other replicas. */
-  readonly address: { readonly socketPath: string } | { readonly url: URL; readonly tls?: Certificates };
-  /** Headers, names and values by turns, that make it take a request which is forwarded for the `hops`th time. */
-  readonly admission?: (method: string, path: string, hops: number) => readonly string[];
+  /**
+   * A socket of this machine, or the URL of a listener for the other replicas. The connections of `agent` have proven that the
+   * replica is at the other end.
+   */
+  readonly address: { readonly socketPath: string } | { readonly url: URL; readonly agent: Agent };
+  /** Headers, names and values by turns, with which it takes a request of `principal` that is forwarded for the `hops`th time. */
+  readonly admission: (method: string, path: string, hops: number, principal: Principal) => readonly string[];
   /** It is about to stop. Default: no. */
   readonly isLeaving?: boolean;
 }

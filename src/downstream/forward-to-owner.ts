@@ -1,6 +1,7 @@
 /**
  * Forwards an HTTP request to the process that owns its session, parked call or task: a worker of this machine or another
- * replica. That process runs all checks, as if the host had connected to it.
+ * replica. The host was authenticated here; that process gets a signed principal, and of the host's headers those that MCP
+ * defines. Credentials travel no further.
  */
 import {
   Agent,
@@ -10,9 +11,10 @@ import {
   type RequestOptions,
   type ServerResponse,
 } from "node:http";
-import { request as openHttps, Agent as SecureAgent } from "node:https";
+import type { Principal } from "../core/client.js";
+import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
-import { inBackground, type Logger } from "../core/logger.js";
+import type { Logger } from "../core/logger.js";
 import { TASK_METHODS } from "../core/methods.js";
 import type { ForwardOutcome, IssuedKind, Owner, Owners } from "../core/owners.js";
 import type { Envelope, MessageId } from "../wire/envelope.js";
@@ -24,32 +26,29 @@ import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 /** Forwards requests to the process that owns their session, call or task. */
 export interface Forwarder {
   /**
-   * Forwards a request by its session id; false where the session is this process's own, or there is none.
-   * `serveHere` is called where it turns out only later that this process serves it.
+   * Forwards a request by its session id; undefined where the session is this process's own, or there is none. Resolves to
+   * `here` where it turns out only later that this process serves it.
    */
-  forwardBySession(request: IncomingMessage, response: ServerResponse, serveHere: () => void): boolean;
-  /**
-   * Forwards a message without a session by its task or request state; undefined where these are this process's own, or there
-   * are none. Resolves to `here` where it turns out only later that this process serves it. `body`: as it was read.
-   */
+  forwardBySession(exchange: AuthenticatedExchange): Promise<"done" | "here"> | undefined;
+  /** The same for a message without a session, by its task or request state. `body`: as it was read. */
   forwardByMessage(
-    request: IncomingMessage,
-    response: ServerResponse,
+    exchange: AuthenticatedExchange,
     message: Envelope,
     body: string,
   ): Promise<"done" | "here"> | undefined;
   /**
-   * Forwards a request that was to be served here, if its session has moved since `forwardBySession`: while its credentials
-   * were checked, or its body was read. As `forwardByMessage`; `body`: as it was read, absent if there is none.
+   * Forwards a request that was to be served here, if its session has moved since `forwardBySession`: while its body was read.
+   * As `forwardByMessage`; `body`: as it was read, absent if there is none.
    */
   forwardMoved(
-    request: IncomingMessage,
-    response: ServerResponse,
+    exchange: AuthenticatedExchange,
     body?: string,
     messageId?: MessageId,
   ): Promise<"done" | "here"> | undefined;
-  /** Another process of this gateway has forwarded `request`, `hops` times in all. */
-  receive(request: IncomingMessage, hops: number): void;
+  /** Another process of this gateway has forwarded `request`, and signed this. */
+  receive(request: IncomingMessage, admission: Admission): void;
+  /** The host of a request that another process has forwarded; undefined for one that comes from a host. */
+  principalOf(request: IncomingMessage): Principal | undefined;
   /**
    * This process stops: the streams that it forwards for hosts between their calls (GET) end, and the hosts open them again at
    * another process. Requests under way continue.
@@ -71,17 +70,24 @@ const RETRY_MS = 1_000;
 /** Nothing listens at the address: its process has ended. Whatever else goes wrong may be the network between. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
 
-/** What is true of one connection and not of the next (RFC 9110, 7.6.1), and what only processes of one gateway say. */
-const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", "expect", HEADER.peer]);
-const FRAMING_HEADERS: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP_HEADERS,
-  "transfer-encoding",
-  "content-length",
+/** Headers of a response that are true of one connection and not of the next (RFC 9110, 7.6.1), or only between processes. */
+const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", HEADER.peer]);
+const FRAMING_NAMES = ["transfer-encoding", "content-length"] as const;
+const FRAMING_HEADERS: ReadonlySet<string> = new Set([...HOP_BY_HOP_HEADERS, ...FRAMING_NAMES]);
+/** What of a host's request the owner reads; nothing else travels, so no credential, cookie or address does. */
+const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
+  ...["accept", "content-type", "content-encoding", "traceparent", "tracestate"],
+  ...[HEADER.sessionId, HEADER.protocolVersion, HEADER.method, HEADER.name, HEADER.lastEventId],
 ]);
 
-interface Forwarding {
+/** A request of a host that was authenticated. */
+export interface AuthenticatedExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly principal: Principal;
+}
+
+interface Forwarding extends AuthenticatedExchange {
   readonly id: string;
   readonly kind: IssuedKind;
   /** As it was read; absent where it still has to be. */
@@ -91,43 +97,35 @@ interface Forwarding {
 
 /** Makes the forwarder of the process that sees `owners`. `connectMs`: see CONNECT_MS. */
 export function createForwarder(owners: Owners, logger: Logger, connectMs = CONNECT_MS): Forwarder {
+  /** For sockets of this machine. */
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
-  let secureAgent: SecureAgent | undefined;
-  const received = new WeakMap<IncomingMessage, number>();
+  const received = new WeakMap<IncomingMessage, Admission>();
   /** What ends the responses to GET that are forwarded. */
   const streams = new Set<() => void>();
   let isStopping = false;
-  const hopsOf = (request: IncomingMessage): number => received.get(request) ?? 0;
+  const hopsOf = (request: IncomingMessage): number => received.get(request)?.hops ?? 0;
 
   return {
-    receive: (request, hops) => void received.set(request, hops),
-    forwardBySession(request, response, serveHere) {
+    receive: (request, admission) => void received.set(request, admission),
+    principalOf: (request) => received.get(request)?.principal,
+    forwardBySession({ request, response, principal }) {
       const id = sessionOf(request);
-      if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return false;
-      const served = serve({ request, response, id, kind: "session" });
-      inBackground(
-        served.then((outcome) => outcome === "here" && serveHere()),
-        logger,
-        "forwarding a request",
-      );
-      return true;
+      if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return undefined;
+      return serve({ request, response, principal, id, kind: "session" });
     },
-    forwardByMessage(request, response, message, text) {
+    forwardByMessage({ request, response, principal }, message, text) {
       const issued = issuedIn(message);
       if (issued === undefined || !owners.isForeign(issued.id) || hopsOf(request) >= MAX_HOPS)
         return undefined;
-      return serve({ request, response, ...issued, body: Buffer.from(text), messageId: message.id });
+      const body = Buffer.from(text);
+      return serve({ request, response, principal, ...issued, body, messageId: message.id });
     },
-    forwardMoved(request, response, text, messageId) {
+    forwardMoved({ request, response, principal }, text, messageId) {
       const id = sessionOf(request);
       if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return undefined;
       const body = text === undefined ? undefined : Buffer.from(text);
       return serve({
-        request,
-        response,
-        id,
-        kind: "session",
-        messageId,
+        ...{ request, response, principal, id, kind: "session", messageId },
         ...(body !== undefined && { body }),
       });
     },
@@ -137,7 +135,6 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
     },
     close() {
       agent.destroy();
-      secureAgent?.destroy();
       owners.close();
     },
   };
@@ -181,9 +178,7 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
     if ("socketPath" in address) return openHttp({ ...options, socketPath: address.socketPath, agent });
     const { hostname, port } = address.url;
     const at = { ...options, host: hostname.replace(/^\[|\]$/g, ""), ...(port !== "" && { port }) };
-    if (address.tls === undefined) return openHttp({ ...at, agent });
-    secureAgent ??= new SecureAgent({ keepAlive: true, timeout: IDLE_MS, ...address.tls });
-    return openHttps({ ...at, agent: secureAgent });
+    return openHttp({ ...at, agent: address.agent });
   }
 
   function endWhenStopping(answer: IncomingMessage, response: ServerResponse): void {
@@ -196,7 +191,10 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
     if (isStopping) end();
   }
 
-  function forward(owner: Owner, { request, response, body }: Forwarding): Promise<ForwardOutcome> {
+  function forward(
+    owner: Owner,
+    { request, response, principal, body }: Forwarding,
+  ): Promise<ForwardOutcome> {
     return new Promise((resolve) => {
       const { method = "GET", url: path = "/" } = request;
       // A process that stops closes its idle connections, perhaps in the moment in which a request is written to one.
@@ -204,11 +202,11 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
       const forwarded = open(owner, {
         method,
         path,
-        // Unchanged: the owner checks duplicate and malformed headers.
         headers: [
-          ...withoutHeaders(request.rawHeaders, body === undefined ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS),
+          ...["host", "cardea"],
+          ...forwardedHeaders(request.rawHeaders, body === undefined),
           ...(body === undefined ? [] : ["content-length", String(body.length)]),
-          ...(owner.admission?.(method, path, hopsOf(request) + 1) ?? []),
+          ...owner.admission(method, path, hopsOf(request) + 1, principal),
           ...(mustAsk ? ["expect", "100-continue"] : []),
         ],
         setHost: false,
@@ -278,7 +276,15 @@ function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind">
   return task === undefined ? undefined : { id: task, kind: "task" };
 }
 
-/** Names and values by turns, as Node has them. */
+/** Names and values by turns, as Node has them. `isFramed`: the body follows as the host has framed it. */
+const forwardedHeaders = (raw: readonly string[], isFramed: boolean): string[] =>
+  raw.filter((_, at) => isForwarded((raw[at - (at % 2)] ?? "").toLowerCase(), isFramed));
+
+const isForwarded = (name: string, isFramed: boolean): boolean =>
+  FORWARDED_HEADERS.has(name) ||
+  name.startsWith(HEADER.paramPrefix) ||
+  (isFramed && FRAMING_NAMES.some((framing) => framing === name));
+
 const withoutHeaders = (raw: readonly string[], names: ReadonlySet<string>): string[] =>
   raw.filter((_, at) => !names.has((raw[at - (at % 2)] ?? "").toLowerCase()));
 

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
 import type { ListenConfig } from "../config/config.js";
+import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
@@ -60,11 +61,8 @@ export interface PeerListener {
   readonly bind: ListenOptions;
   /** Both sides show a certificate. */
   readonly tls?: Certificates;
-  /**
-   * How often the request has been forwarded; undefined where it is no request of a replica, and has been answered.
-   * Default: requests are those of workers, and are for this one.
-   */
-  readonly admit?: (request: IncomingMessage, response: ServerResponse) => number | undefined;
+  /** What another process has signed; undefined where it is no forwarded request, and has been answered. */
+  readonly admit: (request: IncomingMessage, response: ServerResponse) => Admission | undefined;
 }
 
 /** In milliseconds. */
@@ -113,15 +111,14 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
     if (stopping || connections.areNearLimit) response.shouldKeepAlive = false;
     if (connections.isOverLimit(request.socket) && !PROBES.has(request.url ?? "")) refuseConnection(response);
-    else serve(request, response);
+    else route(request, response);
   });
   const peerServer =
     peers &&
-    nodeServer(
-      { ...options.timeouts, keepAliveMs: 0 },
-      (...each) => onPeerRequest(peers, ...each),
-      peers.tls,
-    );
+    nodeServer({ ...options.timeouts, keepAliveMs: 0 }, (...each) => onPeerRequest(peers, ...each), {
+      maxHeaderSize: MAX_PEER_HEAD,
+      ...(peers.tls !== undefined && { tls: peers.tls }),
+    });
   const servers = peerServer === undefined ? [server] : [server, peerServer];
   for (const each of servers) each.on("connection", connectionTimeouts.watch);
   server.maxConnections = maxConnections;
@@ -187,11 +184,6 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     },
   };
 
-  function serve(request: IncomingMessage, response: ServerResponse): void {
-    const serveHere = (): void => route(request, response);
-    if (peers?.forwarder.forwardBySession(request, response, serveHere) !== true) serveHere();
-  }
-
   function onPeerRequest(
     { admit, forwarder }: PeerListener,
     request: IncomingMessage,
@@ -199,14 +191,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   ): void {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
     if (stopping) response.shouldKeepAlive = false;
-    if (admit === undefined) {
-      route(request, response);
-      return;
-    }
-    const hops = admit(request, response);
-    if (hops === undefined) return;
-    forwarder.receive(request, hops);
-    serve(request, response);
+    const admission = admit(request, response);
+    if (admission === undefined) return;
+    forwarder.receive(request, admission);
+    route(request, response);
   }
 
   function refuseConnection(response: ServerResponse): void {
@@ -224,6 +212,9 @@ export function checkExposure({ host, insecure }: ListenConfig["http"], isRequir
 
 const STALL_MS = 30_000;
 
+/** The head (bytes) of a forwarded request names its principal with all claims, encoded twice. */
+const MAX_PEER_HEAD = 128 * 1024;
+
 /** Interval (ms) at which `isIdle` is checked. */
 const POLL_MS = 50;
 
@@ -240,7 +231,7 @@ const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 function nodeServer(
   timeouts: Partial<HttpTimeouts> = {},
   listener: (request: IncomingMessage, response: ServerResponse) => void,
-  tls?: Certificates,
+  { tls, maxHeaderSize }: { readonly tls?: Certificates; readonly maxHeaderSize?: number } = {},
 ): Server {
   const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000 } = timeouts;
   const settings = {
@@ -249,6 +240,7 @@ function nodeServer(
     keepAliveTimeout: keepAliveMs,
     // How late Node may notice the first two.
     connectionsCheckingInterval: Math.min(1_000, headersMs, requestMs),
+    ...(maxHeaderSize !== undefined && { maxHeaderSize }),
   };
   if (tls === undefined) return createServer(settings, listener);
   return createSecureServer({ ...settings, ...tls, requestCert: true, rejectUnauthorized: true }, listener);

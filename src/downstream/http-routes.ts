@@ -18,6 +18,7 @@ import {
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
+import type { Forwarder } from "./forward-to-owner.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 import {
   FailedMessage,
@@ -30,7 +31,12 @@ import {
 /** An edge that opens streams, as the transport of 2024-11-05 needs one. */
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
-interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "allow"> {
+interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "allow" | "forwarder"> {
+  /** Where there are other processes of this gateway. */
+  readonly forwarder?: Pick<
+    Forwarder,
+    "forwardByMessage" | "forwardMoved" | "forwardBySession" | "principalOf"
+  >;
   readonly listen: Pick<ListenConfig["http"], "path" | "maxBodyBytes">;
   readonly sse?: SseEdge;
   readonly readiness: () => Readiness;
@@ -79,7 +85,7 @@ export interface HttpRoute {
 
 /** Every path there is. Each but the probes, the metadata and those for signing in asks for credentials before anything else. */
 export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
-  const { authentication, listen, rebindingProtection, sse } = settings;
+  const { authentication, listen, rebindingProtection, sse, forwarder } = settings;
   const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
   const base = listen.path.replace(/\/$/, "");
   const mcp = authenticated(mcpEndpoint(endpointSettings));
@@ -133,17 +139,25 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
 
   function authenticated(handler: McpEndpoint): RouteHandler {
     return (request, response, endpoint) => {
-      if (handlePreflight(request, response)) return;
       const { challenge } = authentication;
       const serve = (principal: Principal) => {
-        // A host that hung up meanwhile no longer triggers the cleanup, so its state would be kept for ever.
-        return response.destroyed
-          ? undefined
-          : handler({ request, response, principal, endpoint, challenge });
+        const exchange = { request, response, principal, endpoint, challenge };
+        const forwarding = forwarder?.forwardBySession(exchange);
+        if (forwarding === undefined) return serveHere(exchange);
+        return forwarding.then((outcome) => (outcome === "here" ? serveHere(exchange) : undefined));
       };
+      // The process that forwarded it has checked its head and its credentials.
+      const sender = forwarder?.principalOf(request);
+      if (sender !== undefined) return serve(sender);
+      if (handlePreflight(request, response)) return;
       const principal = authentication.authenticate(request);
       return principal instanceof Promise ? principal.then(serve) : serve(principal);
     };
+
+    function serveHere(exchange: HttpExchange): Promise<void> | undefined {
+      // A host that hung up meanwhile no longer triggers the cleanup, so its state would be kept for ever.
+      return exchange.response.destroyed ? undefined : handler(exchange);
+    }
   }
 
   /** These need no credentials: they are how a host gets some. */

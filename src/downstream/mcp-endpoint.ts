@@ -109,7 +109,7 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
     checkEndpoint(exchange);
     const edge = edges[eraOfHeader(versionOf(exchange.request))];
     if (edge[verb] === undefined) throw notAllowed(settings.allow ?? "POST, OPTIONS");
-    const forwarding = forwarder?.forwardMoved(exchange.request, exchange.response);
+    const forwarding = forwarder?.forwardMoved(exchange);
     if (forwarding !== undefined && (await forwarding) === "done") return;
     await edge[verb](exchange);
   }
@@ -121,13 +121,13 @@ export function mcpEndpoint(settings: McpEndpointSettings): McpEndpoint {
  */
 function forwardingOf(
   forwarder: Pick<Forwarder, "forwardByMessage" | "forwardMoved">,
-  { request, response }: HttpExchange,
+  exchange: HttpExchange,
   message: Envelope | Batch,
   era: "modern" | "legacy",
   text: string,
 ): Promise<"done" | "here"> | undefined {
-  if (era === "legacy") return forwarder.forwardMoved(request, response, text, idOf(message));
-  return isBatch(message) ? undefined : forwarder.forwardByMessage(request, response, message, text);
+  if (era === "legacy") return forwarder.forwardMoved(exchange, text, idOf(message));
+  return isBatch(message) ? undefined : forwarder.forwardByMessage(exchange, message, text);
 }
 
 /** @param allow the methods that are, for the `Allow` header */

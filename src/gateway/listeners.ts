@@ -17,7 +17,7 @@ import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { operatorEndpoint } from "../downstream/operator-endpoint.js";
 import { BodyBudget } from "../downstream/read-body.js";
-import { workerOwners } from "../downstream/worker-owners.js";
+import { admitWorkers, workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
@@ -94,7 +94,8 @@ function peerListener({ identity: { worker }, cluster, telemetry: { logger } }: 
     return { peers: { forwarder: createForwarder(cluster.owners, logger), ...cluster.listener } };
   if (worker === undefined) return {};
   const bind = { path: workerSocket(worker, worker.number, "requests") };
-  return { peers: { forwarder: createForwarder(workerOwners(worker), logger), bind } };
+  const forwarder = createForwarder(workerOwners(worker), logger);
+  return { peers: { forwarder, bind, admit: admitWorkers(worker) } };
 }
 
 /** The calls of this process. */

@@ -5,7 +5,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { ClusterParts, OwnStore, SharedStore } from "../core/cluster.js";
+import type { ClusterParts, OwnStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -125,7 +125,7 @@ interface SealedParts {
   /** How long (ms) a newly sealed state can be answered. */
   readonly answerMs: () => number;
   readonly tasks: Tasks;
-  /** With a shared store: false for a nonce that a replica has already used. */
+  /** With other replicas: false for a nonce that one of them has already used. */
   readonly useOnce?: (nonce: string) => Promise<boolean>;
 }
 
@@ -156,6 +156,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     workerIdentity: worker,
     audit,
     tracing,
+    cluster,
   } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
@@ -207,18 +208,12 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       }),
       answerMs: ttlMs,
       tasks: new Tasks(keys.tasks, issuer),
-      ...(options.cluster?.store !== undefined && { useOnce: useOnceIn(options.cluster.store, ttlMs) }),
+      ...(cluster !== undefined && { useOnce: (nonce: string) => cluster.useOnce(nonce, ttlMs()) }),
     },
     ...(options.cluster !== undefined && { cluster: observed(options.cluster, metrics) }),
     signIn: options.signIn,
   };
 }
-
-/** Uses a nonce once over all replicas; during an outage of the store, once per replica. */
-const useOnceIn =
-  (store: SharedStore, ttlMs: () => number) =>
-  (nonce: string): Promise<boolean> =>
-    store.setIfAbsent(`once:${nonce}`, "1", ttlMs()).catch(() => true);
 
 /** The cluster, whose state the metrics show. */
 function observed(cluster: ClusterParts, metrics: Metrics): ClusterParts {

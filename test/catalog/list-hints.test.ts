@@ -1,9 +1,10 @@
 /** A list that has changed at one replica is loaded by the others, and never for ever. */
 import { expect, test } from "vitest";
-import { ServersInStore } from "../../src/cluster/shared-servers.js";
+import { ServersOfReplicas } from "../../src/cluster/shared-servers.js";
+import { SILENT } from "../../src/core/logger.js";
 import { fakeTime, pass } from "../support/fake-time.js";
 import { type FakeUpstream, fakeUpstream } from "../support/fake-upstream.js";
-import { MemoryStore } from "../support/memory-store.js";
+import { messagesInMemory } from "../support/peer-messages.js";
 import { SECRET } from "../support/replicas.js";
 import { catalogOf, names, tool } from "./support.js";
 
@@ -25,11 +26,11 @@ function restless(): FakeUpstream {
   return upstream;
 }
 
-/** Catalogs of replicas that share a store, each over its own connection to the server. */
+/** Catalogs of replicas, each over its own connection to the server. */
 function replicas(upstreams: readonly FakeUpstream[]) {
-  const memory = new MemoryStore();
+  const messagesOf = messagesInMemory();
   return upstreams.map((upstream, at) => {
-    const servers = new ServersInStore(memory.view(), SECRET, `rep${at}`);
+    const servers = new ServersOfReplicas(messagesOf(`rep0${at}`), SECRET, SILENT);
     return catalogOf([upstream], { listHints: (server) => servers.of(server) });
   });
 }

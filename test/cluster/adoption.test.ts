@@ -8,7 +8,7 @@ import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.j
 import { type Host, type Json, openHost, textOf } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
 import type { MemoryStore, StoreView } from "../support/memory-store.js";
-import { memoryStore, type Replica, startReplica } from "../support/replicas.js";
+import { memoryStore, type Replica, startReplica, storedValues } from "../support/replicas.js";
 import { roundRobin } from "../support/round-robin.js";
 import { until } from "../support/until.js";
 
@@ -72,8 +72,10 @@ const listTools = (url: string, id: string | undefined, path = "") =>
     headers: { ...JSON_HEADERS, "mcp-session-id": id ?? "" },
     body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
   });
-const owner = ({ store }: Cluster, id: string | undefined): unknown =>
-  (JSON.parse(store.get(`session:{${id}}`) ?? "[]") as unknown[])[0];
+const owner = ({ store }: Cluster, id = ""): string | undefined => {
+  const [recorded] = JSON.parse(store.get(`session:{${id}}`) ?? "[]") as unknown[];
+  return storedValues.open("owner", id, recorded);
+};
 
 describe("a session whose replica has crashed", () => {
   test("continues at another one, and its host is notified that lists may have changed", async () => {
@@ -122,7 +124,11 @@ describe("a session whose replica has crashed", () => {
     const host = await openAt(first.url);
     const key = `session:{${host.session}}`;
     const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as unknown[];
-    cluster.store.set(key, JSON.stringify([second.id, record]), 60_000);
+    cluster.store.set(
+      key,
+      JSON.stringify([storedValues.seal("owner", host.session ?? "", second.id), record]),
+      60_000,
+    );
     first.stall(11_000);
     expect((await listTools(first.url, host.session)).status).toBe(200);
     await crash(cluster, 1);
@@ -255,7 +261,11 @@ describe("a replica that stalled", () => {
     const host = await openAt(first.url);
     const key = `session:{${host.session}}`;
     const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as string[];
-    cluster.store.set(key, JSON.stringify([second.id, record]), 60_000);
+    cluster.store.set(
+      key,
+      JSON.stringify([storedValues.seal("owner", host.session ?? "", second.id), record]),
+      60_000,
+    );
     first.stall(11_000);
     return { first, host };
   }
@@ -281,7 +291,11 @@ describe("a replica that stalled", () => {
     await until("the tool to run", () => fixture.ledger().some(({ label }) => label === "taken"));
     const key = `session:{${host.session}}`;
     const [, record] = JSON.parse(cluster.store.get(key) ?? "[]") as string[];
-    cluster.store.set(key, JSON.stringify([second.id, record]), 60_000);
+    cluster.store.set(
+      key,
+      JSON.stringify([storedValues.seal("owner", host.session ?? "", second.id), record]),
+      60_000,
+    );
     first.stall(11_000);
     await listTools(first.url, host.session);
     expect(JSON.stringify((await call).message)).toContain('"outcome_unknown"');

@@ -16,7 +16,8 @@ const GOOD = { id: "abcde", version: "1.2.3", isLeaving: false, now: NOW, keys: 
 const found = (answer: ReplicaAnswer) =>
   replicaFinding(PLACE, answer, { secret: SECRET, version: "1.2.3", now: () => NOW });
 const page = (more: object = {}) => found({ kind: "page", page: { ...GOOD, ...more } });
-const refused = (date: number) => found({ kind: "refused", status: 403, date });
+const refused = (date: number, reason = "key") =>
+  found({ kind: "refused", error: new Error(`it refuses the ${reason}`), reason, date });
 
 test.each([
   ["is all right", page(), true, /all right.*10\.0\.0\.7/, undefined],
@@ -25,7 +26,9 @@ test.each([
   ["has another time", page({ now: NOW - 120_000 }), true, /all right/, /-120 s/],
   ["seals with another secret", page({ keys: "other" }), false, /keys\.state is another/, /same keys\.state/],
   ["is another one at that address", page({ id: "other" }), false, /replica other answers/, /advertise/],
-  ["refuses the key", refused(NOW), false, /refuses the key.*403/, /same cluster\.peers\.key/],
+  ["refuses the key", refused(NOW), false, /refuses the key/, /same cluster\.peers\.key/],
+  ["is of another version", refused(NOW, "protocol"), false, /refuses/, /same version of Cardea/],
+  ["is behind a relay", refused(NOW, "address"), false, /refuses/, /cluster\.peers\.advertise/],
   ["refuses because of the time", refused(NOW + 900_000), false, /refuses/, /900 s/],
   [
     "is not there",
@@ -104,7 +107,11 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
       },
       { about: "replicas", ok: true, sentence: "none runs at present" },
     ]);
-    const replica = await startReplica(store, { mcpServers: {} });
+    const replica = await startReplica(
+      store,
+      { mcpServers: {} },
+      { store: { url: redis.url, prefix: "doctor" } },
+    );
     onTestFinished(() => replica.gateway.stop({ immediate: true }));
     const [, first, ...more] = await until("its registration", async () => {
       const findings = await examined(redis.url);
@@ -112,7 +119,10 @@ describe.runIf(hasRedis)("a cluster with a real store", () => {
     });
     expect([first?.ok, first?.sentence, more]).toEqual([true, expect.stringContaining("all right"), []]);
     const [, other] = await examined(redis.url, "another secret, also 32 long ...");
-    expect([other?.ok, other?.sentence]).toEqual([false, expect.stringContaining("refuses the key")]);
+    expect([other?.ok, other?.sentence]).toEqual([
+      false,
+      expect.stringContaining("key of the cluster is another one"),
+    ]);
     const shown = await (await fetch(`${replica.admin}/api/v1/cluster`)).json();
     expect(shown).toEqual({
       replicas: [expect.objectContaining({ id: replica.id, isOwn: true, isLeaving: false })],

@@ -1,6 +1,7 @@
 /** How replicas find each other by a DNS name, without a store. */
 import { expect, onTestFinished, test } from "vitest";
 import { DnsDirectory, type DnsDirectoryOptions } from "../../src/cluster/dns-directory.js";
+import { PeerConnections } from "../../src/cluster/peer-connections.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
 import { SILENT } from "../../src/core/logger.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
@@ -15,12 +16,12 @@ const replica = (id: string, at: string) => ({
 });
 
 function started(options: Partial<DnsDirectoryOptions>) {
-  const key = new PeerKey("secret");
+  const connections = new PeerConnections({ id: "own", key: new PeerKey("secret") });
   const directory = new DnsDirectory({
     id: "own",
     name: "replicas",
     port: 9001,
-    key,
+    connections,
     logger: SILENT,
     ...options,
   });

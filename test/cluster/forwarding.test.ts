@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { Host, type Json, openHost, refusalOf, textOf } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
-import { memoryStore, type Replica, startReplica } from "../support/replicas.js";
+import { memoryStore, peerUrlOf, type Replica, startReplica } from "../support/replicas.js";
 import { type RoundRobin, roundRobin } from "../support/round-robin.js";
 import { until } from "../support/until.js";
 
@@ -93,8 +93,7 @@ describe("a session", () => {
 describe("the listener for replicas", () => {
   test("refuses every request without the key, and the listener for hosts rejects the key", async () => {
     const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
-    const entry = store.get(`replica ${replicas[0].id}`) ?? "";
-    const { url } = JSON.parse(entry) as { url: string };
+    const url = peerUrlOf(store, replicas[0].id);
     for (const headers of [JSON_HEADERS, { ...JSON_HEADERS, "cardea-peer": `${replicas[1].id}.1.1.x` }]) {
       expect((await send(`${url}/mcp`, { headers, body })).status).toBe(403);
       expect((await send(replicas[0].url, { headers, body })).status).toBe(200);

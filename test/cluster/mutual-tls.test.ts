@@ -8,7 +8,7 @@ import { CERTIFICATE, KEY } from "../support/certificates.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { openHost } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
-import { memoryStore, type Replica, startReplica } from "../support/replicas.js";
+import { memoryStore, peerUrlOf, type Replica, startReplica } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
 const store = memoryStore();
@@ -42,8 +42,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const urlOf = ({ id }: Replica): string =>
-  (JSON.parse(store.get(`replica ${id}`) ?? "{}") as { url: string }).url;
+const urlOf = ({ id }: Replica): string => peerUrlOf(store, id);
 
 test("a session is served at each replica, over TLS between them", async () => {
   const [one, two] = replicas;

@@ -2,6 +2,8 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { AuthenticatedValues } from "../../src/cluster/authenticated-values.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
 import { StoredSessions } from "../../src/cluster/session-records.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import type { ReplicaDirectory, SessionState } from "../../src/core/cluster.js";
@@ -9,6 +11,7 @@ import type { GatewayError } from "../../src/core/errors.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createLegacyEdge, type LegacyEdge } from "../../src/downstream/legacy/edge.js";
 import { fakePort } from "../support/fake-port.js";
+import { messagesInMemory } from "../support/peer-messages.js";
 import { memoryStore } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
@@ -29,6 +32,8 @@ const ID = "aaaaa-1";
 function replicas(...names: readonly string[]) {
   const store = memoryStore();
   const outcomes: string[] = [];
+  const messagesOf = messagesInMemory();
+  const values = new AuthenticatedValues(new PeerKey("the state key"), "cardea");
   const records = names.map((own) => {
     const directory = {
       own,
@@ -37,14 +42,15 @@ function replicas(...names: readonly string[]) {
       hasStalled: false,
     };
     const view = store.view();
+    const messages = messagesOf(own);
     const sessions = new StoredSessions({
-      ...{ store: view, directory, secret: "the state key", logger: SILENT },
+      ...{ store: view, directory, secret: "the state key", logger: SILENT, messages, values },
       onAdopted: (outcome) => outcomes.push(outcome),
     });
     onTestFinished(() => sessions.close());
-    return { sessions, view };
+    return { sessions, view, messages };
   });
-  return { store, outcomes, records };
+  return { store, outcomes, records, values };
 }
 
 /** A replica with one session, which the second one claims because the first is gone; and a third one. */
@@ -53,7 +59,8 @@ async function orphaned() {
   const [first, second, third] = cluster.records;
   if (first === undefined || second === undefined || third === undefined) throw new Error("there are three");
   first.sessions.write(ID, STATE);
-  await until("the record", () => cluster.store.get(`session:{${ID}}`) !== undefined);
+  await until("the record, which all know of", () => third.sessions.facts.local(ID) !== undefined);
+  first.messages.isGone = true;
   await second.sessions.claim(ID, "aaaaa");
   return { ...cluster, first: first.sessions, second: second.sessions, third: third.sessions };
 }
@@ -87,7 +94,9 @@ describe("a record", () => {
     const { records, store } = replicas("aaaaa", "bbbbb", "ccccc");
     const [first, ...others] = records.map(({ sessions }) => sessions);
     first?.write(ID, STATE);
-    await until("the record", () => store.get(`session:{${ID}}`) !== undefined);
+    await until("the record", () => others.every(({ facts }) => facts.local(ID) !== undefined));
+    if (records[0] !== undefined) records[0].messages.isGone = true;
+    expect(store.keys()).toHaveLength(1);
     const owners = await Promise.all(others.map((each) => each.claim(ID, "aaaaa")));
     expect(new Set(owners).size).toBe(1);
     const adopted = await Promise.allSettled(others.map((each) => each.adopt(ID, ANN, "")));
@@ -123,6 +132,79 @@ describe("a record", () => {
     expect(store.get(`session:{${ID}}`)).toBeUndefined();
     records[0]?.view.connect(true);
     await until("the record", () => store.get(`session:{${ID}}`) !== undefined);
+  });
+});
+
+describe("a record that a writer of the store has written", () => {
+  const KEY = `session:{${ID}}`;
+  const recordOf = (store: ReturnType<typeof memoryStore>) => store.get(KEY) ?? "";
+  const adopted = (sessions: StoredSessions) => sessions.adopt(ID, ANN, "");
+
+  test("again after its session has ended is not believed by any replica that runs", async () => {
+    const { store, second, third } = await orphaned();
+    const before = recordOf(store);
+    expect(await adopted(second)).toBeDefined();
+    second.remove(ID);
+    await until("the end", () => store.get(KEY) === undefined);
+    store.set(KEY, before, 60_000);
+    expect([await adopted(second), await adopted(third)]).toEqual([undefined, undefined]);
+  });
+
+  test("is not believed by replicas of which none knows the session, as after the end of all", async () => {
+    const { store, second } = await orphaned();
+    const other = replicas("bbbbb");
+    other.store.set(KEY, recordOf(store), 60_000);
+    expect(await other.records[0]?.sessions.ownerOf(ID)).toBe("bbbbb");
+    expect(await adopted(other.records[0]?.sessions as StoredSessions)).toBeUndefined();
+    expect(await adopted(second)).toBeDefined();
+  });
+
+  test("from an earlier time is not believed", async () => {
+    const { store, records } = replicas("aaaaa", "bbbbb");
+    const [first, second] = records.map(({ sessions }) => sessions) as [StoredSessions, StoredSessions];
+    first.write(ID, STATE);
+    await until("the first", () => second.facts.local(ID)?.version === 1);
+    const [, earlier] = JSON.parse(recordOf(store)) as [string, string];
+    first.write(ID, { ...STATE, subscriptions: [] });
+    await until("the second", () => second.facts.local(ID)?.version === 2);
+    if (records[0] !== undefined) records[0].messages.isGone = true;
+    await second.claim(ID, "aaaaa");
+    const [owner, last] = JSON.parse(recordOf(store)) as [string, string];
+    store.set(KEY, JSON.stringify([owner, earlier]), 60_000);
+    expect(await adopted(second)).toBeUndefined();
+    store.set(KEY, JSON.stringify([owner, last]), 60_000);
+    expect(await adopted(second)).toMatchObject({ subscriptions: [] });
+  });
+
+  test("with an owner of before does not take the session from the replica that serves it", async () => {
+    const { store, second, third } = await orphaned();
+    await third.claim(ID, "bbbbb");
+    const ofThird = recordOf(store);
+    await second.claim(ID, "ccccc");
+    expect(await adopted(second)).toBeDefined();
+    store.set(KEY, ofThird, 60_000);
+    expect(await third.ownerOf(ID)).toBe("ccccc");
+    expect(await third.holder(ID)).toBe("bbbbb");
+    expect(await adopted(third)).toBeUndefined();
+  });
+
+  test.each([
+    ["an invented owner", (_owner: string, record: string) => ["zzzzz", record]],
+    ["an owner without a MAC", (_owner: string, record: string) => ["bbbbb", record]],
+    ["an invented record", (owner: string) => [owner, JSON.stringify({ schema: 2, version: 9, ...STATE })]],
+    ["the record of another session", (owner: string, _record: string, other: string) => [owner, other]],
+    ["its owner as its record", (owner: string) => [owner, owner]],
+    ["an earlier format", (_owner: string) => ["bbbbb", JSON.stringify({ schema: 1, ...STATE })]],
+  ])("with %s is none", async (_, change) => {
+    const { store, second, first } = await orphaned();
+    first.write("aaaaa-2", STATE);
+    await until("the other", () => store.get("session:{aaaaa-2}") !== undefined);
+    const [, other = ""] = JSON.parse(store.get("session:{aaaaa-2}") ?? "[]") as string[];
+    const [owner = "", record = ""] = JSON.parse(recordOf(store)) as string[];
+    store.set(KEY, JSON.stringify(change(owner, record, other)), 60_000);
+    expect(await adopted(second)).toBeUndefined();
+    store.set(KEY, JSON.stringify([owner, record]), 60_000);
+    expect(await adopted(second)).toBeDefined();
   });
 });
 
@@ -178,6 +260,10 @@ describe("1,000 sessions of a dead replica", () => {
     const state = { ...STATE, principal: ANONYMOUS, subscriptions: [] };
     for (const id of ids) records[0]?.sessions.write(id, state);
     await until("the records", () => store.keys().length === 1000);
+    await until("all to know of them", () =>
+      records.every(({ sessions }) => ids.every((id) => sessions.facts.local(id) !== undefined)),
+    );
+    if (records[0] !== undefined) records[0].messages.isGone = true;
     // Each is claimed by one of them, wherever its first request comes.
     for (const [at, id] of ids.entries()) {
       const claims = [1, 2].map((replica) => records[((at + replica) % 2) + 1]?.sessions.claim(id, "aaaaa"));

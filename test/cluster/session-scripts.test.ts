@@ -1,9 +1,12 @@
 /** The records of sessions in a real Redis: what its scripts do, which other tests have in memory. */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { AuthenticatedValues } from "../../src/cluster/authenticated-values.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
 import { StoredSessions } from "../../src/cluster/session-records.js";
 import { openStore } from "../../src/cluster/store.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import { SILENT } from "../../src/core/logger.js";
+import { messagesInMemory } from "../support/peer-messages.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { until } from "../support/until.js";
 
@@ -19,18 +22,27 @@ describe.runIf(hasRedis)("in a real Redis", () => {
   });
   afterAll(() => redis.stop());
 
+  let messagesOf = messagesInMemory();
+  beforeEach(() => {
+    messagesOf = messagesInMemory();
+  });
+
   async function replica(own: string, others: readonly string[] = [], ttlMs = 60_000) {
     const store = await openStore({ config: { url: redis.url, prefix: "test" }, logger: SILENT, ...PATIENT });
     await until("a connection", () => store.isUp);
     const known = others.map((id) => ({ id, url: `http://${id}:9001`, version: "1", isLeaving: false }));
     const directory = { own, others: () => known, isRegistered: true, hasStalled: false };
-    const sessions = new StoredSessions({ store, directory, secret: "key", logger: SILENT, ttlMs });
+    const messages = messagesOf(own);
+    const values = new AuthenticatedValues(new PeerKey("key"), "test");
+    const sessions = new StoredSessions({
+      ...{ store, directory, secret: "key", logger: SILENT, ttlMs, messages, values },
+    });
     onTestFinished(async () => {
       sessions.close();
       await store.close();
     });
     const ttl = async (id: string) => Number(await store.command(["PTTL", `test:session:{${id}}`]));
-    return { sessions, store, ttl };
+    return { sessions, store, ttl, messages };
   }
 
   test("a record has a TTL and one owner, and is deleted with its session", async () => {
@@ -41,6 +53,8 @@ describe.runIf(hasRedis)("in a real Redis", () => {
     await expect(second.sessions.adopt("aaaaa-1", ANONYMOUS, "")).rejects.toMatchObject({
       code: "overloaded",
     });
+    await until("all to know of it", () => third.sessions.facts.local("aaaaa-1") !== undefined);
+    first.messages.isGone = true;
     const claims = [second, third].map(({ sessions }) => sessions.claim("aaaaa-1", "aaaaa"));
     expect(new Set(await Promise.all(claims)).size).toBe(1);
     const adopted = [second, third].map(({ sessions }) => sessions.adopt("aaaaa-1", ANONYMOUS, ""));
@@ -74,4 +88,17 @@ describe.runIf(hasRedis)("in a real Redis", () => {
     await first.store.delete("session:{aaaaa-3}");
     await until("it to be there again", async () => (await first.ttl("aaaaa-3")) > 0);
   });
+
+  test.each(["somebody", "2.0.x.ccccc"])(
+    "an owner that no replica wrote is overwritten: %s",
+    async (owner) => {
+      const [first, second] = [await replica("aaaaa"), await replica("bbbbb")];
+      first.sessions.write("aaaaa-4", STATE);
+      await until("the record", async () => (await second.sessions.ownerOf("aaaaa-4")) === "aaaaa");
+      await first.store.command(["HSET", "test:session:{aaaaa-4}", "owner", owner]);
+      expect(await second.sessions.ownerOf("aaaaa-4")).toBeUndefined();
+      expect(await first.sessions.ownerOf("aaaaa-4")).toBe("aaaaa");
+      expect(await second.sessions.ownerOf("aaaaa-4")).toBe("aaaaa");
+    },
+  );
 });

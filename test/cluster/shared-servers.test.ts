@@ -5,10 +5,11 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { isInitializeRequest, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { ServersInStore } from "../../src/cluster/shared-servers.js";
-import { type OpenStore, openStore } from "../../src/cluster/store.js";
+import { ServersOfReplicas } from "../../src/cluster/shared-servers.js";
+import { openStore } from "../../src/cluster/store.js";
 import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
+import { messagesInMemory } from "../support/peer-messages.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { SECRET, startReplica } from "../support/replicas.js";
 import { until } from "../support/until.js";
@@ -64,12 +65,6 @@ async function startLegacy() {
   };
 }
 
-/** The keys of one cluster. */
-async function keysOf(store: OpenStore, prefix: string): Promise<readonly string[]> {
-  const scan = await store.command(["SCAN", "0", "MATCH", `${prefix}:*`, "COUNT", "1000"]);
-  return (scan as [string, string[]])[1];
-}
-
 /** The tools that a modern host sees. */
 async function listed(url: string): Promise<readonly unknown[]> {
   const _meta = {
@@ -91,6 +86,47 @@ async function listed(url: string): Promise<readonly unknown[]> {
   return result.tools;
 }
 
+function pair() {
+  const messagesOf = messagesInMemory();
+  const messages = [messagesOf("rep00"), messagesOf("rep01")] as const;
+  const [one, two] = messages.map((each) => new ServersOfReplicas(each, SECRET, SILENT).of(IDENTITY));
+  if (one === undefined || two === undefined) throw new Error("no pair");
+  return { one, two, messages };
+}
+
+describe("replicas", () => {
+  test("share the detected era, until it changes, and also after the one that found it has ended", async () => {
+    const { one, two, messages } = pair();
+    expect(await two.readEra()).toBeUndefined();
+    one.keepEra(ERA);
+    await until("the era", async () => (await two.readEra()) !== undefined);
+    expect(await two.readEra()).toEqual(ERA);
+    messages[0].isGone = true;
+    expect(await two.readEra()).toEqual(ERA);
+    messages[0].isGone = false;
+    one.keepEra({});
+    await until("the end", async () => (await two.readEra()) === undefined);
+  });
+
+  test("detect the era themselves where they do not reach each other", async () => {
+    const { one, two, messages } = pair();
+    messages[1].isCutOff = true;
+    one.keepEra(ERA);
+    one.listChanged("tools", TOOLS);
+    expect(await two.readEra()).toBeUndefined();
+  });
+
+  test("receive from each other, and not from themselves, which list changed and whether they have it", async () => {
+    const { one, two } = pair();
+    const heard: unknown[] = [];
+    two.onListChanged((kind, isSame) => heard.push([kind, isSame(TOOLS), isSame([])]));
+    one.onListChanged(() => heard.push("own"));
+    one.listChanged("tools", TOOLS);
+    await until("a hint", () => heard.length > 0);
+    expect(heard).toEqual([["tools", true, false]]);
+  });
+});
+
 describe.runIf(hasRedis)("replicas that share a store", () => {
   let redis: Redis;
   beforeAll(async () => {
@@ -111,77 +147,9 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     return { prefix, all: [await open(), await open()] as const };
   }
 
-  async function pair() {
-    const { prefix, all } = await stores();
-    for (const store of all) expect(await untilUp(store, 60_000)).toBe(true);
-    const [one, two] = all.map((store, at) => new ServersInStore(store, SECRET, `rep${at}`).of(IDENTITY));
-    if (one === undefined || two === undefined) throw new Error("no pair");
-    return { one, two, prefix, store: all[0] };
-  }
-
-  test("share the detected era, until it changes", async () => {
-    const { one, two } = await pair();
-    expect(await two.readEra()).toBeUndefined();
-    one.keepEra(ERA);
-    await until("the era", async () => (await two.readEra()) !== undefined);
-    expect(await two.readEra()).toEqual(ERA);
-    one.keepEra({});
-    await until("the end", async () => (await two.readEra()) === undefined);
-  });
-
-  test("cache it for an hour, under a name that does not reveal the server", async () => {
-    const { one, two, prefix, store } = await pair();
-    one.keepEra(ERA);
-    await until("the era", async () => (await two.readEra()) !== undefined);
-    const keys = await keysOf(store, prefix);
-    expect(keys).toEqual([expect.stringMatching(new RegExp(`^${prefix}:era:[\\w-]{43}$`))]);
-    expect(Number(await store.command(["PTTL", keys[0] ?? ""]))).toBeLessThanOrEqual(3_600_000);
-  });
-
-  test("ignore values in the store that are not JSON objects", async () => {
-    const { one, two, prefix, store } = await pair();
-    one.keepEra(ERA);
-    await until("the era", async () => (await two.readEra()) !== undefined);
-    const keys = await keysOf(store, prefix);
-    for (const damaged of ["{", "[1]", "null", ""]) {
-      await store.command(["SET", keys[0] ?? "", damaged]);
-      expect(await two.readEra()).toBeUndefined();
-    }
-  });
-
-  test("detect the era themselves if the store refuses", async () => {
-    const { one, two, prefix, store } = await pair();
-    one.keepEra(ERA);
-    const key = await until("the era", async () => (await keysOf(store, prefix))[0]);
-    await store.command(["DEL", key]);
-    await store.command(["LPUSH", key, "a list"]);
-    expect(await two.readEra()).toBeUndefined();
-  });
-
-  test("continue without shared state while the store is unavailable", async () => {
-    const { all } = await stores("redis://127.0.0.1:1");
-    const server = new ServersInStore(all[0], SECRET, "rep0").of(IDENTITY);
-    expect(await server.readEra()).toBeUndefined();
-    server.keepEra(ERA);
-    server.listChanged("tools", TOOLS);
-  });
-
-  test("receive from each other, and not from themselves, which list changed and whether they have it", async () => {
-    const { one, two } = await pair();
-    const heard: unknown[] = [];
-    two.onListChanged((kind, isSame) => heard.push([kind, isSame(TOOLS), isSame([])]));
-    one.onListChanged(() => heard.push("own"));
-    await until("a hint", () => {
-      one.listChanged("tools", TOOLS);
-      return heard.length > 0;
-    });
-    expect(heard[0]).toEqual(["tools", true, false]);
-    expect(heard).not.toContain("own");
-  });
-
   test("probe a legacy server once, and show a tool that it announced to one of them only", async () => {
     const server = await startLegacy();
-    const { all } = await stores();
+    const { all, prefix } = await stores();
     const start = async (store: (typeof all)[number]) => {
       expect(await untilUp(store, 60_000)).toBe(true);
       const replica = await startReplica(store, {
@@ -199,5 +167,8 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     server.tools.push({ name: "write", inputSchema: { type: "object" } });
     await server.tellFirst();
     await until("the tool", async () => (await two.count()) === 2);
+    // What is believed of servers is not there, so it cannot be written there.
+    const keys = (await all[0].command(["KEYS", `${prefix}:*`])) as string[];
+    expect(keys.filter((key) => !key.includes("{replicas}") && !key.includes("session:"))).toEqual([]);
   });
 });

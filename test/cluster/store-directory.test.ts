@@ -1,5 +1,7 @@
 /** How replicas find each other in the store: who is there, who is gone, and who must ask whether it still is. */
 import { describe, expect, test } from "vitest";
+import { AuthenticatedValues } from "../../src/cluster/authenticated-values.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
 import { StoreDirectory, type StoreDirectoryOptions } from "../../src/cluster/store-directory.js";
 import { SILENT } from "../../src/core/logger.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
@@ -13,8 +15,10 @@ const failed = (error: unknown): never => {
 
 fakeTime();
 
+const values = new AuthenticatedValues(new PeerKey("secret"), "cardea");
+
 const directory = (store: StoreView, id: string, options: Partial<StoreDirectoryOptions> = {}) =>
-  new StoreDirectory({ id, version: "1.2.3", store, logger: SILENT, ...options });
+  new StoreDirectory({ id, version: "1.2.3", store, values, logger: SILENT, ...options });
 
 describe("a replica", () => {
   test("is found by others from its start until its stop", async () => {
@@ -172,12 +176,62 @@ describe("a replica", () => {
     expect([(await two.find("one"))?.id, lapses]).toEqual(["one", 0]);
   });
 
-  test.each(["not JSON", "[]", '{"schema":2,"url":"http://a"}', '{"schema":1,"url":"no URL"}'])(
-    "with another format receives no forwarded requests: %s",
-    async (entry) => {
-      const store = memoryStore();
-      store.set("replica other", entry, 60_000);
-      expect(await directory(store.view(), "one").find("other")).toBeUndefined();
-    },
-  );
+  test.each([
+    ...["not JSON", "[]", '{"schema":1,"url":"http://a:1","version":"0.1.0"}'],
+    values.seal("replica", "other", '{"schema":3,"beat":1,"url":"http://a:1"}', 60_000),
+    values.seal("replica", "other", '{"schema":2,"beat":1,"url":"no URL"}', 60_000),
+  ])("with another format receives no forwarded requests: %s", async (entry) => {
+    const store = memoryStore();
+    store.set("replica other", entry, 60_000);
+    expect(await directory(store.view(), "one").find("other")).toBeUndefined();
+  });
+});
+
+describe("a registration that a writer of the store has written", () => {
+  const ENTRY = '{"schema":2,"beat":9,"url":"http://attacker:1"}';
+  const other = (secret: string, prefix: string) => new AuthenticatedValues(new PeerKey(secret), prefix);
+
+  test.each([
+    ["without the key", ENTRY],
+    ["with another key", other("guessed", "cardea").seal("replica", "other", ENTRY, 60_000)],
+    ["of another replica", values.seal("replica", "one", ENTRY, 60_000)],
+    ["of another kind", values.seal("owner", "other", ENTRY, 60_000)],
+    ["of another cluster in the same store", other("secret", "staging").seal("replica", "other", ENTRY)],
+    ["with another end", values.seal("replica", "other", ENTRY, 1).replace(/^2\.\d+/, "2.99999999999999")],
+    ["that has ended", values.seal("replica", "other", ENTRY, -11 * 60_000)],
+    ["with another text", values.seal("replica", "other", ENTRY).replace("attacker", "attackee")],
+  ])("%s gets nothing", async (_, entry) => {
+    const store = memoryStore();
+    const lines: string[] = [];
+    const logger = { ...SILENT, warn: (_about: object, sentence: string) => void lines.push(sentence) };
+    store.set("replica other", entry, 60_000);
+    const one = directory(store.view(), "one", { logger });
+    expect([await one.find("other"), one.count]).toEqual([undefined, 1]);
+    await pass(3_000);
+    expect([await one.find("other"), lines.length]).toEqual([undefined, 1]);
+  });
+
+  test("again after its replica has ended is gone ten seconds later, and one of before it left is refused", async () => {
+    const store = memoryStore();
+    const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
+    one.start("http://one:9001");
+    two.start("http://two:9001");
+    await pass(3_000);
+    const earlier = store.get("replica one") ?? "";
+    one.leave();
+    await pass(3_000);
+    expect(two.others()).toMatchObject([{ isLeaving: true }]);
+    store.set("replica one", earlier, 3_600_000);
+    await two.beat();
+    expect(two.others()).toEqual([]);
+    await pass(3_000);
+    expect(two.others()).toMatchObject([{ isLeaving: true }]);
+    const last = store.get("replica one") ?? "";
+    await one.close();
+    for (let at = 0; at < 4; at += 1) {
+      store.set("replica one", last, 3_600_000);
+      await pass(3_000);
+    }
+    expect([two.others(), two.count]).toEqual([[], 1]);
+  });
 });

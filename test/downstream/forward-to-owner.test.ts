@@ -1,22 +1,25 @@
 /** Errors of a host when the process that owns its session is gone, unreachable, or ends during a request. */
-import { createServer as createHttp, type RequestListener } from "node:http";
+import { Agent, createServer as createHttp, type RequestListener } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { PeerConnections } from "../../src/cluster/peer-connections.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
 import { SILENT } from "../../src/core/logger.js";
 import type { ForwardOutcome, Owner, Owners } from "../../src/core/owners.js";
 import { createForwarder } from "../../src/downstream/forward-to-owner.js";
-import { CERTIFICATE, KEY } from "../support/certificates.js";
 import { send } from "../support/http-host.js";
 import { until } from "../support/until.js";
 
 const REFUSED = "http://127.0.0.1:1";
 /** TCP knows no broadcast: the kernel refuses at once, and not as a process that has ended. */
 const NO_ROUTE = "http://255.255.255.255:9";
-const TLS = { ca: Buffer.from(CERTIFICATE), cert: Buffer.from(CERTIFICATE), key: Buffer.from(KEY) };
 
-const ownerAt = (url: string, isLeaving = false): Owner => ({
+const ANN = { id: "ann", groups: [], claims: {} };
+
+const ownerAt = (url: string, isLeaving = false, agent = new Agent({ keepAlive: true })): Owner => ({
   name: "owner",
-  address: { url: new URL(url) },
+  address: { url: new URL(url), agent },
+  admission: (_method, _path, hops, { id }) => ["cardea-peer", `${id} ${hops}`],
   isLeaving,
 });
 
@@ -44,8 +47,10 @@ async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
   const forwarder = createForwarder(owners, SILENT, 50);
   onTestFinished(() => forwarder.close());
   const serve: RequestListener = (request, response) => {
-    const here = () => response.end("served here");
-    if (!forwarder.forwardBySession(request, response, here)) here();
+    const forwarding = forwarder.forwardBySession({ request, response, principal: ANN });
+    const here = (outcome: "done" | "here") => outcome === "here" && response.end("served here");
+    forwarding?.then(here, () => response.destroy());
+    if (forwarding === undefined) here("here");
   };
   const url = await listening(createHttp(serve));
   const ask = async (method: string) => {
@@ -75,13 +80,54 @@ test("an unreachable owner does not count as gone: the host may retry", async ()
   expect([gone, outcomes]).toEqual([[undefined], ["unreachable"]]);
 });
 
-test("an owner that accepts the connection without finishing the TLS handshake in time is unreachable", async () => {
-  const silent = createServer((socket) => void socket.on("error", () => {}).resume());
+test("an owner that accepts the connection without proving itself in time is unreachable", async () => {
+  const seen: string[] = [];
+  const silent = createServer((socket) => {
+    socket.on("error", () => {}).on("data", (chunk) => void seen.push(String(chunk)));
+  });
   const url = await listening(silent);
-  const owner: Owner = { name: "owner", address: { url: new URL(url), tls: TLS } };
-  const { ask, outcomes } = await front(owner, "here");
+  const connections = new PeerConnections({ id: "aaaaa", key: new PeerKey("secret") });
+  onTestFinished(() => connections.close());
+  const { ask, outcomes } = await front(ownerAt(url, false, connections.agentOf(url)), "here");
   expect((await ask("POST"))[0]).toBe(503);
   expect(outcomes).toEqual(["unreachable"]);
+  expect(seen.join()).not.toMatch(/abcde-1|\{\}/);
+});
+
+test("the owner gets the headers that MCP defines and the principal, and no other header of the host", async () => {
+  const heads: (readonly string[])[] = [];
+  const owner = createHttp((request, response) => {
+    heads.push(request.rawHeaders);
+    response.end("the answer");
+  });
+  const { url } = await front(ownerAt(await listening(owner)));
+  const sent = {
+    "mcp-session-id": "abcde-1",
+    "mcp-protocol-version": "2025-11-25",
+    "mcp-param-region": "eu",
+    "last-event-id": "7",
+    accept: "application/json",
+    traceparent: "00-1-2-01",
+    authorization: "Bearer s3cret",
+    "x-api-key": "s3cret",
+    cookie: "session=s3cret",
+    "proxy-authorization": "Basic s3cret",
+    forwarded: "for=s3cret",
+    "x-forwarded-for": "s3cret",
+    "x-amzn-oidc-data": "s3cret",
+    "cf-access-jwt-assertion": "s3cret",
+    origin: "https://s3cret",
+    "cardea-peer": "root 0",
+  };
+  await send(url, { method: "GET", headers: sent });
+  const names = heads[0]?.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+  expect(names?.sort()).toEqual(
+    ["accept", "cardea-peer", "connection", "host", "last-event-id", "mcp-param-region"].concat([
+      ...["mcp-protocol-version", "mcp-session-id", "traceparent"],
+    ]),
+  );
+  expect(heads.join()).not.toContain("s3cret");
+  expect(heads[0]).toContain("ann 1");
 });
 
 test("a POST to an owner that ends without a response has an unknown outcome; a stream may be reopened", async () => {

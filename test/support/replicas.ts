@@ -1,5 +1,7 @@
 /** Replicas of one cluster in the process of a test, over a store in memory and real listeners. */
+import { AuthenticatedValues } from "../../src/cluster/authenticated-values.js";
 import { openCluster } from "../../src/cluster/open-cluster.js";
+import { PeerKey } from "../../src/cluster/peer-key.js";
 import type { SharedStore } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
@@ -8,6 +10,9 @@ import { configOf } from "./gateway.js";
 import { MemoryStore, type ScriptInMemory } from "./memory-store.js";
 
 export const SECRET = "a secret of all replicas, 32 long";
+
+/** What replicas with this secret believe of the store. */
+export const storedValues = new AuthenticatedValues(new PeerKey(SECRET), "cardea");
 
 /** The scripts of the directory, in memory. */
 const DIRECTORY_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
@@ -25,8 +30,9 @@ const DIRECTORY_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
 
 /** The scripts of records of sessions, in memory: the owner, and the record. */
 const SESSION_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
-  "session.write"(memory, [key = ""], [own = "", record = "", ttl = "0"]) {
-    const [owner = own] = read(memory, key);
+  "session.write"(memory, [key = ""], [own = "", record = "", ttl = "0", old = ""]) {
+    const [found = own] = read(memory, key);
+    const owner = found === old ? own : found;
     if (owner === own) memory.set(key, JSON.stringify([own, record]), Number(ttl));
     return owner;
   },
@@ -50,6 +56,14 @@ const SESSION_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
     return 0;
   },
 };
+
+/** What is sealed in a value of the store, unchecked. */
+export const sealedText = (value: string | undefined): string =>
+  /^2\.\d+\.[\w-]+\.(.*)$/s.exec(value ?? "")?.[1] ?? "";
+
+/** The URL of the listener for replicas that this one has registered. */
+export const peerUrlOf = (memory: MemoryStore, id: string): string =>
+  (JSON.parse(sealedText(memory.get(`replica ${id}`)) || "{}") as { url: string }).url;
 
 const read = (memory: MemoryStore, key: string): readonly string[] =>
   JSON.parse(memory.get(key) ?? "[]") as readonly string[];

@@ -91,7 +91,8 @@ test("a stop closes the idle connections of hosts at once, and those of other pr
   const moved = new Promise<void>((resolve) => (onMoved = resolve));
   const legacy = { ...recordingEdge(), close: () => moved };
   const forwarder = createForwarder({ isForeign: () => false, locate: () => "here", close() {} }, SILENT);
-  const peers = { forwarder, bind: { host: "127.0.0.1", port: 0 } };
+  const admit = () => ({ hops: 1, principal: ANONYMOUS });
+  const peers = { forwarder, bind: { host: "127.0.0.1", port: 0 }, admit };
   const { port, peerPort = 0, listener } = await listening({ legacy, peers });
   const kept = async (at: number) => {
     const socket = connect(at, "127.0.0.1");
