@@ -192,8 +192,9 @@ export class StoredSessions implements SessionRecords, SessionOwners {
       const isOwn = record?.principal === this.#digestOf(principal) && record.endpoint === endpoint;
       const recorded = this.#ownerIn(id, owner);
       if (recorded !== this.#own) {
-        // It is not over: its host comes again, and is forwarded.
-        if (isOwn && recorded !== undefined) throw overloaded("another replica serves the session", 1_000);
+        // Unless it is over, its host comes again, and is forwarded.
+        if (isOwn && recorded !== undefined && !this.#isOver(id))
+          throw overloaded("another replica serves the session", 1_000);
         return undefined;
       }
       this.#adopting.add(id);
@@ -210,6 +211,11 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     } finally {
       this.#adopting.delete(id);
     }
+  }
+
+  #isOver(id: string): boolean {
+    const known = this.facts.local(id);
+    return known !== undefined && known.value === undefined;
   }
 
   /**
