@@ -7,7 +7,7 @@ import { startCluster } from "./support/cluster.mjs";
 import { startLoad, words } from "./support/load.mjs";
 import { FORGED, startWriter } from "./support/store-writer.mjs";
 
-/** The key of every host; an attacker that hears it has a credential. */
+/** The key of every host; an attacker that receives it has a credential. */
 const CREDENTIAL = "cardea-key-of-the-hosts-of-c12";
 const headers = { authorization: `Bearer ${CREDENTIAL}` };
 const ACCEPT = { action: "accept", content: {} };

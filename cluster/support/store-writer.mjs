@@ -1,6 +1,6 @@
 /**
- * Whoever can write the store: reads and keeps all that is ever there, and writes it again at other times and under other names,
- * beside what it has made up. It listens at addresses of its own, which answer themselves or pass on to the true replicas.
+ * An attacker that can write the store: it reads and keeps all values, and writes them again at other times and under other
+ * names, and invented ones. It listens at addresses of its own, which answer themselves or pass on to the true replicas.
  */
 import { randomBytes } from "node:crypto";
 import { connect, createServer } from "node:net";
@@ -144,7 +144,7 @@ export async function startWriter(redis, peers) {
       if (key === undefined) return;
       await put(key, anyOf([anyOf(versions), anyOf(anyOf(all)[1])]));
     },
-    /** Whatever was deleted is there again; every value may be anywhere. */
+    /** Deleted values are written again. */
     async function replay() {
       const [key, versions] = anyOf([...kept].filter(([name]) => !name.includes("{replicas}"))) ?? [];
       if (key !== undefined) await put(key, anyOf(versions));
@@ -182,7 +182,7 @@ export async function startWriter(redis, peers) {
     get writes() {
       return writes;
     },
-    /** Writes all that was ever under these keys, once more. */
+    /** Writes all values of these keys again. */
     async again(text) {
       for (const [key, versions] of withPrefix(text)) for (const version of versions) await put(key, version);
     },

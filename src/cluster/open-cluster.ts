@@ -61,19 +61,20 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
       : undefined;
   const store = options.store ?? opened;
   const shared = store === undefined ? {} : { store };
+  const tellEverything = (replica: Replica): void => {
+    const told = Promise.all(facts().map((each) => each.tellAll(replica)));
+    inBackground(
+      told.then(() => {}),
+      logger,
+      "telling a new replica what the others know",
+    );
+  };
   const connections = new PeerConnections({ id, key, ...secure });
-  const messages = new HttpMessages(() => directory, connections, logger);
+  const messages = new HttpMessages(() => directory, connections, logger, tellEverything);
   const clock = options.now === undefined ? {} : { now: options.now };
   const common = {
     ...{ id, logger, onLapsed: () => sessions?.lapsed(), ...clock },
-    onJoined: (replica: Replica) => {
-      const told = Promise.all(facts().map((each) => each.tellAll(replica)));
-      inBackground(
-        told.then(() => {}),
-        logger,
-        "telling a new replica what the others know",
-      );
-    },
+    onJoined: tellEverything,
   };
   const directory =
     peers.kind === "dns" || store === undefined
@@ -135,8 +136,8 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
       );
       const url = peers.kind === "store" ? advertised(peers, bound) : "";
       if (url !== "") ownAddress = addressOf(url);
-      messages.url = url;
       await directory.start(url);
+      inBackground(messages.announce(url), logger, "announcing this replica");
     },
     leave() {
       isLeaving = true;

@@ -12,6 +12,8 @@ import { type PeerConnections, UnprovenPeer } from "./peer-connections.js";
 
 /** The path of messages. */
 export const MESSAGE_PATH = "/cluster/message";
+/** The topic of a replica that has started. */
+const ANNOUNCED = "announced";
 /** Of a message and of an answer, in bytes. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 /** Time limit (ms) of an answer. */
@@ -55,18 +57,25 @@ interface KnownReplica {
   readonly silentUntil?: number;
 }
 
-/** The messages of one replica. It keeps to replicas that it has seen once, whatever becomes of their registrations. */
+/** The messages of one replica. It remembers replicas that it has seen once, also without their registrations. */
 export class HttpMessages implements PeerMessages, PeerAnswers {
   readonly #answers = new Map<string, (message: JsonObject, from: string) => JsonObject>();
   readonly #known = new LRUCache<string, KnownReplica>({ max: MAX_KNOWN });
-  /** Where others reach this one. */
-  url = "";
+  #url = "";
 
   constructor(
     private readonly directory: () => Pick<ReplicaDirectory, "others">,
     private readonly connections: PeerConnections,
     private readonly logger: Logger,
+    /** Called with each replica that announces itself. */
+    private readonly onAnnounced: (replica: Replica) => void,
   ) {}
+
+  /** Others reach this replica at `url`: they need not wait until they read its registration. */
+  async announce(url: string): Promise<void> {
+    this.#url = url;
+    await this.ask(ANNOUNCED, {});
+  }
 
   others(): readonly Replica[] {
     for (const replica of this.directory().others()) {
@@ -77,7 +86,7 @@ export class HttpMessages implements PeerMessages, PeerAnswers {
   }
 
   async ask(topic: string, message: JsonObject, replicas = this.others()): Promise<PeerReplies> {
-    const body = Buffer.from(writeJson({ topic, message, url: this.url }));
+    const body = Buffer.from(writeJson({ topic, message, url: this.#url }));
     const answers: { from: string; answer: JsonObject }[] = [];
     const unreached: string[] = [];
     const each = async (replica: Replica): Promise<void> => {
@@ -122,7 +131,9 @@ export class HttpMessages implements PeerMessages, PeerAnswers {
   /** A replica that asks is one to ask, whether or not it is registered. */
   #learn(id: string, url: string): void {
     if (this.#known.has(id) || !URL.canParse(url)) return;
-    this.#known.set(id, { replica: { id, url, version: "", isLeaving: false } });
+    const replica = { id, url, version: "", isLeaving: false };
+    this.#known.set(id, { replica });
+    this.onAnnounced(replica);
   }
 
   /** After a question without an answer: whether the replica has certainly ended. */

@@ -1,7 +1,7 @@
 /**
  * How two replicas prove to each other, on a new connection, that they hold the key of the cluster. The proof is for the
  * address that was connected to, so one that a relay fetches elsewhere is for the wrong address; over TLS it is also bound to
- * the session keys of that very connection.
+ * the session keys of that connection.
  *
  *     → 2.hello.TEXT.MAC      who connects, to which address, a nonce, the time
  *     ← 2.proof.TEXT.MAC      who answers, a nonce, over both texts

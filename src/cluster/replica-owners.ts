@@ -76,7 +76,7 @@ export class ReplicaOwners implements Owners {
     if (owner === directory.own && sessions?.isHeld(id) === true) return "here";
     const running = await this.#running(owner, gone);
     if (running !== undefined) return running;
-    // The record may be lost, or an earlier one: a replica that serves the session says so itself.
+    // The record may be lost, or an earlier one: the replica that serves the session reports it.
     const holder = await this.#running(await sessions?.holder(id), gone);
     if (holder !== undefined) return holder;
     if (owner === undefined) {

@@ -24,7 +24,7 @@ export interface SharedFactsOptions {
   /** How long (ms) a fact, or its end, is kept at most. */
   readonly lifeMs: number;
   readonly logger: Logger;
-  /** Called when another replica has told of a change. */
+  /** Called when another replica has reported a change. */
   readonly onTold?: (key: string, fact: Fact) => void;
 }
 
@@ -41,7 +41,7 @@ const MAX_FACTS = 100_000;
 const MAX_KEY_LENGTH = 300;
 /** Facts in one message. */
 const MAX_TOLD = 1_000;
-/** A replica that could not be told is told everything after this time (ms). */
+/** A replica that was not reached gets all facts after this time (ms). */
 const AGAIN_MS = 1_000;
 
 /** The facts of one kind, as this replica knows them. */
@@ -158,7 +158,7 @@ export class SharedFacts {
     }
   }
 
-  /** These are told everything once they can be reached. */
+  /** These get all facts once they can be reached. */
   #missed(replicas: readonly string[]): void {
     for (const id of replicas) this.#behind.add(id);
     if (this.#behind.size === 0 || this.#again !== undefined) return;

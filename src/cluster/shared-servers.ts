@@ -10,7 +10,7 @@ import { SharedFacts } from "./shared-facts.js";
 
 const LISTS = "list";
 const ERAS = "era";
-/** How long (ms) a changed list is told to replicas that join. */
+/** How long (ms) replicas that join are notified of a changed list. */
 const LIST_TTL_MS = 60_000;
 /** How long (ms) the era that one replica detected holds for others. */
 const ERA_TTL_MS = 60 * 60_000;

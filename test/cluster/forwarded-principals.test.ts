@@ -81,7 +81,7 @@ test.each([
   ["a replica that is made up", "zzzzz"],
   ["the replica itself", undefined],
 ])(
-  "an attacker that registers its address for %s hears no request and no credential",
+  "an attacker that registers its address for %s receives no request and no credential",
   async (_, invented) => {
     const [one, two] = replicas;
     const session = await sessionOf(one);

@@ -104,7 +104,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     expect(await two.asks()).toBe(false);
   });
 
-  test("say that it still holds where a replica cannot be told", async () => {
+  test("say that it still holds where a replica cannot be reached", async () => {
     const start = cluster();
     const [one, two] = [await start(), await start()];
     await one.approve();
