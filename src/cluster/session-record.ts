@@ -1,16 +1,30 @@
 /** The text of a session's record. */
+import type { SessionState } from "../core/cluster.js";
 import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 
 /** The format of a record; other formats are ignored. */
-export const SCHEMA = 2;
+const SCHEMA = 2;
+/** A record of this age (ms) may be of a session that other replicas have not been notified of. */
+const RECENT_MS = 10_000;
+
+/** @param principal the digest of the principal */
+export const recordText = (version: number, state: SessionState, principal: string): string =>
+  JSON.stringify({ schema: SCHEMA, version, at: Date.now(), ...state, principal });
+
+/**
+ * Whether a record was written just now and since `startedAt` (both by the time of day), when a process has started that would
+ * know of the end of its session.
+ */
+export const isRecent = (at: number, startedAt: number): boolean =>
+  at > startedAt && Math.abs(Date.now() - at) < RECENT_MS;
 
 /** A record with the digest of its principal; undefined for another format. */
 export function recordIn(text: string | undefined) {
   const record = text === undefined ? undefined : parseJson(text);
   if (!isObject(record) || record.schema !== SCHEMA) return undefined;
-  const { endpoint, revision, principal, subscriptions, version } = record;
-  if (typeof version !== "number") return undefined;
+  const { endpoint, revision, principal, subscriptions, version, at } = record;
+  if (typeof version !== "number" || typeof at !== "number") return undefined;
   const capabilities = objectAt(record, "capabilities");
   if (typeof endpoint !== "string" || typeof revision !== "string" || typeof principal !== "string")
     return undefined;
@@ -18,7 +32,7 @@ export function recordIn(text: string | undefined) {
   const info = objectAt(record, "info");
   const logLevel = stringAt(record, "logLevel");
   return {
-    ...{ endpoint, revision, principal, capabilities, version },
+    ...{ endpoint, revision, principal, capabilities, version, at },
     ...(info !== undefined && { info }),
     ...(logLevel !== undefined && { logLevel }),
     subscriptions: subscriptions.filter((uri) => typeof uri === "string"),

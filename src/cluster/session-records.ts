@@ -21,7 +21,7 @@ import { principalKey } from "../core/principal.js";
 import type { AuthenticatedValues } from "./authenticated-values.js";
 import type { PeerMessages } from "./peer-messages.js";
 import type { SessionOwners } from "./replica-owners.js";
-import { recordIn, SCHEMA } from "./session-record.js";
+import { isRecent, recordIn, recordText } from "./session-record.js";
 import { PASS, READ, REMOVE, RENEW, WRITE } from "./session-scripts.js";
 import { SharedFacts } from "./shared-facts.js";
 
@@ -80,6 +80,8 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   /** Sessions that this replica is about to serve, or to hand over. */
   readonly #adopting = new Set<string>();
   readonly #moving = new Set<string>();
+  /** The time of day in ms. */
+  readonly #startedAt = Date.now();
   readonly #digestKey: Buffer;
   readonly #renewal: NodeJS.Timeout;
   readonly #endWatch: () => void;
@@ -102,8 +104,8 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   write(id: string, state: SessionState): void {
     this.#moved.delete(id);
     const version = this.#next(id);
-    const content = { schema: SCHEMA, version, ...state, principal: this.#digestOf(state.principal) };
-    const text = this.options.values.seal("session", id, JSON.stringify(content));
+    const content = recordText(version, state, this.#digestOf(state.principal));
+    const text = this.options.values.seal("session", id, content);
     if (text.length > MAX_RECORD_LENGTH) {
       this.options.logger.debug({ session: id.slice(0, 8) }, "a session is too large to outlive its replica");
       this.#held.set(id, undefined);
@@ -193,12 +195,12 @@ export class StoredSessions implements SessionRecords, SessionOwners {
       const recorded = this.#ownerIn(id, owner);
       if (recorded !== this.#own) {
         // Unless it is over, its host comes again, and is forwarded.
-        if (isOwn && recorded !== undefined && !this.#isOver(id))
+        if (isOwn && recorded !== undefined && !this.facts.hasEnded(id))
           throw overloaded("another replica serves the session", 1_000);
         return undefined;
       }
       this.#adopting.add(id);
-      if (record === undefined || !isOwn || !(await this.#isLast(id, record.version))) {
+      if (record === undefined || !isOwn || !(await this.#isLast(id, record))) {
         onAdopted("refused");
         return undefined;
       }
@@ -213,18 +215,15 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     }
   }
 
-  #isOver(id: string): boolean {
-    const known = this.facts.local(id);
-    return known !== undefined && known.value === undefined;
-  }
-
   /**
    * Whether the session lives, no other replica serves it, and no later record was written. The store may have been given an
-   * earlier one again, so a session that no running replica knows is none.
+   * earlier one again, so a session that no running replica knows is none, unless it was opened just now.
    */
-  async #isLast(id: string, version: number): Promise<boolean> {
+  async #isLast(id: string, { version, at }: { readonly version: number; readonly at: number }) {
     const [known, holder] = await Promise.all([this.facts.ask(id), this.holder(id)]);
-    return known?.value !== undefined && version >= known.version && holder === undefined;
+    if (holder !== undefined) return false;
+    if (known === undefined) return isRecent(at, this.#startedAt);
+    return known.value !== undefined && version >= known.version;
   }
 
   /** An outage of the store is a refusal; any other error is a bug. */

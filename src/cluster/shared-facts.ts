@@ -67,6 +67,12 @@ export class SharedFacts {
     return { version, leftMs, ...(value !== undefined && { value }) };
   }
 
+  /** Whether this replica knows that it has ended. */
+  hasEnded(key: string): boolean {
+    const known = this.local(key);
+    return known !== undefined && known.value === undefined;
+  }
+
   /** What any replica knows. Asks the others unless a value is known here for certain. */
   async find(key: string): Promise<Fact | undefined> {
     const known = this.local(key);

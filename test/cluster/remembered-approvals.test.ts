@@ -182,6 +182,8 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
     await one.approve("/etc");
     expect([await one.asks("/etc"), await two.asks("/etc")]).toEqual([false, true]);
     const [{ id } = { id: "" }] = two.policy.approvals();
+    const subscribers = ["PUBSUB", "NUMSUB", `${one.prefix}:approvals:revoked`];
+    await until("both to subscribe", async () => String(await one.store.command(subscribers)).endsWith(",2"));
     await expect(two.policy.revokeApproval(id)).rejects.toThrow("still valid");
     await until("the other replica to ask", () => one.asks());
   });

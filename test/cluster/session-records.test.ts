@@ -145,7 +145,7 @@ describe("a record that a writer of the store has written", () => {
     const before = recordOf(store);
     expect(await adopted(second)).toBeDefined();
     second.remove(ID);
-    await until("the end", () => store.get(KEY) === undefined);
+    await until("the end", () => store.get(KEY) === undefined && third.facts.hasEnded(ID));
     store.set(KEY, before, 60_000);
     expect([await adopted(second), await adopted(third)]).toEqual([undefined, undefined]);
   });
@@ -157,6 +157,21 @@ describe("a record that a writer of the store has written", () => {
     expect(await other.records[0]?.sessions.ownerOf(ID)).toBe("bbbbb");
     expect(await adopted(other.records[0]?.sessions as StoredSessions)).toBeUndefined();
     expect(await adopted(second)).toBeDefined();
+  });
+
+  test("is believed just after its session was opened, if no replica was notified of it before its own ended", async () => {
+    const { store, records } = replicas("aaaaa", "bbbbb");
+    const [first, second] = records;
+    if (first === undefined || second === undefined) throw new Error("there are two");
+    first.messages.isCutOff = true;
+    const begun = Date.now();
+    await until("a later time", () => Date.now() > begun);
+    first.sessions.write(ID, STATE);
+    await until("the record", () => store.get(KEY) !== undefined);
+    first.messages.isGone = true;
+    expect(second.sessions.facts.local(ID)).toBeUndefined();
+    await second.sessions.claim(ID, "aaaaa");
+    expect(await adopted(second.sessions)).toBeDefined();
   });
 
   test("from an earlier time is not believed", async () => {
