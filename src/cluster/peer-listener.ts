@@ -19,7 +19,7 @@ import {
 } from "./peer-proof.js";
 
 /** The status page of a replica. */
-export interface ReplicaPage {
+interface ReplicaPage {
   readonly id: string;
   readonly version: string;
   readonly isLeaving: boolean;

@@ -81,7 +81,7 @@ const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** A request of a host that was authenticated. */
-export interface AuthenticatedExchange {
+interface AuthenticatedExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly principal: Principal;

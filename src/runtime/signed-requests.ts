@@ -53,7 +53,7 @@ export class RequestSignatures {
       ...{ from, to, hops, at: this.now() },
       ...(principal !== undefined && { principal: textOf(principal) }),
     };
-    const text = Buffer.from(JSON.stringify(signed)).toString("base64url");
+    const text = Buffer.from(writeJson(signed)).toString("base64url");
     return [HEADER.peer, `${PEER_PROTOCOL}.${text}.${this.#macOf(text, method, path).toString("base64url")}`];
   }
 

@@ -58,7 +58,7 @@ const SESSION_SCRIPTS: Readonly<Record<string, ScriptInMemory>> = {
 };
 
 /** What is sealed in a value of the store, unchecked. */
-export const sealedText = (value: string | undefined): string =>
+const sealedText = (value: string | undefined): string =>
   /^2\.\d+\.[\w-]+\.(.*)$/s.exec(value ?? "")?.[1] ?? "";
 
 /** The URL of the listener for replicas that this one has registered. */
