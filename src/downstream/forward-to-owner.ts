@@ -233,7 +233,13 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
         if (response.destroyed || response.headersSent) response.destroy();
         else logger.warn({ to: owner.name, error }, "a request could not be forwarded to its owner");
         resolve(
-          isTaken ? "lost" : isConnected ? "closed" : ABSENT.has(error.code) ? "absent" : "unreachable",
+          isTaken
+            ? "lost"
+            : isConnected || (owner.isLeaving === true && error.code === "ECONNRESET")
+              ? "closed"
+              : ABSENT.has(error.code)
+                ? "absent"
+                : "unreachable",
         );
       });
       // The host has hung up, or has everything; a request that is over cannot be ended again.

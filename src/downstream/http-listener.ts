@@ -190,9 +190,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     response: ServerResponse,
   ): void {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
-    if (stopping) response.shouldKeepAlive = false;
     const admission = admit(request, response);
     if (admission === undefined) return;
+    // A new connection has proven itself by requests of its own, after which it stays open.
+    if (stopping) response.shouldKeepAlive = false;
     forwarder.receive(request, admission);
     route(request, response);
   }

@@ -1,5 +1,9 @@
 /** A session that is not over is never answered 404, whatever moves while a request for it is under way. */
+import { writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { type ClientRequest, request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { type Host, openHost } from "../support/host/host.mjs";
@@ -18,7 +22,7 @@ interface Running extends Replica {
   readonly connect: (isUp: boolean) => void;
 }
 
-async function join(store: MemoryStore, cluster: object = {}): Promise<Running> {
+async function joined(store: MemoryStore, cluster: object = {}): Promise<Running> {
   const view = store.view();
   const replica = await startReplica(view, { mcpServers: { one: fixture.entry } }, cluster);
   onTestFinished(() => replica.gateway.stop({ immediate: true }));
@@ -31,7 +35,7 @@ const registered = (store: MemoryStore): readonly string[] =>
 async function clusterOf(count: number, options: object = {}) {
   const store = memoryStore();
   const replicas: Running[] = [];
-  for (let at = 0; at < count; at += 1) replicas.push(await join(store, options));
+  for (let at = 0; at < count; at += 1) replicas.push(await joined(store, options));
   for (const { admin } of replicas)
     await until("all to know each other", async () =>
       (await (await fetch(`${admin}/metrics`)).text()).includes(`cardea_cluster_replicas ${count}`),
@@ -127,13 +131,32 @@ test("a request that a third replica forwards to the one that stops is served by
   await stopped;
 });
 
+test("a replica that stops serves what is its own to others that connect to it only now", async () => {
+  const { replicas } = await clusterOf(2);
+  const [leaving, other] = replicas;
+  const host = await openAt(leaving);
+  const letGo = join(tmpdir(), `moving-${process.pid}`);
+  onTestFinished(() => rm(letGo, { force: true }));
+  // The session moves when its call has ended.
+  const call = host.call("one__work", { label: "moving", steps: 1000, stepMs: 20, until: letGo });
+  await until("the tool to run", () => fixture.ledger().some(({ label }) => label === "moving"));
+  const stopped = leaving?.gateway.stop();
+  await until("it to be leaving", async () =>
+    (await (await fetch(`${other?.admin}/api/v1/cluster`)).text()).includes('"isLeaving":true'),
+  );
+  for (let at = 0; at < 3; at += 1) expect((await list(other, host.session)).status).toBe(200);
+  writeFileSync(letGo, "");
+  expect((await call).status).toBe(200);
+  await stopped;
+});
+
 test("a replica that has just started keeps its session, and every other finds it", async () => {
   const { store, replicas } = await clusterOf(2);
   const [first, second] = replicas;
   // Both have read the directory a moment ago.
   await list(first, "zzzzz-unknown");
   await list(second, "zzzzz-unknown");
-  const fresh = await join(store);
+  const fresh = await joined(store);
   const host = await openAt(fresh);
   await until("its registration", () => registered(store).length === 3);
   expect((await list(first, host.session)).status).toBe(200);
