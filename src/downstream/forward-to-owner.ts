@@ -69,6 +69,8 @@ const CONNECT_MS = 2_000;
 const RETRY_MS = 1_000;
 /** Nothing listens at the address: its process has ended. Whatever else goes wrong may be the network between. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
+/** The connection was closed before it had proven itself, as by a process that stops. */
+const CLOSED: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE"]);
 
 /** Headers of a response that are true of one connection and not of the next (RFC 9110, 7.6.1), or only between processes. */
 const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", HEADER.peer]);
@@ -235,7 +237,7 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
         resolve(
           isTaken
             ? "lost"
-            : isConnected || (owner.isLeaving === true && error.code === "ECONNRESET")
+            : isConnected || CLOSED.has(error.code)
               ? "closed"
               : ABSENT.has(error.code)
                 ? "absent"
