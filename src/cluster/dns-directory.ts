@@ -69,6 +69,12 @@ export class DnsDirectory implements ReplicaDirectory {
     return this.#others.get(issuer);
   }
 
+  /** Another replica has said itself that it is about to stop. */
+  markLeaving(id: string): void {
+    const replica = this.#others.get(id);
+    if (replica !== undefined) this.#others = new Map(this.#others).set(id, { ...replica, isLeaving: true });
+  }
+
   /** Whether the other replicas certainly consider this one alive. */
   get isRegistered(): boolean {
     return !this.hasStalled;

@@ -105,6 +105,10 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
   });
   const facts = (): readonly SharedFacts[] =>
     [sessions?.facts, approvals.facts, uses.facts, ...servers.facts].filter((each) => each !== undefined);
+  messages.answer(LEAVING, (_, from) => {
+    directory.markLeaving(from);
+    return {};
+  });
   const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
   const keys = new PeerKey(secret).digest;
   let isLeaving = false;
@@ -139,9 +143,10 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterParts
       await directory.start(url);
       inBackground(messages.announce(url), logger, "announcing this replica");
     },
-    leave() {
+    async leave() {
       isLeaving = true;
-      if (directory instanceof StoreDirectory) directory.leave();
+      if (directory instanceof StoreDirectory) await directory.leave();
+      await messages.ask(LEAVING, {});
     },
     async close() {
       sessions?.close();
@@ -180,6 +185,8 @@ export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>
   return { ca: read(mtls.ca), cert: read(mtls.cert), key: read(mtls.key) };
 }
 
+/** The topic of a replica that is about to stop. */
+const LEAVING = "leaving";
 /** How long (ms) a use is remembered, at most as long as the state of a question can be answered. */
 const USES_MS = 24 * 3_600_000;
 /** How long (ms) a first connection to a server waits for the store to connect. */

@@ -190,9 +190,15 @@ export class StoreDirectory implements ReplicaDirectory {
   }
 
   /** Announces to the others that this replica is about to stop. */
-  leave(): void {
+  leave(): Promise<void> {
     this.#isLeaving = true;
-    this.#beatInBackground();
+    return this.#readAnew();
+  }
+
+  /** Another replica has said itself that it is about to stop. */
+  markLeaving(id: string): void {
+    const replica = this.#others.get(id);
+    if (replica !== undefined) this.#others = new Map(this.#others).set(id, { ...replica, isLeaving: true });
   }
 
   async close(): Promise<void> {

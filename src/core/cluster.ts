@@ -32,8 +32,8 @@ export interface ClusterParts {
    * or a second later.
    */
   start(port: number): Promise<void>;
-  /** This replica is about to stop, and takes over nothing more. */
-  leave(): void;
+  /** This replica is about to stop, and takes over nothing more. Resolves when the others know, or have not answered in time. */
+  leave(): Promise<void>;
   /** Other replicas forget this one. */
   close(): Promise<void>;
 }

@@ -249,8 +249,13 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
       const send = (): void => {
         isTaken = true;
         clearTimeout(slow);
-        if (body === undefined) request.pipe(forwarded);
-        else forwarded.end(body);
+        if (body !== undefined) {
+          forwarded.end(body);
+          return;
+        }
+        // A connection whose request has begun is not closed as an idle one when the owner stops.
+        forwarded.flushHeaders();
+        request.pipe(forwarded);
       };
       const onConnected = (): void => {
         isConnected = true;

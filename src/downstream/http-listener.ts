@@ -84,9 +84,10 @@ export interface HttpListener {
   /**
    * Drains and stops: accepts no more connections, ends streams, lets requests finish for `graceMs`, then closes them.
    * Before that it serves for `lingerMs` (default 0) or until `isIdle`, and closes each connection after its response, so
-   * that a load balancer in front sees in time that this listener stops.
+   * that a load balancer in front sees in time that this listener stops. The listener for other processes stays open until `left`
+   * resolves: they know then that a connection to it may close.
    */
-  stop(graceMs: number, lingerMs?: number, isIdle?: () => boolean): Promise<void>;
+  stop(graceMs: number, lingerMs?: number, isIdle?: () => boolean, left?: Promise<void>): Promise<void>;
 }
 
 /** Makes the listener; it binds at `start`. */
@@ -151,7 +152,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
         ...(typeof peerAddress === "object" && peerAddress !== null && { peerPort: peerAddress.port }),
       };
     },
-    async stop(graceMs, lingerMs = 0, isIdle = () => false) {
+    async stop(graceMs, lingerMs = 0, isIdle = () => false, left = Promise.resolve()) {
       stopping = true;
       await linger(lingerMs, isIdle);
       peers?.forwarder.endStreams();
@@ -171,6 +172,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
           options.legacy.close(sessionsMs),
           options.sse?.close(sessionsMs),
           closed(server),
+          peerServer && left,
         ]);
         if (peerServer === undefined) return;
         // Until now the other processes forwarded what was this one's, and has moved.

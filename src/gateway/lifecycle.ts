@@ -87,7 +87,7 @@ export class Lifecycle {
     const cut = graceMs > CUT_OFF_MS ? setTimeout(cutOff, graceMs - CUT_OFF_MS) : undefined;
     if (cut === undefined) cutOff();
     status.isDraining = true;
-    cluster?.leave();
+    const left = cluster?.leave();
     liveConfig.stopWaiting();
     const pipes = [...this.#pipes].map((pipe) => pipe.stop(graceMs));
     const { isProbed } = status;
@@ -96,7 +96,12 @@ export class Lifecycle {
     const closing =
       status.url === undefined
         ? Promise.all([edges.legacy.close(), edges.modern.close()])
-        : listeners.http.stop(graceMs - lingerMs, lingerMs, isProbed ? undefined : isIdle);
+        : listeners.http.stop(
+            graceMs - lingerMs,
+            lingerMs,
+            isProbed ? undefined : isIdle,
+            drainMs > 0 ? left : undefined,
+          );
     await Promise.all([...pipes, closing]);
     clearTimeout(cut);
     await Promise.all([liveConfig.close(), cluster?.close()]);
