@@ -88,7 +88,9 @@ class ProvenAgent extends Agent {
   ): undefined {
     // Without a socket Node reads the error only.
     const failed = callback as ((error: unknown) => void) | undefined;
-    this.open().then((socket) => callback?.(null, socket), failed);
+    this.open()
+      .then((socket) => callback?.(null, socket))
+      .catch((error: unknown) => failed?.(error));
   }
 }
 

@@ -280,10 +280,10 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 
   /** Writes a record of this replica; its owner afterwards. What is no owner, as `recorded` may be, is overwritten. */
-  async #writeOver(id: string, record: WrittenRecord, recorded: unknown = ""): Promise<string> {
+  async #writeOver(id: string, record: WrittenRecord, recorded?: unknown): Promise<string> {
     const { text, version } = record;
     const args = [this.#ownerText(id), text, String(this.#ttlMs)];
-    let found = await this.#run(WRITE, id, [...args, String(recorded ?? "")]);
+    let found = await this.#run(WRITE, id, [...args, typeof recorded === "string" ? recorded : ""]);
     if (this.#ownerIn(id, found) === undefined) found = await this.#run(WRITE, id, [...args, String(found)]);
     const owner = this.#ownerIn(id, found) ?? this.#own;
     if (owner !== this.#own) return owner;

@@ -24,13 +24,13 @@ describe("a replica", () => {
   test("is found by others from its start until its stop", async () => {
     const store = memoryStore();
     const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
-    one.start("http://one:9001").catch(failed);
-    two.start("http://two:9001").catch(failed);
+    one.start("http://one:9001").catch(failed).catch(failed);
+    two.start("http://two:9001").catch(failed).catch(failed);
     await pass(3_000);
     const found = { id: "one", url: "http://one:9001", version: "1.2.3", isLeaving: false };
     expect(await two.find("one")).toEqual(found);
     expect([two.others(), two.count]).toEqual([[found], 2]);
-    one.leave();
+    one.leave().catch(failed);
     await pass(3_000);
     expect(await two.find("one")).toEqual({ ...found, isLeaving: true });
     await one.close();
@@ -42,8 +42,8 @@ describe("a replica", () => {
     const store = memoryStore();
     const connection = store.view();
     const [one, two] = [directory(connection, "one"), directory(store.view(), "two")];
-    one.start("http://one:9001").catch(failed);
-    two.start("http://two:9001").catch(failed);
+    one.start("http://one:9001").catch(failed).catch(failed);
+    two.start("http://two:9001").catch(failed).catch(failed);
     await pass(3_000);
     connection.connect(false);
     await pass(6_000);
@@ -101,8 +101,8 @@ describe("a replica", () => {
       },
     });
     const two = directory(store.view(), "two");
-    one.start("http://one:9001").catch(failed);
-    two.start("http://two:9001").catch(failed);
+    one.start("http://one:9001").catch(failed).catch(failed);
+    two.start("http://two:9001").catch(failed).catch(failed);
     await pass(3_000);
     expect(one.isRegistered).toBe(true);
     connection.connect(false);
@@ -125,7 +125,7 @@ describe("a replica", () => {
       },
     });
     const state = () => [one.isRegistered, one.hasStalled, lapses];
-    one.start("http://one:9001").catch(failed);
+    one.start("http://one:9001").catch(failed).catch(failed);
     await pass(3_000);
     expect(state()).toEqual([true, false, 0]);
     stalledMs = 11_000;
@@ -148,7 +148,7 @@ describe("a replica", () => {
     ];
     for (const each of [one, two, three]) each.start(`http://${each.own}:9001`).catch(failed);
     await pass(3_000);
-    two.leave();
+    two.leave().catch(failed);
     await pass(3_000);
     lost.connect(false);
     left.connect(false);
@@ -168,7 +168,7 @@ describe("a replica", () => {
         lapses += 1;
       },
     });
-    one.start("http://one:9001").catch(failed);
+    one.start("http://one:9001").catch(failed).catch(failed);
     await pass(3_000);
     store.flush();
     await pass(3_000);
@@ -214,11 +214,11 @@ describe("a registration that a writer of the store has written", () => {
   test("again after its replica has ended is gone ten seconds later, and one of before it left is refused", async () => {
     const store = memoryStore();
     const [one, two] = [directory(store.view(), "one"), directory(store.view(), "two")];
-    one.start("http://one:9001");
-    two.start("http://two:9001");
+    one.start("http://one:9001").catch(failed);
+    two.start("http://two:9001").catch(failed);
     await pass(3_000);
     const earlier = store.get("replica one") ?? "";
-    one.leave();
+    one.leave().catch(failed);
     await pass(3_000);
     expect(two.others()).toMatchObject([{ isLeaving: true }]);
     store.set("replica one", earlier, 3_600_000);

@@ -174,7 +174,9 @@ test(`Express, Rack, PHP, Go and Python read no forwarded form as one that a rul
   for (const reader of formReaders(folder)) {
     const violations = async (requests: readonly Arrived[]): Promise<readonly string[]> =>
       (await reader.read(requests)).flatMap((readings, at) => {
-        const { tool = "", query = "", body = Buffer.alloc(0) } = requests[at] ?? {};
+        const request = requests[at];
+        if (request === undefined) return [];
+        const { tool, query, body } = request;
         const what = violation(tool, readings);
         return what === undefined ? [] : [`${what}: ${tool}?${query} ${body.toString()}`];
       });
