@@ -40,7 +40,8 @@ export async function status(
     show: async () => {
       const pages = await pagesOf(address);
       if (json) return `${terminalSafe(writeJson(pages, again ? undefined : 2))}\n`;
-      return textOf(pages, paint, widthOf(shell.stdout));
+      const width = widthOf(shell.stdout);
+      return textOf(pages, paint, { width, headWidth: width ?? columnsOf(shell.env) });
     },
   });
 }
@@ -78,7 +79,19 @@ const STATE_COLOURS: Readonly<Record<string, "green" | "yellow" | "red" | "dim">
   stopped: "red",
 };
 
-function textOf(pages: StatusPages, paint: Paint, width: number | undefined): string {
+/** `COLUMNS`, for output that is no terminal; undefined: lines are not wrapped. */
+function columnsOf({ COLUMNS = "" }: CommandContext["env"]): number | undefined {
+  return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : undefined;
+}
+
+interface Widths {
+  /** Of the terminal; undefined for other output, where tables are never cut. */
+  readonly width: number | undefined;
+  /** Of the line before the table, which is wrapped. */
+  readonly headWidth: number | undefined;
+}
+
+function textOf(pages: StatusPages, paint: Paint, { width, headWidth }: Widths): string {
   const { status, servers, sessions, questions } = pages;
   const isReady = status.ready === true;
   const reasons = Array.isArray(status.reasons) ? status.reasons.map(String) : [];
@@ -90,15 +103,37 @@ function textOf(pages: StatusPages, paint: Paint, width: number | undefined): st
     countOf(questions.length, "open question"),
     stringAt(status, "url") ?? "",
   ];
-  const head = facts.filter((fact) => fact !== "").join(", ");
-  const state = isReady ? paint("green", "ready") : paint("red", "not ready");
+  const word = isReady ? "ready" : "not ready";
+  const head = wrapped(facts.filter((fact) => fact !== "").map(terminalSafe), {
+    width: headWidth ?? Number.POSITIVE_INFINITY,
+    taken: word.length + ": ".length,
+  });
+  const state = paint(isReady ? "green" : "red", word);
   const why = reasons.map((reason) => `  ${paint("yellow", reason)}\n`).join("");
   const rows = [
     HEADS.map((head): Cell => ({ ...head, paint: (padded) => paint("bold", padded) })),
     ...servers.map((server) => rowOf(server, paint)),
   ];
-  return `${state}: ${terminalSafe(head)}\n${why}\n${tableText(rows, width)}`;
+  return `${state}: ${head}\n${why}\n${tableText(rows, width)}`;
 }
+
+/** The facts with commas, on as many lines as they need; the first line begins after `taken` characters. */
+function wrapped(
+  facts: readonly string[],
+  { width, taken }: { readonly width: number; readonly taken: number },
+): string {
+  let line = taken;
+  return facts
+    .map((fact, at) => {
+      const text = at === facts.length - 1 ? fact : `${fact},`;
+      const isNext = at > 0 && line + 1 + text.length > width;
+      line = isNext ? INDENT.length + text.length : line + (at > 0 ? 1 : 0) + text.length;
+      return `${isNext ? `\n${INDENT}` : at > 0 ? " " : ""}${text}`;
+    })
+    .join("");
+}
+
+const INDENT = "  ";
 
 function rowOf(server: JsonObject, paint: Paint): readonly Cell[] {
   const state = String(server.state);

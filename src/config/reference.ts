@@ -27,7 +27,8 @@ In config files of hosts (\`.mcp.json\`, \`mcp.json\`, \`claude_desktop_config.j
 with a warning.
 
 **Variables** in text values are expanded once: \`\${VAR}\`, \`\${VAR:-default}\` (also for an empty VAR),
-\`\${env:VAR}\`, \`\${file:/run/secrets/x}\`. \`$\${\` is a literal \`\${\`.
+\`\${env:VAR}\`, \`\${file:/run/secrets/x}\`. \`$\${\` is a literal \`\${\`; \`\${$}\` is a literal \`$\`, also before a
+variable: \`\${$}\${VAR}\` is \`$\` and the value of VAR.
 
 **Durations** are \`250ms\`, \`30s\`, \`5m\`, \`1h\`; **rates** are \`10/s\`, \`100/min\`, \`1000/h\`, \`10000/day\`; **globs** have \`*\`, \`?\` and \`{a,b}\`.
 

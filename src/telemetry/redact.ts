@@ -113,8 +113,12 @@ export class Redactor {
 const isSecretValue = (name: string, value: string, quoted: boolean): boolean =>
   value.length >= (quoted ? 1 : 4) &&
   value !== MARK &&
+  !VARIABLE.test(value) &&
   isSecretName(name.replace(/^--?/, "")) &&
   (quoted || !/^(?:[A-Za-z']+|\d{1,5}|Bearer|Basic)[.!?]?$/.test(value));
+
+/** What a config has instead of a secret, and hints show: `${TOKEN}`, `Bearer ${env:TOKEN}`. */
+const VARIABLE = /^(?:[A-Za-z]{1,20} )?\$\{(?:env:)?[A-Za-z_]\w*\}$/;
 
 /** Shorter values are not redacted: "8080" or "true" occur everywhere in logs. */
 const MIN_SECRET_LENGTH = 6;

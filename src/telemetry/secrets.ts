@@ -264,10 +264,13 @@ const SURROUNDED: readonly string[] = [
 
 const FORMATS = new RegExp([`${START}(?:${TOKENS.join("|")})${CONTINUED}`, ...SURROUNDED].join("|"), "g");
 
+/** A reference to a variable and nothing else, as a hint about a config has it. */
+const VARIABLE = String.raw`\$\{(?:env:)?[A-Za-z_]\w{0,100}\}(?:["'\s\\,;]|$)`;
+
 /** The scheme and the credentials of a header that authorizes, short ones too, and the cookies of one, to the end of its line. */
 const HEADERS = new RegExp(
   [
-    String.raw`(?<=\b(?:proxy-)?authorization\\{0,4}["']?\s{0,4}[:=]\s{0,4}\\{0,4}["']?(?:bearer|basic|digest|token|apikey|dpop|negotiate)${GAP})[^\s"'\\,;]+`,
+    String.raw`(?<=\b(?:proxy-)?authorization\\{0,4}["']?\s{0,4}[:=]\s{0,4}\\{0,4}["']?(?:bearer|basic|digest|token|apikey|dpop|negotiate)${GAP})(?!${VARIABLE})[^\s"'\\,;]+`,
     String.raw`(?<=\b(?:set-)?cookie2?\\{0,4}["']?\s{0,4}[:=]\s{0,4}\\{0,4}["']?)[\w!#$%&'*+.^|~-]+=[^\r\n"\\]*`,
   ].join("|"),
   "gi",

@@ -3,7 +3,9 @@ import { splitExemplar } from "../telemetry/open-metrics.js";
 
 /** How these gauges merge; everything else is summed. */
 const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>> = {
-  cardea_upstream_up: Math.min,
+  // In one worker the server is idle while it serves calls in another.
+  cardea_upstream_up: Math.max,
+  cardea_audit_up: Math.min,
   cardea_circuit_state: Math.max,
   cardea_build_info: Math.max,
   cardea_config_last_reload_successful: Math.min,

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { runCommandLine } from "../../src/cli/program.js";
 import type { ClusterFinding } from "../../src/core/cluster.js";
 import { type ProbeResult, probeServer } from "../../src/operator/probe.js";
+import { Redactor } from "../../src/telemetry/redact.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -129,6 +130,16 @@ describe("doctor with real servers", () => {
       ...["banner", "silent", "closed", "nowhere", "nobody", "undocumented", "unreachable"],
     ]);
     expect(code).toBe(1);
+  });
+
+  test("hints are shown whole: what they say of variables is no secret", () => {
+    const hints = reports.flatMap(({ server, advice }) =>
+      advice === undefined ? [] : [[server, advice] as const],
+    );
+    const shown = Object.fromEntries(hints.map(([server, advice]) => [server, new Redactor().text(advice)]));
+    expect(shown).toEqual(Object.fromEntries(hints));
+    expect(shown.closed).toContain('"Authorization": "Bearer ${TOKEN}"');
+    expect(shown.variable).toContain('"BRAVE_API_KEY": "${BRAVE_API_KEY}"');
   });
 
   test("a server of which only one process can run is reported, with the key that shares it", () => {

@@ -37,6 +37,19 @@ describe("status", () => {
     expect(shell.out()).not.toContain("\u001b");
   });
 
+  test.each([
+    ["a terminal", { columns: 80 }],
+    ["a width in COLUMNS", { env: { COLUMNS: "80" } }],
+  ])("has no line longer than %s has room for", async (_, options) => {
+    const { adminUrl } = await started();
+    const shell = fakeShell(options);
+    expect(await runCommandLine(["status", "--url", adminUrl], shell)).toBe(0);
+    const lines = shell.out().split("\n");
+    expect(lines[0]).toMatch(/^ready: cardea \S+, pid \d+, up \d+ s, 0 sessions, 0 open questions,$/);
+    expect(lines[1]).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/mcp$/);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
   test("is JSON for programs", async () => {
     const { adminUrl } = await started();
     const shell = fakeShell();
@@ -187,7 +200,7 @@ describe.each([80, 40])("on a terminal of %i columns", (columns) => {
 
   const linesOf = (shell: ReturnType<typeof fakeShell>): readonly string[] => {
     const lines = shell.out().trimEnd().split("\n");
-    expect(Math.max(...lines.slice(1).map((line) => line.length))).toBeLessThanOrEqual(columns);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
     return lines;
   };
 

@@ -12,6 +12,26 @@ const redactorOf = (...values: readonly string[]): Redactor => {
 const SECRET = 'zx"9 \\ kéy/+=?  two-blanks&4';
 const LINES = "-first line of it-\nsecond line: q7w8e9\r\nthird line / r5t6y7";
 
+describe("a reference to a variable", () => {
+  test.each([
+    'such as "Authorization": "Bearer ${TOKEN}"',
+    '{"API_KEY":"${env:MY_KEY}"}',
+    "Authorization: Basic ${PASSWORD}, or another",
+    String.raw`{\"password\":\"${"${DB_PASSWORD}"}\"}`,
+  ])("is shown where a secret would be redacted: %s", (text) => {
+    expect(new Redactor().text(text)).toBe(text);
+  });
+
+  test.each([
+    ['"Authorization": "Bearer ${TOKEN}k9x8w7q6"', "k9x8w7q6"],
+    ['"API_KEY": "${MY_KEY:-k9x8w7q6}"', "k9x8w7q6"],
+    ['"password": "k9x8w7q6${TOKEN}"', "k9x8w7q6"],
+    ["Authorization: Bearer k9x8${TOKEN}w7q6", "k9x8"],
+  ])("hides no secret beside it: %s", (text, secret) => {
+    expect(new Redactor().text(text)).not.toContain(secret);
+  });
+});
+
 describe("a value that is known to be secret", () => {
   test.each<[string, (secret: string) => string]>([
     ["as it is", (secret) => secret],

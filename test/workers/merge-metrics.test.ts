@@ -19,7 +19,10 @@ test("the buckets, sum and count of a histogram are summed", () => {
 });
 
 test.each([
-  ["cardea_upstream_up", 1, 0, 0],
+  ["cardea_upstream_up", 1, 0, 1],
+  ["cardea_upstream_up", 0, 0, 0],
+  ["cardea_audit_up", 1, 1, 1],
+  ["cardea_audit_up", 1, 0, 0],
   ["cardea_config_last_reload_successful", 1, 0, 0],
   ["cardea_circuit_state", 0, 2, 2],
   ["cardea_overload_level", 3, 1, 3],
