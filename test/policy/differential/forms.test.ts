@@ -107,7 +107,8 @@ function found(readings: FormReadings, ...path: readonly [string, ...string[]]):
       // In JSON a list or an object is no text, to any reader.
       const texts = one === json ? (value: unknown) => (typeof value === "string" ? [value] : []) : textsIn;
       const nested = path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), one);
-      const named = rest.length === 0 ? [] : flat.map((name) => one[name]);
+      // No reader takes the names of JSON apart.
+      const named = rest.length === 0 || one === json ? [] : flat.map((name) => one[name]);
       return [nested, ...named].flatMap((value) => (value == null ? [] : texts(value)));
     });
   });
