@@ -4,27 +4,20 @@
  */
 import { decodedText } from "./wire-names.js";
 
-interface Route {
-  readonly template: string;
-  /** In lower case, as some servers ignore it; undefined where a parameter is. */
-  readonly segments: readonly (string | undefined)[];
-}
-
-/** The routes of one document. */
+/** The routes of one document. They are taken apart when a call asks: a document may have 20,000. */
 export class Routes {
-  /** By the method and the number of segments. */
-  readonly #routes = new Map<string, Route[]>();
+  /** Templates by the method and the number of segments. */
+  readonly #templates = new Map<string, string[]>();
 
   /** @param routes `GET /users/{id}`, also of operations that the config does not select */
   constructor(routes: readonly string[]) {
     for (const route of routes) {
       const space = route.indexOf(" ");
       const template = route.slice(space + 1);
-      const segments = segmentsOf(template).map((one) => (one.includes("{") ? undefined : decodedText(one)));
-      const key = `${route.slice(0, space)} ${segments.length}`;
-      const known = this.#routes.get(key);
-      if (known === undefined) this.#routes.set(key, [{ template, segments }]);
-      else known.push({ template, segments });
+      const key = keyOf(route.slice(0, space), countOf(template));
+      const known = this.#templates.get(key);
+      if (known === undefined) this.#templates.set(key, [template]);
+      else known.push(template);
     }
   }
 
@@ -33,20 +26,48 @@ export class Routes {
     const own = segmentsOf(template);
     // By as many slashes as the server that reads most of them.
     const segments = segmentsOf(decodedText(path));
-    return this.#routes.get(`${method} ${segments.length}`)?.find((route) => {
-      if (route.template === template) return false;
-      const isSame = route.segments.every((one, at) => one === undefined || one === segments[at]);
-      // Two templates with parameters in the same places are one route, of which the document does not say more.
-      const isOther =
-        own.length !== segments.length ||
-        route.segments.some((one, at) => one !== undefined && own[at]?.includes("{"));
-      return isSame && isOther;
-    })?.template;
+    const found = this.#templates.get(keyOf(method, segments.length)) ?? [];
+    return found.find((one) => one !== template && isOther(one, own, segments));
   }
 }
 
+const keyOf = (method: string, count: number): string => `${method} ${count}`;
+
+/**
+ * Whether `segments` are a path of the template `other`, and it is another route than `own`: two templates with parameters in
+ * the same places are one route, of which the document does not say more.
+ */
+function isOther(other: string, own: readonly string[], segments: readonly string[]): boolean {
+  let isAnother = own.length !== segments.length;
+  let at = 0;
+  for (let from = 0; from < other.length; ) {
+    const slash = other.indexOf("/", from);
+    const to = slash === -1 ? other.length : slash;
+    if (to > from) {
+      const segment = other.slice(from, to);
+      if (!segment.includes("{")) {
+        // Some servers ignore case.
+        if (segment !== segments[at] && decodedText(segment).toLowerCase() !== segments[at]) return false;
+        if (own[at]?.includes("{") === true) isAnother = true;
+      }
+      at += 1;
+    }
+    from = to + 1;
+  }
+  return isAnother;
+}
+
+/** The segments in lower case, without empty ones. */
 const segmentsOf = (path: string): readonly string[] =>
   path
     .toLowerCase()
     .split(/[/\\]+/)
     .filter((one) => one !== "");
+
+/** How many segments a template has that are not empty. */
+function countOf(template: string): number {
+  let count = template.endsWith("/") ? 0 : 1;
+  for (let at = template.indexOf("/", 1); at !== -1; at = template.indexOf("/", at + 1))
+    if (template[at - 1] !== "/") count += 1;
+  return count;
+}
