@@ -264,9 +264,14 @@ export interface RoundState {
   /** Ids of the links that the person was sent to (2025-11-25: error -32042); the call is then made again. */
   readonly links?: readonly string[];
   readonly policy?: PolicyRoundState;
+  /** The host was asked for its roots before the call is sent; `answer`: in an earlier round. */
+  readonly roots?: { readonly answer?: RootsAnswer };
   /** The question that led the person to a sign-in, and how many of them there were. */
   readonly signIn?: { readonly id: string; readonly round: number };
 }
+
+/** What a host answers to `roots/list`. */
+export type RootsAnswer = { readonly result: JsonObject } | { readonly error: RpcError };
 
 /** What the policy must know again. */
 export interface PolicyRoundState {

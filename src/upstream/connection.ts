@@ -18,6 +18,11 @@ export interface Connection {
   readonly facts: ServerFacts;
   readonly call: Handler;
   /**
+   * Resolves when the server has asked for the roots that the connection is kept for and had time to take them over, or
+   * `afterOpenMs` after the handshake; then to false. Absent where each request carries what a server may know of its host.
+   */
+  whenRootsTold?(afterOpenMs: number, signal: StopSignal): Promise<boolean>;
+  /**
    * Lists all pages; cursor loops are cut. A list that the server does not advertise is empty. In the era in which
    * each request carries client capabilities, those of `client` are sent.
    */

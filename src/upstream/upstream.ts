@@ -3,7 +3,7 @@
  * gateways are found by the ids of those that a call or list entry has passed, in its `_meta`, like `Via` in HTTP.
  */
 import type { ServerConfig } from "../config/config.js";
-import type { Call, Notice, Reply } from "../core/call.js";
+import type { Call, Notice, Reply, RootsAnswer } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
@@ -21,6 +21,7 @@ import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { OWN_META } from "../wire/names.js";
 import { Connections, needsSignIn, type ServerLifetime } from "./leases/connections.js";
+import { askForRoots, readRoots, withRoots } from "./leases/host-roots.js";
 import type { Lease } from "./leases/lease.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
 import { parkedIdentity } from "./legacy/parked-calls.js";
@@ -166,9 +167,13 @@ class SupervisedUpstream implements StartableUpstream {
     )
       await connections.waitForShared(incoming.client, incoming.signal);
     const isGateway = connections.facts?.instance !== undefined;
-    const call = isGateway ? addOwnHop(incoming, this.#settings.gateway.instance) : incoming;
+    const told = incoming.inputResponses?.state?.roots === undefined ? undefined : readRoots(incoming);
+    const own = told?.call ?? incoming;
+    const call = isGateway ? addOwnHop(own, this.#settings.gateway.instance) : own;
     const lease = connections.leaseFor(call.client);
-    (lease?.use ?? connections.sharedUse).add(call.client);
+    const needsRoots = lease !== undefined && connections.separatesRoots(lease, call);
+    // The call comes on another connection, by the roots of its host.
+    if (!needsRoots) (lease?.use ?? connections.sharedUse).add(call.client);
     const state = call.inputResponses?.state;
     if (state?.parked !== undefined) return this.#resume(call, state.parked);
     if (lease === undefined && connections.era === "modern") return await this.#callOver(this.#shared, call);
@@ -182,9 +187,35 @@ class SupervisedUpstream implements StartableUpstream {
     const isPlain =
       lease.session !== undefined || !lease.opensSession || !includesClientFeatures(lease.advertised);
     if (isPlain) this.#plainLeases.set(call.client, lease);
+    if (isPlain && lease.opensSession && Object.hasOwn(lease.advertised, "roots"))
+      await connections.whenSessionKnowsRoots(lease, call.signal);
     if (isPlain || !INTERACTIVE_METHODS.has(call.method) || isOfTask(call))
       return this.#callOver(lease.supervisor, call);
-    return connections.exclusive.run(lease, call, ({ supervisor }) => this.#callOver(supervisor, call));
+    return this.#callExclusively(lease, call, told?.roots);
+  }
+
+  /**
+   * Runs a call in which its host may be asked. A server that asks for roots may keep them, so a call in which it does so goes
+   * to a connection that is kept for hosts with the same roots, and the host is asked for them first.
+   */
+  async #callExclusively(lease: Lease, call: Call, roots: RootsAnswer | undefined): Promise<Reply> {
+    const connections = this.#connections;
+    const { client, signal } = call;
+    const isAskedFirst = (): boolean =>
+      roots === undefined &&
+      call.inputResponses?.state?.links === undefined &&
+      connections.separatesRoots(lease, call);
+    if (isAskedFirst()) return askForRoots();
+    const reply = await connections.exclusive.run(lease, { client, signal, roots }, async (own) => {
+      const connection = await connections.openedConnection(own.supervisor, signal);
+      if (connection === undefined) return this.#callOver(own.supervisor, call);
+      await connections.whenStarted(own, connection, signal);
+      if (!isAskedFirst()) return this.#callOver(own.supervisor, call);
+      // No call comes on it any longer.
+      if (connections.rootsRequests.isSetUpWithRoots) own.use.reset();
+      return askForRoots();
+    });
+    return roots === undefined ? reply : withRoots(reply, roots);
   }
 
   listScope(client: Client): ListScope {

@@ -70,12 +70,16 @@ export interface ScenarioHost {
 export async function openHost(
   stage: Stage,
   kind: HostKind,
-  options: RawOptions & { readonly person?: Person } = {},
+  options: RawOptions & {
+    readonly person?: Person;
+    /** To questions before the first call. */
+    readonly answer?: Answer;
+  } = {},
 ): Promise<ScenarioHost> {
   const settings = { capabilities: ASKABLE, throughCallTool: THROUGH_CALL_TOOL, ...options };
   const wire = await stage.enter(kind.door, options.person);
   return kind.era === "legacy"
-    ? legacyHost(kind, await openLegacy(wire, settings))
+    ? legacyHost(kind, await openLegacy(wire, settings), options.answer)
     : modernHost(kind, await openModern(wire, settings));
 }
 
@@ -104,11 +108,11 @@ class Notes {
   };
 }
 
-async function legacyHost(kind: HostKind, raw: RawHost): Promise<ScenarioHost> {
+async function legacyHost(kind: HostKind, raw: RawHost, first: Answer = NEVER): Promise<ScenarioHost> {
   const heard: Json[] = [];
   const nextId = counter();
   let takenBack = 0;
-  let current: { readonly notes: Notes; readonly answer: Answer } = { notes: new Notes(), answer: NEVER };
+  let current: { readonly notes: Notes; readonly answer: Answer } = { notes: new Notes(), answer: first };
 
   const hear = (message: Json): void => {
     if (message.id !== undefined) {

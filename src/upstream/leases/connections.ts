@@ -1,13 +1,15 @@
 /** Which connections are there to one server, and which of them does a client use? */
 import type { ServerConfig } from "../../config/config.js";
+import type { Call } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
 import { principalKey } from "../../core/principal.js";
-import { type StopSignal, unlessAborted } from "../../core/stop.js";
+import { awaitWithin, type StopSignal, settle, unlessAborted } from "../../core/stop.js";
 import { type ListScope, type ServerFacts, SHARED_SCOPE, type UpstreamState } from "../../core/upstream.js";
 import type { RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
+import type { Connection } from "../connection.js";
 import { advertisedToModern, relayable } from "../protocol/advertised-capabilities.js";
 import { type Connected, connect } from "../supervision/connect.js";
 import type { UpstreamSettings } from "../supervision/options.js";
@@ -31,9 +33,15 @@ import {
   SESSION_LIST_SCOPE,
 } from "./lease.js";
 import { RivalCopies } from "./rival-copies.js";
+import { RootsRequests } from "./roots-requests.js";
 import { ServerCredentials } from "./server-credentials.js";
 import { SessionChoice } from "./session-choice.js";
-import { ClientSubscriptions, ConnectionSubscriptions, type UpstreamEvents } from "./upstream-events.js";
+import {
+  ClientSubscriptions,
+  ConnectionSubscriptions,
+  isSpare,
+  type UpstreamEvents,
+} from "./upstream-events.js";
 
 /** When the connections of a server begin and end. */
 export type ServerLifetime = Pick<ServerConfig, "start" | "idleTimeoutMs">;
@@ -52,6 +60,7 @@ export class Connections {
   /** The calls and subscriptions over the shared connection. */
   readonly sharedUse: ConnectionUse;
   readonly credentials: ServerCredentials;
+  readonly rootsRequests = new RootsRequests();
   readonly #sharedIdleTimer: IdleTimer;
   #lifetime: ServerLifetime;
   readonly #server: ServerConfig;
@@ -122,6 +131,8 @@ export class Connections {
       evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
       use,
       hasOpenTask,
+      isTaken: (key) => this.exclusive.isTaken(key),
+      onLeft: (subscriptions) => this.#clientSubscriptions.reopen(subscriptions, this.#onSubscriptionLost),
       supervise: (leaseKey, after) => {
         this.#endUnusedProcess();
         const { lastClosed } = this.shared;
@@ -257,6 +268,51 @@ export class Connections {
     }
   }
 
+  /** Whether `call` over `lease` needs the roots of its host: it is kept for several, and the server asks for roots in such calls. */
+  separatesRoots(
+    { session, opensSession, advertised }: Lease,
+    call: Pick<Call, "method" | "params">,
+  ): boolean {
+    const mayBeAsked = session === undefined && opensSession && Object.hasOwn(advertised, "roots");
+    return mayBeAsked && this.rootsRequests.areNeededIn(call);
+  }
+
+  /**
+   * Before the first call over a pipe: whether the server asks for roots as soon as the handshake is over. It has asked before
+   * it answers a ping; over HTTP there is no order.
+   */
+  async #afterRequestsOfStart(connection: Connection, signal: StopSignal): Promise<void> {
+    const isUsed =
+      connection.lastCallEndedAt !== Number.NEGATIVE_INFINITY || connection.idleSince === undefined;
+    if (isUsed || this.#server.transport.kind !== "stdio") return;
+    await awaitWithin(PING_MS, connection.checkHealth(signal), signal);
+  }
+
+  /**
+   * Resolves when a server that asks for roots after the handshake has done so: it knows those that the connection of `lease`
+   * is kept for, or has got a refusal. What it asks from then on belongs to a call.
+   */
+  async whenStarted({ advertised }: Lease, connection: Connection, signal: StopSignal): Promise<void> {
+    if (!Object.hasOwn(advertised, "roots")) return;
+    await this.#afterRequestsOfStart(connection, signal);
+    const { possibleStartMs } = this.rootsRequests;
+    if (possibleStartMs === undefined) return;
+    const isTold = await connection.whenRootsTold?.(possibleStartMs, signal);
+    if (isTold === false && !signal.aborted) this.rootsRequests.missedStart();
+  }
+
+  /** The same over the connection of one session, whose host the server asks by itself. */
+  async whenSessionKnowsRoots(lease: Lease, signal: StopSignal): Promise<void> {
+    const { supervisor } = lease;
+    const isNew = supervisor.current === undefined;
+    const connection = await this.openedConnection(supervisor, signal);
+    if (connection === undefined) return;
+    if (isNew) await this.#afterRequestsOfStart(connection, signal);
+    const { startMs } = this.rootsRequests;
+    // A host that does not answer says nothing of the server.
+    if (startMs !== undefined) await connection.whenRootsTold?.(startMs, signal);
+  }
+
   /**
    * Resolves when the server's era is known, which decides about the connection of `client`.
    *
@@ -342,6 +398,12 @@ export class Connections {
       const sentence = `the call was cancelled while the gateway was connecting to ${server}`;
       return new GatewayError("cancelled", "downstream", sentence, { server, cause: signal.reason });
     });
+  }
+
+  /** The open connection of `supervisor`; undefined where there is none: the call over it fails with the reason. */
+  async openedConnection(supervisor: Supervisor, signal: StopSignal): Promise<Connection | undefined> {
+    if (supervisor.current === undefined) await settle(this.waitFor(supervisor, signal));
+    return supervisor.current?.connection;
   }
 
   /** Follows a resource over the connection of `client`, until the returned function is called. */
@@ -433,10 +495,11 @@ export class Connections {
   }
 
   #resubscribeAll(): void {
-    this.#clientSubscriptions.resubscribeAll((error) =>
-      this.#settings.log.warn({ server: this.#server.name, error }, "a resource subscription was lost"),
-    );
+    this.#clientSubscriptions.resubscribeAll(this.#onSubscriptionLost);
   }
+
+  readonly #onSubscriptionLost = (error: unknown): void =>
+    this.#settings.log.warn({ server: this.#server.name, error }, "a resource subscription was lost");
 
   #advertisedFor(client: Client): JsonObject {
     return relayable(client, this.#settings.gateway.isAggregated());
@@ -463,7 +526,9 @@ export class Connections {
         log,
         random: lifecycle.random,
         allowsEarlyRetry: this.#server.transport.kind !== "stdio",
-        keepOpen: () => subscriptions.size > 0 || (leaseKey === undefined && this.#keepsSharedOpen()),
+        keepOpen: () =>
+          (!isSpare(leaseKey) && subscriptions.size > 0) ||
+          (leaseKey === undefined && this.#keepsSharedOpen()),
         open: (signal) => {
           this.#copies.started(supervisor);
           return this.#connect(leaseKey, signal);
@@ -510,7 +575,8 @@ export class Connections {
       // The server was replaced while the shared connection was idle; that one decides how all are served.
       this.shared.start();
     }
-    this.#events.opened(leaseKey, connected, subscriptions.moveTo(connected.connection));
+    const missed = subscriptions.moveTo(connected.connection, leaseKey?.remembered);
+    this.#events.opened(leaseKey, connected, missed);
     if (before !== undefined && before !== this.#era) this.#resubscribeAll();
   }
 
@@ -549,6 +615,8 @@ export class Connections {
         legacy: {
           questions,
           owner: leaseKey?.session,
+          onRootsAsked: (request) => this.rootsRequests.asked(request),
+          remembered: leaseKey?.session === undefined ? leaseKey?.remembered : undefined,
           onTaskStatus: observers.onTaskStatus,
           random: lifecycle.random,
         },
@@ -559,6 +627,9 @@ export class Connections {
     );
   }
 }
+
+/** How long (ms) a server is waited for that does not answer a ping. */
+const PING_MS = 5_000;
 
 /** The scope of a connection that nothing is listed over. */
 const PROBING_SCOPE: ListScope = { key: "probing", capabilityClass: "probing" };

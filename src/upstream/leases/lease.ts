@@ -1,5 +1,6 @@
 /** Which clients share a connection to a legacy server: all, those of one principal, or one session? */
 import type { ServerConfig } from "../../config/config.js";
+import type { RootsAnswer } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
@@ -8,11 +9,12 @@ import { principalKey } from "../../core/principal.js";
 import { type ListScope, SHARED_SCOPE } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { hostWithRoots, RememberedHost } from "../legacy/remembered-host.js";
 import { capabilityClass, includesClientFeatures } from "../protocol/advertised-capabilities.js";
 import type { Supervisor } from "../supervision/supervisor.js";
 import { ConnectionUse, type UseSettings } from "./connection-use.js";
 import { IdleTimer } from "./idle-timer.js";
-import { ConnectionSubscriptions } from "./upstream-events.js";
+import { ConnectionSubscriptions, isSpare } from "./upstream-events.js";
 
 /** The clients that a connection is kept for. */
 export interface LeaseKey {
@@ -28,8 +30,17 @@ export interface LeaseKey {
   readonly session: Client | undefined;
   /** True for a further connection of the same clients, which only separates their calls. */
   readonly spare: boolean;
+  /** Those of all clients with this list scope. */
   readonly subscriptions: ConnectionSubscriptions;
+  /** What its server may remember of the hosts whose calls it serves. */
+  readonly remembered: RememberedHost;
 }
+
+/** What makes a lease; the rest is made with it. */
+export type NewLease = Omit<LeaseKey, "subscriptions" | "remembered"> & {
+  /** The roots of the hosts that it is kept for; undefined: they are not known. */
+  readonly roots?: RootsAnswer | undefined;
+};
 
 /** A supervised connection that is kept for some clients. */
 export interface Lease extends LeaseKey {
@@ -56,6 +67,10 @@ export interface LeaseSettings {
   readonly use: UseSettings;
   /** Whether a task is open of the clients with this affinity; undefined: of any client. */
   readonly hasOpenTask: (affinity: string | undefined) => boolean;
+  /** Whether a call has taken the lease of that key, and may not have been sent yet. */
+  readonly isTaken: (key: string) => boolean;
+  /** The lease that kept a connection open for these subscriptions is kept for the roots of a host now. */
+  readonly onLeft: (subscriptions: ConnectionSubscriptions) => void;
 }
 
 /**
@@ -101,6 +116,7 @@ export function requestListScope(advertised: JsonObject): ListScope {
 }
 
 interface LeaseEntry extends Lease {
+  key: string;
   /** When it was last acquired, be it for a list. */
   usedAt: number;
   /** A sequence number of the last use; two uses may have the same time. */
@@ -139,11 +155,7 @@ export class Leases {
    * @throws GatewayError `overloaded` when the principal has reached its limit and all of its leases are in use;
    * `upstream_unavailable` after `close`.
    */
-  acquire(
-    key: string,
-    leaseKey: Omit<LeaseKey, "subscriptions">,
-    idleTimeoutMs = this.#settings.use.idleTimeoutMs,
-  ): Lease {
+  acquire(key: string, leaseKey: NewLease, idleTimeoutMs = this.#settings.use.idleTimeoutMs): Lease {
     const entry = this.#entries.get(key) ?? this.#make(key, leaseKey, idleTimeoutMs);
     this.#touch(entry);
     return entry;
@@ -182,39 +194,77 @@ export class Leases {
     return this.endAll();
   }
 
-  #make(key: string, leaseKey: Omit<LeaseKey, "subscriptions">, idleTimeoutMs: () => number): LeaseEntry {
+  #make(key: string, { roots, ...leaseKey }: NewLease, idleTimeoutMs: () => number): LeaseEntry {
     if (this.#closed) throw stopped(this.#settings.server);
-    const own = this.#evictionCandidates(leaseKey);
+    const own = this.#evictionCandidates(leaseKey, roots !== undefined);
     if (own !== undefined) this.#evict(own, leaseKey.session === undefined ? this.#settings.evictAfterMs : 0);
-    const whole = { ...leaseKey, subscriptions: new ConnectionSubscriptions() };
+    const remembered = new RememberedHost({
+      roots,
+      onRootsTold: (program, told) => this.#move(entry, keyWithRoots(leaseKey.listScope.key, program, told)),
+    });
+    const whole = { ...leaseKey, subscriptions: this.#subscriptionsOf(leaseKey.listScope), remembered };
     const supervisor = this.#settings.supervise(whole, this.#closing.get(key) ?? Promise.resolve());
     const use = new ConnectionUse({ hosts: this.#settings.use.hosts, idleTimeoutMs });
-    const isHeld = (): boolean =>
-      whole.subscriptions.size > 0 || this.#settings.hasOpenTask(leaseKey.session?.affinity);
+    const isHeld = (): boolean => isFollowed(whole) || this.#settings.hasOpenTask(leaseKey.session?.affinity);
     const idleTimer = new IdleTimer({
       ...{ supervisor, use, isHeld, idleTimeoutMs },
-      end: () => this.#end(key, entry),
+      end: () => this.#end(entry.key, entry),
     });
-    const entry: LeaseEntry = { ...whole, supervisor, use, usedAt: performance.now(), lastUse: 0, idleTimer };
+    const usedAt = performance.now();
+    const entry: LeaseEntry = { ...whole, key, supervisor, use, usedAt, lastUse: 0, idleTimer };
     this.#entries.set(key, entry);
     idleTimer.start();
     return entry;
   }
 
-  /** Whether another lease may be made for `leaseKey` without evicting one. */
-  hasCapacity(leaseKey: Pick<LeaseKey, "principal" | "session">): boolean {
-    return this.#evictionCandidates(leaseKey) === undefined;
+  /** The server of `entry` has the roots of a host: from now on it is kept for hosts with these. */
+  #move(entry: LeaseEntry, key: string): void {
+    if (this.#entries.get(entry.key) !== entry) return;
+    const wasFirst = entry.key === entry.listScope.key;
+    this.#entries.delete(entry.key);
+    entry.key = slotsOf(key).find((slot) => !this.#entries.has(slot)) ?? `${key} #${this.#uses}`;
+    this.#entries.set(entry.key, entry);
+    const { perPrincipal, onLeft } = this.#settings;
+    const ofHosts = this.all().filter((one) => one.principal === entry.principal && isForRoots(one));
+    if (ofHosts.length > perPrincipal) this.endIdle(entry, 0);
+    if (wasFirst && entry.subscriptions.size > 0) onLeft(entry.subscriptions);
+  }
+
+  #subscriptionsOf({ key }: ListScope): ConnectionSubscriptions {
+    for (const entry of this.#entries.values()) if (entry.listScope.key === key) return entry.subscriptions;
+    return new ConnectionSubscriptions();
+  }
+
+  /**
+   * Ends the connection of the owner that was used least recently, of those that are kept for roots, on which nothing has run
+   * for `idleMs` and that no call has taken; false where there is none.
+   */
+  endIdle({ principal }: Pick<LeaseKey, "principal">, idleMs: number): boolean {
+    const before = performance.now() - idleMs;
+    const idle = [...this.#entries]
+      .filter(([, entry]) => entry.principal === principal && isForRoots(entry))
+      .filter(([key, entry]) => !this.#settings.isTaken(key) && !inUse(entry) && entry.usedAt <= before)
+      .toSorted(([, a], [, b]) => a.lastUse - b.lastUse);
+    const [oldest] = idle;
+    if (oldest !== undefined) this.#end(...oldest);
+    return oldest !== undefined;
+  }
+
+  /** Whether another lease may be made for `owner` without evicting one; `hasRoots`: one that is kept for roots. */
+  hasCapacity(owner: Pick<LeaseKey, "principal" | "session">, hasRoots: boolean): boolean {
+    return this.#evictionCandidates(owner, hasRoots) === undefined;
   }
 
   /** The principal's leases of which one must be evicted for a new one; undefined where the limits allow one more. */
-  #evictionCandidates({
-    principal,
-    session,
-  }: Pick<LeaseKey, "principal" | "session">): readonly Owned[] | undefined {
+  #evictionCandidates(
+    { principal, session }: Pick<LeaseKey, "principal" | "session">,
+    hasRoots: boolean,
+  ): readonly Owned[] | undefined {
     const { max, perPrincipal, sessionsPerPrincipal } = this.#settings;
     const own = [...this.#entries].filter(([, entry]) => entry.principal === principal);
     if (session === undefined) {
-      const shared = own.filter(([, entry]) => entry.session === undefined);
+      // Lists need one for each set of capabilities, whatever number of them is kept for roots.
+      const shared = own.filter(([, entry]) => entry.session === undefined && isForRoots(entry) === hasRoots);
       if (shared.length >= perPrincipal) return shared;
     } else if (isIdentified({ id: principal })) {
       const sessions = own.filter(([, entry]) => entry.session !== undefined);
@@ -256,6 +306,7 @@ export class Leases {
   #end(key: string, entry: LeaseEntry): void {
     const { server, log } = this.#settings;
     entry.idleTimer.stop();
+    entry.subscriptions.ended(entry.remembered);
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
     const ending = entry.supervisor
       .close()
@@ -267,13 +318,29 @@ export class Leases {
   }
 }
 
+/** The maximum number of connections of the same clients. */
+const MAX_SLOTS = 32;
+
+/** The keys of the first connection of some clients, and of those beyond it. */
+export const slotsOf = (key: string, count = MAX_SLOTS): readonly string[] =>
+  Array.from({ length: count }, (_, index) => (index === 0 ? key : `${key} #${index + 1}`));
+
+/** The key of the connections of hosts with these roots, among the clients of the lease with the key `key`. */
+export const keyWithRoots = (key: string, program: string, roots: RootsAnswer): string =>
+  writeJson([key, "roots", hostWithRoots(program, roots)]);
+
 const stopped = ({ name: server }: ServerConfig): GatewayError =>
   new GatewayError("upstream_unavailable", "gateway", `${server} was stopped`, { server });
 
+/** Whether resources are followed over it that keep it open: over the first one of its clients, others follow them too. */
+const isFollowed = (lease: LeaseKey): boolean => !isSpare(lease) && lease.subscriptions.size > 0;
+
 /** A call is running on it, or a resource is followed over it. */
-function inUse({ subscriptions, supervisor }: Lease): boolean {
-  return subscriptions.size > 0 || isBusy(supervisor);
-}
+const inUse = (lease: Lease): boolean => isFollowed(lease) || isBusy(lease.supervisor);
+
+/** Whether the server knows the roots of hosts, for which the connection is kept. */
+const isForRoots = ({ session, remembered }: Lease): boolean =>
+  session === undefined && remembered.roots !== undefined;
 
 /** Whether a connection is opening, or a call is running on it. */
 export const isBusy = ({ current: connected, isConnecting }: Supervisor): boolean =>

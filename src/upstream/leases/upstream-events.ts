@@ -41,7 +41,7 @@ export class UpstreamEvents {
 
   /** A connection of `leaseKey` (undefined: the shared one) is open; updates of `missed` URIs may have been lost. */
   opened(leaseKey: LeaseKey | undefined, { era, connection }: Connected, missed: readonly string[]): void {
-    if (leaseKey?.spare !== true) {
+    if (!isSpare(leaseKey)) {
       for (const listScope of this.#listScopesOf(leaseKey))
         this.#notify((observer) => observer.ready?.(listScope));
     }
@@ -73,7 +73,7 @@ export class UpstreamEvents {
   observerFor(leaseKey: LeaseKey | undefined, era: () => Connected["era"] | undefined): ConnectionObserver {
     return {
       listChanged: (kind) => {
-        if (leaseKey?.spare !== true) this.#listChanged(kind, leaseKey);
+        if (!isSpare(leaseKey)) this.#listChanged(kind, leaseKey);
       },
       resourceUpdated: (uri) => this.#updated(uri, listScopeOf(leaseKey, era())),
     };
@@ -98,6 +98,13 @@ export class UpstreamEvents {
   }
 }
 
+/**
+ * Whether a lease only separates calls, or hosts by their roots: lists, and changes of them, come over the first lease of the
+ * same clients, whose server knows no roots.
+ */
+export const isSpare = (leaseKey: LeaseKey | undefined): boolean =>
+  leaseKey !== undefined && (leaseKey.spare || leaseKey.remembered.roots !== undefined);
+
 /** The list scope of a connection; undefined where it serves clients of all scopes. */
 function listScopeOf(
   leaseKey: LeaseKey | undefined,
@@ -107,12 +114,19 @@ function listScopeOf(
   return era === "modern" ? undefined : SHARED_SCOPE;
 }
 
-/** The resources followed over one supervised connection: one reference count per URI, kept across reconnects. */
+/** Which of the connections it is; the same one after a reconnect. */
+export type ConnectionOwner = LeaseKey["remembered"] | undefined;
+
+/**
+ * The resources followed by the clients of one list scope: one reference count per URI, kept across reconnects. Each of their
+ * connections subscribes to all of them: a call on any of them may change what its server notifies of.
+ */
 export class ConnectionSubscriptions {
   readonly #counts = new Map<string, number>();
-  /** Resources that were followed over another connection, until this one is open. */
+  /** Resources that were followed over another connection, until one of these is open. */
   readonly #moved = new Set<string>();
-  #connection: Connection | undefined;
+  /** In the order in which they were first opened. */
+  readonly #connections = new Map<ConnectionOwner, Connection>();
 
   /** The number of resources that are followed. */
   get size(): number {
@@ -124,10 +138,11 @@ export class ConnectionSubscriptions {
    * connection before.
    */
   add(uri: string, isMoved = false): void {
-    if (isMoved && this.#connection === undefined) this.#moved.add(uri);
+    if (isMoved && this.#connections.size === 0) this.#moved.add(uri);
     const count = this.#counts.get(uri) ?? 0;
     this.#counts.set(uri, count + 1);
-    if (count === 0) this.#connection?.subscribe(uri);
+    if (count > 0) return;
+    for (const connection of this.#connections.values()) connection.subscribe(uri);
   }
 
   /** Counts one subscription to `uri` less; the last one unsubscribes at the server. */
@@ -136,26 +151,32 @@ export class ConnectionSubscriptions {
     if (count > 1) this.#counts.set(uri, count - 1);
     else if (this.#counts.delete(uri)) {
       this.#moved.delete(uri);
-      this.#connection?.unsubscribe(uri);
+      for (const connection of this.#connections.values()) connection.unsubscribe(uri);
     }
   }
 
   /** The error with which the server refused `uri`; undefined while no connection was ever open. Waits for the answer. */
   async subscriptionError(uri: string): Promise<RpcError | undefined> {
-    return this.#counts.has(uri) ? this.#connection?.subscriptionError(uri) : undefined;
+    const [first] = this.#connections.values();
+    return this.#counts.has(uri) ? first?.subscriptionError(uri) : undefined;
   }
 
   /**
-   * Subscribes to all resources over a new connection. Returns the URIs whose updates may have been missed
-   * meanwhile: all of them; of a first connection only those that were followed over another one.
+   * Subscribes to all resources over a new connection of `owner`. Returns the URIs whose updates may have been missed
+   * meanwhile: all of them after a reconnect; otherwise only those that were followed over another one.
    */
-  moveTo(connection: Connection): readonly string[] {
+  moveTo(connection: Connection, owner: ConnectionOwner): readonly string[] {
     const uris = [...this.#counts.keys()];
-    const missed = this.#connection === undefined ? uris.filter((uri) => this.#moved.has(uri)) : uris;
-    this.#connection = connection;
+    const missed = this.#connections.has(owner) ? uris : uris.filter((uri) => this.#moved.has(uri));
+    this.#connections.set(owner, connection);
     this.#moved.clear();
     for (const uri of uris) connection.subscribe(uri);
     return missed;
+  }
+
+  /** There will be no more connection of `owner`. */
+  ended(owner: ConnectionOwner): void {
+    this.#connections.delete(owner);
   }
 }
 
@@ -185,6 +206,16 @@ export class ClientSubscriptions {
     return () => {
       if (this.#all.delete(subscription)) subscription.on?.remove(uri);
     };
+  }
+
+  /** The connection that was kept for `on` is kept for other calls now: another one is opened; errors go to `onError`. */
+  reopen(on: ConnectionSubscriptions, onError: (error: unknown) => void): void {
+    const subscription = [...this.#all].find((one) => one.on === on);
+    try {
+      if (subscription !== undefined) this.#choose(subscription.client);
+    } catch (error) {
+      onError(error);
+    }
   }
 
   /** Chooses the connections again, after clients came to share them in another way; errors go to `onError`. */

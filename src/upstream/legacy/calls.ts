@@ -13,6 +13,7 @@ import { CLIENT_CANCELLED, cancelReason, OpenCalls } from "../protocol/open-call
 import { invalidQuestionError, type Presentation, readUrlElicitations } from "../protocol/questions.js";
 import { readReply, urlElicitationReply, writeCall } from "./messages.js";
 import { type ParkableCall, type ParkedCalls, parkedIdentity } from "./parked-calls.js";
+import type { RememberedHost } from "./remembered-host.js";
 import { RunningCall } from "./running-call.js";
 import { awaitTask, type Exchange, needsTask, progressTargetOf, type TaskProgress } from "./tasks.js";
 
@@ -28,6 +29,8 @@ export interface LegacyCallsSettings {
   /** The server's capabilities as they are now. */
   readonly capabilities: () => JsonObject;
   readonly taskProgress: TaskProgress;
+  /** What the server remembers of hosts; undefined where the connection is for one session, or for all hosts. */
+  readonly remembered: RememberedHost | undefined;
   /** Sends anything else; never rejects. */
   readonly post: (message: Envelope) => void;
 }
@@ -52,12 +55,13 @@ export class LegacyCalls {
 
   /** Resolves to the result, an error or questions. @throws GatewayError, or what the exchange rejects with. */
   run(call: Call): Promise<Reply> {
-    const { server, ids, exchange, post, taskProgress } = this.#settings;
+    const { server, ids, exchange, post, taskProgress, remembered } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
     const giveUp = new Stop();
     const awaitsTask = needsTask(call, this.#settings.capabilities());
     const running: RunningCall = new RunningCall(ids.next(), call, {
       respond: post,
+      remembered,
       cancel: (why) => {
         if (running.allowsQuestions) this.#cancelled = { host: running.host, at: performance.now() };
         if (running.awaitedTask === undefined) sendCancelled(running.id, post, why);

@@ -22,8 +22,14 @@ import type { Channel, ChannelResponse } from "../transport/channel.js";
 import { cancelled, LegacyCalls, sendCancelled } from "./calls.js";
 import { requireConsent, VisitedLinks } from "./messages.js";
 import type { ParkedCalls } from "./parked-calls.js";
+import type { RememberedHost } from "./remembered-host.js";
 import type { RunningCall } from "./running-call.js";
-import { NotificationRouter, type RefusedQuestion, ServerRequests } from "./server-messages.js";
+import {
+  NotificationRouter,
+  type RefusedQuestion,
+  type RootsRequest,
+  ServerRequests,
+} from "./server-messages.js";
 import { Session } from "./session.js";
 import { ConnectionLogLevel, ResourceSubscriptions } from "./session-state.js";
 import { TaskProgress } from "./tasks.js";
@@ -45,6 +51,10 @@ export interface LegacySettings {
   readonly questions: QuestionSettings;
   /** The one session that the connection is kept for; undefined where several clients share it. */
   readonly owner: Client | undefined;
+  /** What the server remembers of hosts where the connection is kept for several; undefined for one session or for all. */
+  readonly remembered?: RememberedHost | undefined;
+  /** Called when the server asks for roots. */
+  readonly onRootsAsked: (request: RootsRequest) => void;
   /** Called with each `notifications/tasks/status`; the notice has the server's own task id. */
   readonly onTaskStatus: (notice: Notice) => void;
   /** Numbers from 0 up to 1, for the jitter of the backoff. */
@@ -82,7 +92,7 @@ export class LegacyConnection implements Connection {
   private constructor(
     channel: Channel,
     settings: ProtocolSettings,
-    { questions, owner, onTaskStatus }: LegacySettings,
+    { questions, owner, onTaskStatus, onRootsAsked, remembered }: LegacySettings,
     { advertised }: HandshakeOffer,
   ) {
     this.#channel = channel;
@@ -100,6 +110,7 @@ export class LegacyConnection implements Connection {
       server,
       ids: settings.ids,
       parked,
+      remembered,
       taskProgress,
       presentation,
       post,
@@ -116,11 +127,14 @@ export class LegacyConnection implements Connection {
       log,
       advertised,
       owner,
+      remembered,
+      onRootsAsked,
       directory,
       roots,
       presentation,
       calls: () => this.#calls.open.all,
       mayBeLate: (call) => this.#calls.mayBeLate(call),
+      isOrdered: channel.association === "pipe",
       respond: post,
       onRefused,
     });
@@ -170,6 +184,7 @@ export class LegacyConnection implements Connection {
           revision: offer.revision,
           capabilities: { ...(roots !== undefined && { roots: {} }), ...offer.advertised },
           handshakeTimeoutMs: offer.timeoutMs,
+          onInitialized: () => connection.#serverRequests.sessionOpened(),
           onRenewed: () => connection.#onSessionRenewed(),
           onLost: connection.#resolveClosed,
         },
@@ -202,6 +217,10 @@ export class LegacyConnection implements Connection {
 
   get lastCallEndedAt(): number {
     return this.#calls.open.lastEndedAt;
+  }
+
+  whenRootsTold(afterOpenMs: number, signal: StopSignal): Promise<boolean> {
+    return this.#serverRequests.whenRootsTold(afterOpenMs, signal);
   }
 
   readonly call = (call: Call): Promise<Reply> => {
@@ -294,7 +313,9 @@ export class LegacyConnection implements Connection {
     const request = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) } as const;
     const onMessage = (message: Envelope): void => this.#receive(message);
     try {
-      return await this.#openSession.exchange(request, { signal: giveUp.signal, onMessage });
+      const answer = await this.#openSession.exchange(request, { signal: giveUp.signal, onMessage });
+      this.#serverRequests.serverAnswered();
+      return answer;
     } finally {
       this.#lastReceivedAt = performance.now();
       clearTimeout(late);

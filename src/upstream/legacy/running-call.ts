@@ -13,6 +13,7 @@ import {
   presentQuestion,
   withoutHopMetadata,
 } from "../protocol/questions.js";
+import type { RememberedHost } from "./remembered-host.js";
 
 /** The next step of a call: its end, or questions that the client must answer first. */
 export type CallStep = { readonly kind: "ended"; readonly message: Envelope } | { readonly kind: "asked" };
@@ -23,6 +24,8 @@ export interface RunningCallSettings {
   readonly respond: (response: Envelope) => void;
   /** Cancels the request at the server, and stops waiting for its response. */
   readonly cancel: (why: string) => void;
+  /** What the server remembers of hosts; absent where the connection is for one session, or its hosts are not asked. */
+  readonly remembered: RememberedHost | undefined;
   /** Whether the call continues after the response to its request, as the gateway awaits the task that this created. */
   readonly awaitsTask: boolean;
 }
@@ -30,6 +33,8 @@ export interface RunningCallSettings {
 interface Question {
   readonly request: Request;
   readonly kind: string;
+  /** Called when the call ends with a response although the question is open. */
+  readonly onOvertaken: (() => void) | undefined;
 }
 
 type CallOutcome = { readonly message: Envelope } | { readonly error: unknown };
@@ -51,6 +56,8 @@ export class RunningCall extends OpenCall {
   readonly method: string;
   /** The program that calls, as it introduced itself. */
   readonly host: Client["info"];
+  /** The name of the tool or prompt; undefined for a resource. */
+  readonly target: unknown;
   readonly #settings: RunningCallSettings;
   /** The open questions, by the keys that the client sees. */
   #questions = NO_QUESTIONS;
@@ -70,6 +77,7 @@ export class RunningCall extends OpenCall {
     super(id, call);
     this.method = call.method;
     this.host = call.client.info;
+    this.target = call.params.name;
     this.#polledTask = call.method === "tasks/result" ? stringAt(call.params, "taskId") : undefined;
     this.#settings = settings;
   }
@@ -98,6 +106,12 @@ export class RunningCall extends OpenCall {
     this.#awaitedTask = task;
   }
 
+  /** Whether the call creates a task, or is about one, on a connection that is not exclusively its own. */
+  get isOfTask(): boolean {
+    if (this.#polledTask !== undefined) return true;
+    return this.call !== undefined && Object.hasOwn(this.call.params, "task");
+  }
+
   /** Records a request that is sent as part of this call. */
   recordSent(request: SentRequest): void {
     if (this.#sent === undefined) this.#sent = [request];
@@ -114,13 +128,16 @@ export class RunningCall extends OpenCall {
     return this.#outcome !== undefined;
   }
 
-  /** Adds a question of the server; false when the limit is reached. */
-  addQuestion(request: Request): boolean {
+  /**
+   * Adds a question of the server; false when the limit is reached. `onOvertaken`: called when the server responds to the call
+   * although the question is open.
+   */
+  addQuestion(request: Request, onOvertaken?: () => void): boolean {
     if (this.#questions.size >= MAX_QUESTIONS) return false;
     this.#lastKey += 1;
     const kind = questionKind(request) ?? "question";
     if (this.#questions === NO_QUESTIONS) this.#questions = new Map();
-    this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind });
+    this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind, onOvertaken });
     this.#startBatch(BATCH_MS);
     return true;
   }
@@ -160,6 +177,8 @@ export class RunningCall extends OpenCall {
   end(ending: CallOutcome): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = ending;
+    this.#settings.remembered?.ended(this);
+    if ("message" in ending) for (const { onOvertaken } of this.#questions.values()) onOvertaken?.();
     this.refuseQuestions("its call has ended");
     clearTimeout(this.#timer);
     this.#wake?.();
@@ -206,8 +225,8 @@ export class RunningCall extends OpenCall {
     for (const [key, { request }] of [...this.#questions]) {
       const refusal = Object.hasOwn(refusals, key) ? refusals[key] : undefined;
       const response = Object.hasOwn(responses, key) ? responses[key] : undefined;
-      if (refusal !== undefined) this.#respond(key, request, { error: refusal });
-      else if (isObject(response)) this.#respond(key, request, { result: response });
+      if (refusal !== undefined) this.#answer(key, request, { error: refusal });
+      else if (isObject(response)) this.#answer(key, request, { result: response });
     }
     this.#batchReady = false;
     if (this.#questions.size > 0) this.#startBatch(BATCH_MS);
@@ -245,6 +264,11 @@ export class RunningCall extends OpenCall {
 
   #notifyWatchers(key: string): void {
     for (const listener of [...(this.#cancelWatchers ?? [])]) listener(key);
+  }
+
+  #answer(key: string, request: Request, answer: { result: JsonObject } | { error: RpcError }): void {
+    this.#settings.remembered?.answered(this, questionKind(request) ?? "", answer);
+    this.#respond(key, request, answer);
   }
 
   #respond(key: string, request: Request, content: { result: JsonObject } | { error: RpcError }): void {

@@ -6,7 +6,7 @@ import { GatewayError } from "../../core/errors.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import { missingCapability, questionKind } from "../../core/methods.js";
-import type { StopSignal } from "../../core/stop.js";
+import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import {
   type Envelope,
   FRAME_FAULT,
@@ -29,8 +29,24 @@ import {
   readQuestion,
   withoutHopMetadata,
 } from "../protocol/questions.js";
+import type { RememberedHost } from "./remembered-host.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
 import type { TaskProgress } from "./tasks.js";
+
+/** A question for roots, and what it may be caused by. */
+export interface RootsRequest {
+  /** The time (ms) since the handshake. */
+  readonly afterOpenMs: number;
+  /** `maybe`: a call was running, and the request came on no stream of it. */
+  readonly inCall: "yes" | "maybe" | "no";
+  /** Whether the server has not asked before in this session. */
+  readonly isFirst: boolean;
+  /** Whether the server has answered other requests before; undefined where messages come in no order. */
+  readonly isAfterAnswers: boolean | undefined;
+  /** The method of that call, and the name of its tool or prompt; undefined where it is not known. */
+  readonly method: string | undefined;
+  readonly name: unknown;
+}
 
 /** Why a question was refused; a label of a metric. */
 export type RefusedQuestion = "not_promised" | "malformed" | "unattributable" | "too_many";
@@ -43,6 +59,10 @@ interface ServerRequestSettings {
   readonly advertised: JsonObject;
   /** The one session that the connection is kept for, if there is one. */
   readonly owner: Client | undefined;
+  /** What the server remembers of hosts where the connection is kept for several. */
+  readonly remembered: RememberedHost | undefined;
+  /** Called when the server asks for roots. */
+  readonly onRootsAsked: (request: RootsRequest) => void;
   readonly directory: ClientDirectory;
   /** The answer to `roots/list` where no client can be asked. */
   readonly roots: readonly JsonObject[] | undefined;
@@ -50,6 +70,8 @@ interface ServerRequestSettings {
   readonly calls: () => Iterable<RunningCall>;
   /** Whether a question that names no call may belong to a call of another host that was cancelled, instead of this one. */
   readonly mayBeLate: (call: RunningCall) => boolean;
+  /** Whether requests come in the order in which the server sent them and its answers. */
+  readonly isOrdered: boolean;
   readonly respond: (response: Envelope) => void;
   readonly onRefused: (why: RefusedQuestion) => void;
 }
@@ -57,9 +79,24 @@ interface ServerRequestSettings {
 /** The maximum number of open questions of one connection outside calls. */
 const MAX_SESSION_QUESTIONS = 32;
 
+/** How long (ms) after the handshake a call waits for a host that is being asked for its roots. */
+const HOST_MS = 10_000;
+/** How long (ms) a server may take to make use of roots that it has read, such as to look whether the folders exist. */
+const TAKE_OVER_MS = 50;
+
 /** Answers the requests of one server, or sees that a client answers them. */
 export class ServerRequests {
   readonly #settings: ServerRequestSettings;
+  readonly #rootsTold = new ConditionVariable();
+  /** When (`performance.now()`) the session was opened, and when the server got the roots that the connection is kept for. */
+  #openedAt = Number.NEGATIVE_INFINITY;
+  #rootsToldAt: number | undefined;
+  /** The server has asked for roots in this session. */
+  #hasAsked = false;
+  /** It has answered a request in this session. */
+  #hasAnswered = false;
+  /** The host of the session is being asked for its roots. */
+  #hasOpenRoots = false;
   /** Open questions outside calls, by the server's request id. */
   readonly #sessionQuestions = new Map<IdKey, AbortController>();
 
@@ -91,10 +128,9 @@ export class ServerRequests {
       const params = objectAt(value, "params");
       const [missing] = Object.keys(missingCapability(capability, params, advertised) ?? {});
       if (missing === undefined) {
-        this.#routeQuestion(
-          params === request.params ? request : { ...request, ...(params && { params }) },
-          on,
-        );
+        const question = params === request.params ? request : { ...request, ...(params && { params }) };
+        if (capability === "roots") this.#routeRoots(question, on);
+        else this.#routeQuestion(question, on);
         return;
       }
       this.#settings.onRefused("not_promised");
@@ -122,12 +158,92 @@ export class ServerRequests {
     this.#sessionQuestions.clear();
   }
 
+  /** A session is open: the server knows nothing of the roots that it got in an earlier one. */
+  sessionOpened(): void {
+    this.#openedAt = performance.now();
+    this.#rootsToldAt = undefined;
+    this.#hasAsked = false;
+    this.#hasAnswered = false;
+  }
+
+  /** The server has answered a request. */
+  serverAnswered(): void {
+    this.#hasAnswered = true;
+  }
+
+  /** See `Connection`. */
+  async whenRootsTold(afterOpenMs: number, signal: StopSignal): Promise<boolean> {
+    for (;;) {
+      const toldAt = this.#rootsToldAt;
+      const latest = this.#openedAt + (this.#hasOpenRoots ? HOST_MS : afterOpenMs);
+      const until = toldAt === undefined ? latest : toldAt + TAKE_OVER_MS;
+      const left = until - performance.now();
+      if (left <= 0 || signal.aborted) return toldAt !== undefined;
+      await this.#rootsTold.wait(left, signal);
+    }
+  }
+
+  /**
+   * A question for roots, on a connection that is kept for several hosts: the answer is that of the hosts that it is kept for;
+   * as long as those are not known, of the host whose call alone it can belong to. A server may keep the answer, so no other
+   * host is asked.
+   */
+  #routeRoots(request: Request, on: RunningCall | undefined): void {
+    const { remembered, owner, onRootsAsked, roots, respond } = this.#settings;
+    const call = this.#originatingCall(request, on);
+    const known = remembered?.rootsFor(call);
+    const isOfCall = call?.allowsQuestions === true;
+    const asked = this.#rootsRequest(call, on);
+    if (isOfCall || known !== undefined || owner !== undefined || roots === undefined) onRootsAsked(asked);
+    this.#hasAsked = true;
+    if (known !== undefined) {
+      respond({ jsonrpc: "2.0", id: request.id, ...known });
+      this.#onRootsSent();
+      return;
+    }
+    if (isOfCall && owner === undefined && !this.#isAlone(call)) this.#refuseUnattributable(request);
+    else
+      this.#routeQuestion(request, on, () => {
+        // A call does not end before the questions that it waits for, so this one was asked by no call.
+        if (asked.inCall === "maybe") onRootsAsked({ ...asked, inCall: "no" });
+        this.#onRootsSent();
+      });
+    // A refusal is an answer too; a host that is asked answers later.
+    if (!isOfCall && owner === undefined) this.#onRootsSent();
+  }
+
+  #rootsRequest(call: RunningCall | undefined, on: RunningCall | undefined): RootsRequest {
+    const isOfCall = call?.allowsQuestions === true;
+    const told = isOfCall && !call.isOfTask ? call : undefined;
+    return {
+      afterOpenMs: performance.now() - this.#openedAt,
+      inCall: on !== undefined ? "yes" : isOfCall ? "maybe" : "no",
+      isFirst: !this.#hasAsked,
+      isAfterAnswers: this.#settings.isOrdered ? this.#hasAnswered : undefined,
+      method: told?.method,
+      name: told?.target,
+    };
+  }
+
+  /** Whether no call of another host runs beside `call`, to which the server could show the roots of its host. */
+  #isAlone(call: RunningCall): boolean {
+    if (call.isOfTask) return false;
+    for (const other of this.#settings.calls())
+      if (other !== call && other.allowsQuestions && !other.isOfTask) return false;
+    return true;
+  }
+
+  #onRootsSent(): void {
+    this.#rootsToldAt ??= performance.now();
+    this.#rootsTold.notifyAll();
+  }
+
   /** To the call that may have caused the question; else to the session that the connection is kept for. */
-  #routeQuestion(request: Request, on: RunningCall | undefined): void {
+  #routeQuestion(request: Request, on: RunningCall | undefined, onOvertaken?: () => void): void {
     const { owner, directory, roots, respond } = this.#settings;
     const call = this.#originatingCall(request, on);
     if (call?.allowsQuestions === true) {
-      if (!call.addQuestion(request))
+      if (!call.addQuestion(request, onOvertaken))
         this.#refuseTooMany(request, "too many questions are open in this call");
       return;
     }
@@ -149,6 +265,10 @@ export class ServerRequests {
       respond({ jsonrpc: "2.0", id: request.id, result: { roots } });
       return;
     }
+    this.#refuseUnattributable(request);
+  }
+
+  #refuseUnattributable(request: Request): void {
     this.#settings.onRefused("unattributable");
     this.#refuse(request, {
       code: CODE.invalidParams,
@@ -181,6 +301,7 @@ export class ServerRequests {
     const controller = new AbortController();
     const key = idKeyOf(id);
     this.#sessionQuestions.set(key, controller);
+    if (method === "roots/list") this.#hasOpenRoots = true;
     const question = { method, ...(params !== undefined && { params: withoutHopMetadata(params, true) }) };
     try {
       const result = await ask(presentQuestion(question, this.#settings.presentation()), controller.signal);
@@ -189,6 +310,10 @@ export class ServerRequests {
       if (!controller.signal.aborted) this.#refuse(request, errorOf(error));
     } finally {
       if (this.#sessionQuestions.get(key) === controller) this.#sessionQuestions.delete(key);
+      if (method === "roots/list") {
+        this.#hasOpenRoots = false;
+        this.#onRootsSent();
+      }
     }
   }
 

@@ -177,6 +177,8 @@ interface HandshakeSettings extends Pick<ProtocolSettings, "server" | "gateway" 
   /** The revision to offer; the server may answer with an older one. */
   readonly revision: string;
   readonly capabilities: JsonObject;
+  /** Called before `notifications/initialized` is sent. */
+  readonly onInitialized: () => void;
   readonly signal: StopSignal;
 }
 
@@ -238,6 +240,7 @@ async function performHandshake(channel: Channel, settings: HandshakeSettings): 
     [HEADER.protocolVersion]: revision,
     ...(sessionId !== undefined && { [HEADER.sessionId]: sessionId }),
   };
+  settings.onInitialized();
   await channel.post({ jsonrpc: "2.0", method: "notifications/initialized" }, { headers });
   return { facts: factsOf(result, revision), revision, sessionId, headers };
 }
