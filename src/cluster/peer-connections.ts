@@ -29,6 +29,8 @@ export interface PeerConnectionsOptions {
 /** What listens at the address has not proven that it is the replica that is meant. */
 export class UnprovenPeer extends Error {
   override readonly name = "UnprovenPeer";
+  /** `EREPLACED`: another replica has the address by now, so the process that had it has ended. */
+  readonly code: string | undefined;
   /** `reason`: as it was said there; `date`: its time of day in ms. */
   constructor(
     message: string,
@@ -36,6 +38,7 @@ export class UnprovenPeer extends Error {
     readonly date = Number.NaN,
   ) {
     super(message);
+    this.code = reason === "replica" ? "EREPLACED" : undefined;
   }
 }
 

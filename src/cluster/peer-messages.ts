@@ -8,7 +8,7 @@ import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { type PeerConnections, UnprovenPeer } from "./peer-connections.js";
+import type { PeerConnections } from "./peer-connections.js";
 
 /** The path of messages. */
 export const MESSAGE_PATH = "/cluster/message";
@@ -23,8 +23,8 @@ const SILENT_MS = 2_000;
 /** One that the directory has lost and that has not answered for this time (ms) has ended. */
 const ENDED_MS = 60_000;
 const MAX_KNOWN = 200;
-/** Nothing listens at the address: its process has ended. */
-const ENDED = "ECONNREFUSED";
+/** Nothing listens at the address, or another replica: its process has ended. */
+const ENDED: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "EREPLACED"]);
 
 /** What the others answered. */
 export interface PeerReplies {
@@ -140,12 +140,10 @@ export class HttpMessages implements PeerMessages, PeerAnswers {
   #hasEnded(replica: Replica, error: unknown): boolean {
     const now = performance.now();
     const failedAt = this.#known.get(replica.id)?.failedAt ?? now;
-    const isRefused = error instanceof Error && "code" in error && error.code === ENDED;
-    // Another replica may have its address by now.
-    const isReplaced = error instanceof UnprovenPeer && error.reason === "replica";
-    if (isRefused || isReplaced || now - failedAt > ENDED_MS) this.#known.delete(replica.id);
+    const isOver = error instanceof Error && "code" in error && ENDED.has(error.code);
+    if (isOver || now - failedAt > ENDED_MS) this.#known.delete(replica.id);
     else this.#known.set(replica.id, { replica, failedAt, silentUntil: now + SILENT_MS });
-    return isRefused || isReplaced;
+    return isOver;
   }
 
   async #post({ id, url }: Replica, body: Buffer): Promise<JsonObject> {

@@ -67,8 +67,8 @@ const MAX_ATTEMPTS = 4;
 /** Within this time (ms) an owner takes the connection, TLS included, and one that stops the request too, or cannot be reached. */
 const CONNECT_MS = 2_000;
 const RETRY_MS = 1_000;
-/** Nothing listens at the address: its process has ended. Whatever else goes wrong may be the network between. */
-const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
+/** Nothing listens at the address, or another process: its own has ended. Whatever else goes wrong may be the network between. */
+const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "EREPLACED"]);
 /** The connection was closed before it had proven itself, as by a process that stops. */
 const CLOSED: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE"]);
 

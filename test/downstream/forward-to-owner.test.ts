@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { PeerConnections } from "../../src/cluster/peer-connections.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
+import { admitPeers } from "../../src/cluster/peer-listener.js";
 import { SILENT } from "../../src/core/logger.js";
 import type { ForwardOutcome, Owner, Owners } from "../../src/core/owners.js";
 import { createForwarder } from "../../src/downstream/forward-to-owner.js";
@@ -65,6 +66,23 @@ test("an owner that refuses connections is looked up again, and no part of the r
   const { ask, gone, outcomes } = await front(ownerAt(REFUSED), "here");
   expect((await ask("POST"))[1]).toBe("served here");
   expect([gone, outcomes]).toEqual([[undefined, "owner"], ["absent"]]);
+});
+
+test("an owner whose address another replica has by now is gone, and gets no part of the request", async () => {
+  const key = new PeerKey("the key of the cluster");
+  const admitted: unknown[] = [];
+  const admit = admitPeers({
+    ...{ id: "other", key, logger: SILENT, isOwnAddress: () => true },
+    page: () => ({ id: "other", version: "1", isLeaving: false, startedAt: 0, keys: "", now: 0 }),
+    answers: { serve: (_request, response) => response.end("{}") },
+  });
+  const other = createHttp((request, response) => void admitted.push(admit(request, response)));
+  const url = await listening(other);
+  const connections = new PeerConnections({ id: "front", key });
+  onTestFinished(() => connections.close());
+  const { ask, gone, outcomes } = await front(ownerAt(url, false, connections.agentOf(url, "owner")), "here");
+  expect((await ask("POST"))[1]).toBe("served here");
+  expect([gone, outcomes, admitted]).toEqual([[undefined, "owner"], ["absent"], [undefined]]);
 });
 
 test("a session whose owner is permanently gone is 404", async () => {
