@@ -6,6 +6,7 @@ import type { ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";
+import { runSteps } from "../runtime/cooperative-yield.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isSubResource } from "./naming.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
@@ -198,10 +199,23 @@ export class ChangeNotifier implements ChangeFeed {
       let told = 0;
       for (const subscriber of [...this.#subscribers]) {
         if (++told % BATCH_SIZE === 0) await new Promise((resume) => setImmediate(resume));
+        for (const list of this.#longLists(subscriber)) await runSteps(list.prepare());
         if (this.#subscribers.has(subscriber)) this.#guard(() => this.#compare(subscriber));
       }
     }
     this.#isNotifying = false;
+  }
+
+  /** The lists whose revisions are made in steps before they are compared. */
+  #longLists({ client, knownVersions }: Subscriber): readonly Snapshot[] {
+    const lists: Snapshot[] = [];
+    this.#guard(() => {
+      for (const { kind } of knownVersions) {
+        const list = this.#options.listed(client, kind);
+        if (list.isLong) lists.push(list);
+      }
+    });
+    return lists;
   }
 
   #compare(subscriber: Subscriber): void {

@@ -6,6 +6,8 @@ import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import type { ServerList, Upstream } from "../core/upstream.js";
+import { nowOrInSteps } from "../runtime/cooperative-yield.js";
+import { digestEntries } from "./entry-digests.js";
 import type { ConnectionLists } from "./scoped-lists.js";
 
 /** The server, and what is called with its lists. */
@@ -158,6 +160,8 @@ export class ListRefresh {
         upstream.list(kind, connection.client, giveUp.signal),
         rejectOnAbort(giveUp.signal, upstream.name, kind),
       ]);
+      const digested = nowOrInSteps(digestEntries(list.items));
+      if (digested instanceof Promise) await digested;
       onLoaded(connection, kind, list);
       return true;
     } catch (cause) {

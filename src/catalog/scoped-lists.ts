@@ -4,7 +4,6 @@
  * A connection that has listed sees its own list. Before that it sees the list of its capability class: clients of
  * equal capabilities mostly get equal lists. For a new class, the shared list is used.
  */
-import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Freshness } from "../core/call.js";
 import { type Client, clientInfoLength } from "../core/client.js";
@@ -12,7 +11,7 @@ import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type ListScope, SHARED_SCOPE } from "../core/upstream.js";
 import { isSame, type JsonObject } from "../wire/json.js";
-import { writeJson } from "../wire/json-text.js";
+import { areSameEntries, listDigest } from "./entry-digests.js";
 
 /** A loaded list; equal lists of one server share one `InternedList` across scopes. */
 export interface InternedList {
@@ -285,7 +284,7 @@ export class ScopedLists {
   }
 
   #intern(kind: ListKind, items: readonly JsonObject[]): InternedList {
-    const digest = `${kind}:${createHash("sha256").update(writeJson(items)).digest("base64")}`;
+    const digest = `${kind}:${listDigest(items)}`;
     const known = this.#interned.get(digest)?.deref();
     if (known !== undefined) return known;
     this.#lastId += 1;
@@ -304,7 +303,7 @@ function isSameAnswer(a: CachedList, b: CachedList): boolean {
     a.freshness.ttlMs === b.freshness.ttlMs &&
     a.freshness.scope === b.freshness.scope &&
     isSame(a.malformed, b.malformed) &&
-    (isUnfiltered || isSame(a.unfiltered, b.unfiltered))
+    (isUnfiltered || areSameEntries(a.unfiltered, b.unfiltered))
   );
 }
 

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { isUriList, type ListKind } from "../core/lists.js";
+import type { Steps } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
@@ -256,6 +257,11 @@ export class Snapshot {
     return this.entries.length;
   }
 
+  /** Whether it has several pages, whose cursors need the revision. */
+  get isLong(): boolean {
+    return this.length > PAGE_SIZE;
+  }
+
   has(exposed: string): boolean {
     return this.#byExposed.has(exposed);
   }
@@ -288,12 +294,20 @@ export class Snapshot {
 
   /** Equal revisions mean that a client would see no difference; the same in every process. */
   get revision(): string {
-    if (this.#revision === undefined) {
-      const hash = createHash("sha256");
-      for (let at = 0; at === 0 || at < this.length; at += PAGE_SIZE) hash.update(this.#itemsText(at));
-      this.#revision = hash.digest("base64url").slice(0, 12);
-    }
+    const steps = this.prepare();
+    while (this.#revision === undefined) steps.next();
     return this.#revision;
+  }
+
+  /** Makes the revision of a long list before it is needed, one page in each step. */
+  *prepare(): Steps<void> {
+    if (this.#revision !== undefined) return;
+    const hash = createHash("sha256");
+    for (let at = 0; at === 0 || at < this.length; at += PAGE_SIZE) {
+      if (at > 0) yield;
+      hash.update(this.#itemsText(at));
+    }
+    this.#revision = hash.digest("base64url").slice(0, 12);
   }
 
   /** The same object each time. */

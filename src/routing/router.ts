@@ -21,6 +21,7 @@ import {
   TASK_METHODS,
   targetOf,
 } from "../core/methods.js";
+import { runSteps } from "../runtime/cooperative-yield.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
 import { SKILL_METHODS, skills } from "./extensions.js";
@@ -254,9 +255,11 @@ export function listHandler(catalog: Pick<Catalog, "prepareLists" | "latest">): 
     await catalog.prepareLists(call.client, call.signal);
     if (call.signal.aborted) throw cancelledWhileStarting(call.method, call.signal.reason);
     const { latest } = catalog;
+    const listed = latest.listed(call.client, kind);
+    if (listed.isLong) await runSteps(listed.prepare());
     return {
       kind: "result",
-      result: latest.listed(call.client, kind).page(cursor),
+      result: listed.page(cursor),
       freshness: latest.freshness(call.client, kind),
     };
   };

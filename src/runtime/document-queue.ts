@@ -27,7 +27,7 @@ export abstract class DocumentQueue {
     this.#source = source;
   }
 
-  /** Reads a document below LARGE_BYTES. Must not throw. Returns how many messages were in it, at least 1. */
+  /** Reads a document below LARGE_BYTES. Must not throw. Returns for how many messages it counts, at least 1. */
   protected abstract read(document: Buffer): number;
   /** Reads a longer one. Must not throw. */
   protected abstract readInSteps(document: Buffer): Steps<void>;
@@ -90,10 +90,14 @@ export abstract class DocumentQueue {
   }
 }
 
-/** Calls `deliver` with each, in steps. */
-export function* deliverInSteps<Item>(items: readonly Item[], deliver: (item: Item) => void): Steps<void> {
-  for (let at = 0; at < items.length; at++) {
-    if (at % MESSAGES_PER_STEP === 0) yield;
-    deliver(items[at] as Item);
+/** Calls `deliver` with each, in steps. `deliver` returns for how many messages it counts. */
+export function* deliverInSteps<Item>(items: readonly Item[], deliver: (item: Item) => number): Steps<void> {
+  let credit = 0;
+  for (const item of items) {
+    if (credit <= 0) {
+      yield;
+      credit = MESSAGES_PER_STEP;
+    }
+    credit -= deliver(item);
   }
 }

@@ -3,6 +3,7 @@ import { CaseFoldedNames } from "./case-folding.js";
 import { toBigInt } from "./decimal.js";
 import { ExactNumber, isObject, type JsonObject, numberOf } from "./json.js";
 import { parseJson, writeJson } from "./json-text.js";
+import { outlineInSteps } from "./outline.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import {
   memberPath,
@@ -126,7 +127,8 @@ export function parseDocument(text: string): Envelope | Batch {
 }
 
 /**
- * `parseDocument` in steps, for a long text; yields between them.
+ * `parseDocument` in steps, for a long text; yields between them. A message with more members than the gateway can read in
+ * one turn of the event loop is invalid too.
  *
  * @throws NestedTooDeep beyond `maxDepth`, or FrameError
  */
@@ -134,28 +136,62 @@ export function* parseDocumentInSteps(
   text: string,
   maxDepth: number,
 ): Generator<void, Envelope | Batch, void> {
+  let value: unknown;
   try {
-    const value = yield* parseInSteps(text, maxDepth);
-    return checkDocument(value, yield* prototypeMembersInSteps(text));
+    value = yield* parseInSteps(text, maxDepth);
   } catch (error) {
     throw error instanceof SyntaxError ? invalidJson() : error;
   }
+  const members = yield* prototypeMembersInSteps(text);
+  const { refused } = yield* outlineInSteps(text, maxDepth);
+  const isRefused = (at: number): string | undefined => refused.get(at);
+  if (!Array.isArray(value)) return checkSingle(value, members[0], isRefused(0));
+  const first = firstOfEach(value, members);
+  const batch: (Envelope | FrameError)[] = [];
+  for (const [at, one] of value.entries()) {
+    if (at % CHECKED_IN_STEP === 0) yield;
+    batch.push(checkBatchMember(one, first.get(at), isRefused(at)));
+  }
+  return batch;
 }
+
+/** Messages that one step checks: a few milliseconds where all are invalid. */
+export const CHECKED_IN_STEP = 512;
 
 const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
 
 function checkDocument(value: unknown, members: readonly PrototypeMember[]): Envelope | Batch {
-  if (!Array.isArray(value)) return refuseMember(checkFrame(value), members[0]);
-  if (value.length === 0) throw new FrameError(-32600, "the batch is empty");
-  const first = new Map<number, PrototypeMember>();
-  for (const member of members) if (!first.has(member.message)) first.set(member.message, member);
+  if (!Array.isArray(value)) return checkSingle(value, members[0]);
+  const first = firstOfEach(value, members);
   return value.map((one, at) => checkBatchMember(one, first.get(at)));
 }
 
+/** @param refusal why the message is invalid, where that is known already */
+function checkSingle(value: unknown, member: PrototypeMember | undefined, refusal?: string): Envelope {
+  if (refusal !== undefined)
+    throw new FrameError(-32600, refusal, isObject(value) ? readId(value) : undefined);
+  return refuseMember(checkFrame(value), member);
+}
+
+/** The first such member of each message. @throws FrameError for an empty batch */
+function firstOfEach(
+  batch: readonly unknown[],
+  members: readonly PrototypeMember[],
+): ReadonlyMap<number, PrototypeMember> {
+  if (batch.length === 0) throw new FrameError(-32600, "the batch is empty");
+  const first = new Map<number, PrototypeMember>();
+  for (const member of members) if (!first.has(member.message)) first.set(member.message, member);
+  return first;
+}
+
 /** A malformed message of a batch is answered with its own error (JSON-RPC 2.0, 6, "Batch"). */
-function checkBatchMember(value: unknown, member: PrototypeMember | undefined): Envelope | FrameError {
+function checkBatchMember(
+  value: unknown,
+  member: PrototypeMember | undefined,
+  refusal?: string,
+): Envelope | FrameError {
   try {
-    return refuseMember(checkFrame(value), member);
+    return checkSingle(value, member, refusal);
   } catch (error) {
     if (error instanceof FrameError) return error;
     throw error;

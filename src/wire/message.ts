@@ -2,6 +2,7 @@
 import { isAscii } from "node:buffer";
 import {
   type Batch,
+  CHECKED_IN_STEP,
   checkFrame,
   type Envelope,
   FRAME_FAULT,
@@ -62,7 +63,7 @@ export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, v
   yield;
   const text = withoutMark(decoded(document));
   yield;
-  const outline = yield* outlineInSteps(text, MAX_ANSWER_DEPTH);
+  const outline = yield* outlineInSteps(text, MAX_ANSWER_DEPTH, MAX_VALUES);
   if (outline.tooDeep) throw tooDeepFault(idIn(text, outline));
   let value: unknown;
   try {
@@ -89,9 +90,6 @@ export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, v
   }
   return messages;
 }
-
-/** Messages that one step checks: below 1 ms. */
-const CHECKED_IN_STEP = 1_024;
 
 function idIn(text: string, { id: span }: Outline): MessageId | undefined {
   if (span === undefined || span.end - span.start > MAX_NAME_LENGTH) return undefined;
@@ -137,6 +135,12 @@ function membersByMessage(
   }
   return byMessage;
 }
+
+/**
+ * The most values in a message that is no result, which the gateway writes as JSON again. A text that is not read in steps
+ * cannot have more.
+ */
+const MAX_VALUES = 65_536;
 
 const tooDeepFault = (id?: MessageId): FrameError =>
   new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, id);

@@ -9,9 +9,6 @@ import { endOfString, type Span, skipSpace } from "./json-scan.js";
  * these one by one. A text below 64 KiB cannot have more.
  */
 const MAX_MEMBERS = 16_384;
-/** The most values in a message that is no result; the gateway writes it as JSON again. A text below 64 KiB cannot have more. */
-const MAX_VALUES = 65_536;
-
 /** What is known of a text. */
 export interface Outline {
   readonly tooDeep: boolean;
@@ -26,14 +23,23 @@ export interface Outline {
 /** Characters that one step scans: below 1 ms. */
 const STEP_CHARS = 65_536;
 
-/** One pass over a text in steps. It need not be valid JSON. */
-export function* outlineInSteps(text: string, maxDepth: number): Generator<void, Outline, void> {
-  return yield* new OutlineScan(text, maxDepth).inSteps();
+/**
+ * One pass over a text in steps. It need not be valid JSON.
+ *
+ * @param maxValues of a message that is no result
+ */
+export function* outlineInSteps(
+  text: string,
+  maxDepth: number,
+  maxValues: number = Number.POSITIVE_INFINITY,
+): Generator<void, Outline, void> {
+  return yield* new OutlineScan(text, maxDepth, maxValues).inSteps();
 }
 
 class OutlineScan {
   readonly #text: string;
   readonly #maxDepth: number;
+  readonly #maxValues: number;
   readonly #refused = new Map<number, string>();
   /** The depth of the members of a message. */
   readonly #outer: number;
@@ -53,9 +59,10 @@ class OutlineScan {
   #hasMethod = false;
   #id: Span | undefined;
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, maxDepth: number, maxValues: number) {
     this.#text = text;
     this.#maxDepth = maxDepth;
+    this.#maxValues = maxValues;
     this.#outer = text.charCodeAt(skipSpace(text, 0)) === OPEN_ARRAY ? 2 : 1;
   }
 
@@ -124,8 +131,8 @@ class OutlineScan {
   }
 
   #endMessage(): void {
-    if (this.#values >= MAX_VALUES && !this.#hasResult)
-      this.#refuse(`the message has more than ${MAX_VALUES} values`);
+    if (this.#values >= this.#maxValues && !this.#hasResult)
+      this.#refuse(`the message has more than ${this.#maxValues} values`);
     this.#values = 0;
     this.#hasResult = false;
   }

@@ -1,4 +1,5 @@
 /** Lists of both eras: all pages, no circles, and only what can be used. */
+import { setImmediate } from "node:timers";
 import { describe, expect, test, vi } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import type { JsonObject } from "../../src/wire/json.js";
@@ -11,6 +12,8 @@ fakeTime();
 const never = (): AbortSignal => new AbortController().signal;
 const over = { transport: HTTP };
 const a = { name: "a", inputSchema: { type: "object" } };
+const many = (member: (n: number) => readonly [string, unknown]): JsonObject =>
+  Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => member(n)));
 const at = (cursor: unknown, start: string): string => (typeof cursor === "string" ? cursor : start);
 
 describe.each<[string, () => FakeServer, JsonObject]>([
@@ -48,6 +51,90 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     const { items } = await upstream.list("prompts", undefined, never());
     expect(items).toHaveLength(3);
     expect(warn).toHaveBeenCalledOnce();
+  });
+
+  test.each([
+    ["tools", 10_000],
+    ["prompts", 10_000],
+    ["resources", 20_000],
+    ["resourceTemplates", 20_000],
+  ] as const)("is cut if it has more %s than %i, and that is told", async (kind, most) => {
+    const key = { tools: "name", prompts: "name", resources: "uri", resourceTemplates: "uriTemplate" }[kind];
+    const method = { tools: "tools/list", prompts: "prompts/list", resources: "resources/list" };
+    const entries = Array.from({ length: most + 1 }, (_, n) => ({ ...a, [key]: `x:${n}` }));
+    const server = newServer().on(
+      kind === "resourceTemplates" ? "resources/templates/list" : method[kind],
+      () => ({ [kind]: entries, ...extra }),
+    );
+    const warn = vi.fn();
+    const { upstream } = await meet(server, {}, { log: { ...SILENT, warn } });
+    const { items, malformed } = await upstream.list(kind, undefined, never());
+    expect(items).toEqual(entries.slice(0, most));
+    expect(malformed).toEqual([
+      expect.objectContaining({
+        list: kind,
+        reason: expect.stringMatching(/what comes after is not listed/),
+      }),
+    ]);
+    expect(warn).toHaveBeenCalledOnce();
+  });
+
+  test.each<[string, JsonObject]>([
+    ["a schema", { inputSchema: { type: "object", properties: many((n) => [`k${n}`, { type: "string" }]) } }],
+    ["annotations", { annotations: many((n) => [`k${n}`, n]) }],
+    ["metadata", { _meta: { deep: { inside: many((n) => [`k${n}`, n]) } } }],
+    [
+      "names that are required",
+      { inputSchema: { type: "object", required: Object.keys(many((n) => [`k${n}`, n])) } },
+    ],
+    [
+      "a list in a list",
+      { "x-vendor": Array.from({ length: 300 }, () => Array.from({ length: 1_000 }, () => [])) },
+    ],
+    ["members of its own", many((n) => [`k${n}`, n])],
+  ])("has no entry with 300,000 values in %s, and has all others", async (_where, rest) => {
+    const entries = [a, { ...a, name: "huge", ...rest }, { ...a, name: "c" }];
+    const server = newServer().on("tools/list", () => ({ tools: entries, ...extra }));
+    const { upstream } = await meet(server);
+    const { items, malformed } = await upstream.list("tools", undefined, never());
+    expect(items.map(({ name }) => name)).toEqual(["a", "c"]);
+    expect(malformed).toEqual([
+      { list: "tools", name: "huge", member: "", reason: "has more than 16384 values" },
+    ]);
+  });
+
+  test("has no room for more than 600,000 values in all, or 16 MiB of text", async () => {
+    const large = { ...a, _meta: { values: Array.from({ length: 16_000 }, (_, n) => n) } };
+    const long = { ...a, description: "x".repeat(4 * 1024 * 1024) };
+    for (const [entry, most] of [
+      [large, 37],
+      [long, 3],
+    ] as const) {
+      const entries = Array.from({ length: 50 }, (_, n) => ({ ...entry, name: `n${n}` }));
+      const server = newServer().on("tools/list", () => ({ tools: entries, ...extra }));
+      const { upstream } = await meet(server);
+      expect((await upstream.list("tools", undefined, never())).items).toHaveLength(most);
+    }
+  });
+
+  test("leaves other events their turns while it is counted", async () => {
+    const entries = Array.from({ length: 9_000 }, (_, n) => ({
+      ...a,
+      name: `n${n}`,
+      _meta: { n, list: [1, 2, 3, 4, 5] },
+    }));
+    const server = newServer().on("tools/list", () => ({ tools: entries, ...extra }));
+    const { upstream } = await meet(server);
+    let turns = 0;
+    let going = true;
+    const count = () => {
+      turns += 1;
+      if (going) setImmediate(count);
+    };
+    setImmediate(count);
+    expect((await upstream.list("tools", undefined, never())).items).toHaveLength(9_000);
+    going = false;
+    expect(turns).toBeGreaterThanOrEqual(3);
   });
 
   test("is cut after a thousand pages", async () => {

@@ -3,9 +3,11 @@ import { GatewayError } from "../../core/errors.js";
 import { entryFlaw, type Flaw, type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import { LISTS, type ListKind } from "../../core/lists.js";
 import type { Logger } from "../../core/logger.js";
+import { nowOrInSteps } from "../../runtime/cooperative-yield.js";
 import { type Envelope, PROTOTYPE_MEMBERS } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
+import { ListSize } from "./list-limits.js";
 
 /** The maximum number of pages; a server with more is taken to return cursors in a loop. */
 const MAX_PAGES = 1_000;
@@ -23,7 +25,8 @@ export interface PaginationSettings {
 
 /**
  * All items of all pages that hosts can read, in order; the others are in `malformed`, up to MAX_MALFORMED. A repeated
- * cursor or too many pages end the list there, with a warning: half a list is of more use than none.
+ * cursor, too many pages or entries end the list there, with a warning: half a list is of more use than none. A long list
+ * is checked in steps.
  *
  * @throws GatewayError when the server answers with an error or without a list, or what `request` throws.
  */
@@ -40,13 +43,23 @@ export async function listAllPages(walk: PaginationSettings): Promise<{
   const leaveOut = (one: MalformedEntry): void => {
     if (leftOut.length < MAX_MALFORMED) leftOut.push(one);
   };
+  const size = new ListSize(kind);
   let cursor: string | undefined;
   let position = 0;
   for (;;) {
     const { page, found, flaws } = await readPage(walk, cursor);
     pages.push(page);
     for (const [at, item] of found.entries()) {
-      const flaw = flaws.get(at) ?? entryFlaw(kind, item);
+      const counted = nowOrInSteps(size.add(item));
+      const excess = counted instanceof Promise ? await counted : counted;
+      if (excess === "full") {
+        walk.log.warn(
+          { server: walk.server, list: kind, entries: items.length },
+          `${walk.server} lists more ${LISTS[kind].noun}s than the gateway takes; the list was cut`,
+        );
+        return { items, pages, malformed: [...leftOut, size.excess] };
+      }
+      const flaw = flaws.get(at) ?? excess ?? entryFlaw(kind, item);
       if (flaw !== undefined) leaveOut(malformedEntry(kind, item, position, flaw));
       else if (isObject(item)) items.push(item);
       position += 1;

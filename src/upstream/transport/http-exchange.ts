@@ -31,6 +31,7 @@ import {
   responseTo,
   textOf,
 } from "./message-bodies.js";
+import { weightOf } from "./message-reader.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
 
 /** The channel of an exchange. */
@@ -204,7 +205,10 @@ export class HttpExchange implements HttpReceiver {
     const document = yield* readDocumentInSteps(this.#request, this.#status, body);
     if (this.#settled) return;
     if (document.response !== undefined)
-      yield* deliverInSteps(document.others, (message) => this.#message(message));
+      yield* deliverInSteps(document.others, (message) => {
+        this.#message(message);
+        return weightOf(message);
+      });
     if (!this.#settled) this.#take(document, body);
   }
 

@@ -1,7 +1,7 @@
 /** How do the lines of a pipe, or the events of a stream, become messages that are delivered in order? */
 import type { Steps } from "../../runtime/cooperative-yield.js";
 import { DocumentQueue, type DocumentSource, deliverInSteps } from "../../runtime/document-queue.js";
-import { type Batch, type Envelope, FrameError } from "../../wire/envelope.js";
+import { type Batch, type Envelope, FrameError, isRequest } from "../../wire/envelope.js";
 import { looksLikeMessage, readMessages, readMessagesInSteps } from "../../wire/message.js";
 
 /** Receives what the documents hold; neither method may throw. */
@@ -32,8 +32,9 @@ export class MessageReader extends DocumentQueue {
       this.#sink.invalid(document, error);
       return 1;
     }
-    for (const message of messages) this.#deliver(document, message);
-    return Math.max(1, messages.length);
+    let weight = 0;
+    for (const message of messages) weight += this.#deliver(document, message);
+    return Math.max(1, weight);
   }
 
   protected override *readInSteps(document: Buffer): Steps<void> {
@@ -51,8 +52,17 @@ export class MessageReader extends DocumentQueue {
     yield* deliverInSteps(messages, (message) => this.#deliver(document, message));
   }
 
-  #deliver(document: Buffer, message: Envelope | FrameError): void {
-    if (message instanceof FrameError) this.#sink.invalid(document, message);
-    else this.#sink.message(message);
+  #deliver(document: Buffer, message: Envelope | FrameError): number {
+    if (message instanceof FrameError) {
+      this.#sink.invalid(document, message);
+      return 1;
+    }
+    this.#sink.message(message);
+    return weightOf(message);
   }
 }
+
+/** For how many messages one counts: the answer to a request is a message of its own, over HTTP an exchange of its own. */
+export const weightOf = (message: Envelope): number => (isRequest(message) ? REQUEST_WEIGHT : 1);
+
+const REQUEST_WEIGHT = 16;

@@ -18,6 +18,7 @@ const note = (at: number) => ({
   params: { level: "info", data: at },
 });
 const NOTES = Array.from({ length: COUNT }, (_, at) => note(at));
+const PINGS = Array.from({ length: 2_000 }, (_, id) => ({ jsonrpc: "2.0", id: `p${id}`, method: "ping" }));
 const RESPONSE = { jsonrpc: "2.0", id: 7, result: { ok: true } };
 
 /** Counts the messages of each turn of the event loop. */
@@ -171,6 +172,21 @@ describe("20,000 messages over HTTP", () => {
     expect(message.result).toEqual({ ok: true });
     expect(heard).toEqual(inOrder);
     expect(most()).toBeLessThanOrEqual(MOST_IN_A_TURN);
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ["in one JSON document", (response) => json(response, [...PINGS, RESPONSE])],
+    ["in one event", (response) => void stream(response, event(PINGS), event(RESPONSE)).end()],
+    [
+      "in events of their own",
+      (response) => void stream(response, PINGS.map((one) => event(one)).join("") + event(RESPONSE)).end(),
+    ],
+  ])("that are requests, %s, are delivered some in a turn, since each is answered", async (_how, respond) => {
+    const server = await serve((_asked, response) => respond(response));
+    const { heard, onMessage, most } = turnsOf();
+    await open(server.url).exchange(request, { onMessage });
+    expect(heard).toHaveLength(PINGS.length);
+    expect(most()).toBeLessThanOrEqual(MOST_IN_A_TURN / 16);
   });
 
   test("of which the call is cancelled in between are not delivered any further", async () => {
