@@ -113,16 +113,18 @@ function assignNames(
   for (const source of sources) {
     const { space, target, override } = source;
     const name = override?.name ?? target;
-    if (owners.isForeign(space.name, exposedName(space.prefix, name, naming))) {
+    const plain = exposedName(space.prefix, name, naming);
+    if (owners.isForeign(space.name, plain)) {
       foreign.push(source);
       continue;
     }
-    const exposed = uniqueName(space.prefix, name, naming, taken);
+    const exposed = taken.has(plain) ? uniqueName(space.prefix, name, naming, taken, 1) : plain;
     if (serverOf !== undefined) {
-      const plain = exposedName(space.prefix, name, naming);
-      const other = serverOf.get(plain);
-      const renamed = { server: space.name, name, exposed };
-      if (plain !== exposed) onRenamed?.(other === undefined ? renamed : { ...renamed, other });
+      if (plain !== exposed) {
+        const other = serverOf.get(plain);
+        const renamed = { server: space.name, name, exposed };
+        onRenamed?.(other === undefined ? renamed : { ...renamed, other });
+      }
       serverOf.set(exposed, space.name);
     }
     taken.add(exposed);

@@ -58,7 +58,7 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     ["prompts", 10_000],
     ["resources", 20_000],
     ["resourceTemplates", 20_000],
-  ] as const)("is cut if it has more %s than %i, and that is told", async (kind, most) => {
+  ] as const)("is cut if it has more %s than %i, which is reported", async (kind, most) => {
     const key = { tools: "name", prompts: "name", resources: "uri", resourceTemplates: "uriTemplate" }[kind];
     const method = { tools: "tools/list", prompts: "prompts/list", resources: "resources/list" };
     const entries = Array.from({ length: most + 1 }, (_, n) => ({ ...a, [key]: `x:${n}` }));

@@ -17,17 +17,25 @@ export type ThreadMessage =
   | { readonly done: Omit<ApiDescription, "operations"> }
   | { readonly failed: string; readonly isDocumentError: boolean };
 
-/** Operations in one message; the gateway reads each message in a turn of its own. */
+/** Operations in one message. */
 const PORTION = 25;
 
 const post = (message: ThreadMessage): void => parentPort?.postMessage(message);
+
+/**
+ * Resolves when the gateway has a turn of its event loop for the next portion: it would read all messages that wait in one
+ * turn.
+ */
+const taken = (): Promise<void> => new Promise((resolve) => parentPort?.once("message", () => resolve()));
 
 const { text, place, settings } = workerData as ThreadInput;
 const files = new DocumentFiles(place);
 try {
   const { operations, ...done } = await describeApi(text, files, settings);
-  for (let at = 0; at < operations.length; at += PORTION)
+  for (let at = 0; at < operations.length; at += PORTION) {
     post({ operations: operations.slice(at, at + PORTION) });
+    await taken();
+  }
   post({ done });
 } catch (error) {
   const failed = error instanceof Error ? error.message : "failed";

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { OpenApiTransport } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import { scheduleStep } from "../../runtime/cooperative-yield.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
 import { type ApiSettings, describeApi } from "./describe-api.js";
 import { DocumentError, DocumentFiles, type DocumentPlace } from "./document-files.js";
@@ -75,8 +76,11 @@ function describeInThread(input: ThreadInput, signal: StopSignal): Promise<ApiDe
   return new Promise<ApiDescription>((resolve, reject) => {
     const operations: Operation[] = [];
     worker.on("message", (message: ThreadMessage) => {
-      if ("operations" in message) operations.push(...message.operations);
-      else if ("done" in message) resolve({ ...message.done, operations });
+      if ("operations" in message) {
+        operations.push(...message.operations);
+        // The thread waits for it.
+        scheduleStep(() => worker.postMessage("next"));
+      } else if ("done" in message) resolve({ ...message.done, operations });
       else
         reject(
           message.isDocumentError

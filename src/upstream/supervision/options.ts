@@ -11,7 +11,7 @@ import type { JsonObject } from "../../wire/json.js";
 import type { QuestionSettings } from "../legacy/connection.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
 import { openHttpChannel } from "../transport/http.js";
-import { HttpPool } from "../transport/http-pool.js";
+import { HttpPool, loadHttpClient } from "../transport/http-pool.js";
 import type { ProcessGroups } from "../transport/process-group.js";
 import { openSseChannel } from "../transport/sse.js";
 import { openStdioChannel } from "../transport/stdio.js";
@@ -209,6 +209,8 @@ export function channelFactory(
   }
   if (transport.kind === "openapi") {
     const source = { name, transport, connectTimeoutMs: server.connectTimeoutMs };
+    // Takes 0.1 s, which calls would wait for when the document is read.
+    loadHttpClient();
     return {
       open: async (_transportKind, _server, signal, credentials) => {
         // Loaded only where the config has such a server.

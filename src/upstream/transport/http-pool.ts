@@ -4,6 +4,9 @@ import { isIP, type LookupFunction, type OnReadOpts, type Socket } from "node:ne
 import type { Client, Dispatcher } from "undici";
 import { undici } from "../../runtime/undici.js";
 
+/** Loads what pools need, before the first one is made. */
+export const loadHttpClient = (): void => void undici();
+
 /** Where the server is, and the limits of its connections. */
 interface HttpPoolOptions {
   readonly url: string;
