@@ -28,7 +28,7 @@ import { RateLimit } from "./rate-limit.js";
 import { register } from "./registration.js";
 import { SigningKeys } from "./signing-keys.js";
 import { TokenEndpoint } from "./token-endpoint.js";
-import type { GrantStore, HostSignIn, Now } from "./types.js";
+import type { GrantStore, HostSignIn, LeftOut, Now } from "./types.js";
 
 /** Dependencies of the authorization server. */
 export interface AuthorizationServerOptions {
@@ -75,12 +75,17 @@ const LIMITS = {
   /** Uses of the codes and refresh tokens of one sign-in. */
   grant: { perKey: 60 },
   refusals: { perKey: 120 },
+  /** Log lines about redirect URIs that are left out. */
+  leftOut: { perKey: 20 },
 } as const;
 
 /** Temporary errors of the vault: a full disk, an unavailable store. */
 const PASSING: readonly VaultFault[] = ["disk", "store", "locked"];
 
 const RETRY_S = 5;
+
+/** Reasons of left out redirect URIs in one log line. */
+const MAX_REASONS = 4;
 
 const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
@@ -96,18 +101,25 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     now = Date.now,
     addressOf = peerOf,
   } = options;
-  const allowed = signIn.allowedRedirectHosts;
+  const allowed = { hosts: signIn.allowedRedirectHosts, schemes: signIn.redirectSchemes };
   const offeredScopes = [...new Set([...requiredScopes, ...signIn.hostScopes])];
   const limitOf = (which: keyof typeof LIMITS) => new RateLimit({ ...LIMITS[which], now });
   const networkOfRequest = (request: IncomingMessage): string => networkOf(addressOf(request));
   const refused = { register: limitOf("register"), token: limitOf("token"), revoke: limitOf("token") };
   const keys = new SigningKeys(store, now);
   const sealing = () => keys.sealing();
+  const leftOutLines = limitOf("leftOut");
+  const onLeftOut: LeftOut = (client, reasons) => {
+    // Strangers can cause any number of these lines.
+    if (leftOutLines.take("") !== undefined) return;
+    logger.info(
+      { client, reasons: reasons.slice(0, MAX_REASONS) },
+      `redirect URIs of "${client}" are left out: each ${reasons[0]}`,
+    );
+  };
   const documents = new ClientDocuments({
-    fetch: options.fetchDocument,
-    allowed,
+    ...{ fetch: options.fetchDocument, allowed, now, onLeftOut },
     limit: limitOf("documents"),
-    now,
   });
   const clients = new Clients({ documents, sealing, allowed, now });
   const refusals = limitOf("refusals");
@@ -147,7 +159,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   > = {
     metadata: { GET: (request, response) => metadata(request, response) },
     jwks: { GET: async (_, response) => sendJson(response, 200, await keys.jwks()) },
-    register: { POST: (q, r) => register(q, r, { sealing, allowed, now }) },
+    register: { POST: (q, r) => register(q, r, { sealing, allowed, now, onLeftOut }) },
     authorize: { GET: (q, r) => authorize.ask(q, r), POST: (q, r) => authorize.decide(q, r) },
     callback: { GET: (q, r) => authorize.finish(q, r) },
     token: { POST: (q, r) => tokens.token(q, r) },

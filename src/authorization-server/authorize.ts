@@ -18,7 +18,13 @@ import type { Grants } from "./grants.js";
 import type { BegunLogin, IssuerLogin } from "./issuer-login.js";
 import { descriptionOf, OAuthError } from "./oauth-error.js";
 import { consentPage, errorPage } from "./pages.js";
-import { type AllowedHosts, isOnLoopback, isRegistered } from "./redirect-uris.js";
+import {
+  type AllowedRedirects,
+  destinationOf,
+  faultOf,
+  isOnLoopback,
+  isRegistered,
+} from "./redirect-uris.js";
 import { readForm, readQuery, required } from "./requests.js";
 import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
 import type { AuthorizationRequest, HostClient, HostSignIn, Now } from "./types.js";
@@ -33,7 +39,7 @@ interface AuthorizeOptions {
   /** The company's issuer. */
   readonly companyIssuer: string;
   readonly offer: Offer;
-  readonly allowed: AllowedHosts;
+  readonly allowed: AllowedRedirects;
   readonly now: Now;
   readonly logger: Logger;
   /** By what requests are counted. */
@@ -80,7 +86,9 @@ export class Authorize {
     const client = await clients.find(required(query, "client_id"), this.#options.networkOf(request));
     const redirectUri = required(query, "redirect_uri");
     if (!isRegistered(redirectUri, client.redirectUris)) {
-      throw new OAuthError("invalid_request", `redirect_uri is not registered by "${client.name}"`);
+      const fault = faultOf(redirectUri, this.#options.allowed);
+      const reason = fault === undefined ? "" : `: it ${fault}`;
+      throw new OAuthError("invalid_request", `redirect_uri is not registered by "${client.name}"${reason}`);
     }
     let asked: AuthorizationRequest;
     try {
@@ -131,7 +139,7 @@ export class Authorize {
     const { request: asked } = pending;
     const line = {
       client: asked.clientName,
-      redirect: new URL(asked.redirectUri).host,
+      redirect: destinationOf(asked.redirectUri),
       scopes: asked.scopes,
     };
     if (form.get("decision") !== "allow") {
@@ -197,8 +205,9 @@ export class Authorize {
     to: Pick<AuthorizationRequest, "redirectUri" | "state">,
     error: OAuthError,
   ): void {
-    const { hostname } = new URL(to.redirectUri);
-    const isTrusted = isOnLoopback(to.redirectUri) || this.#options.allowed?.includes(hostname) === true;
+    const { protocol, hostname } = new URL(to.redirectUri);
+    const isNamed = protocol === "https:" && this.#options.allowed.hosts?.includes(hostname) === true;
+    const isTrusted = isOnLoopback(to.redirectUri) || isNamed;
     if (isTrusted) this.#sendBack(response, to, error);
     else
       sendPage(

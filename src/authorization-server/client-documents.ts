@@ -4,17 +4,19 @@ import { isObject } from "../wire/json.js";
 import { checkMetadata, readName } from "./client-metadata.js";
 import { OAuthError } from "./oauth-error.js";
 import type { RateLimit } from "./rate-limit.js";
-import { type AllowedHosts, isCanonical, readRedirectUris } from "./redirect-uris.js";
-import type { HostClient, Now } from "./types.js";
+import { type AllowedRedirects, isCanonical, readRedirectUris } from "./redirect-uris.js";
+import type { HostClient, LeftOut, Now } from "./types.js";
 
 /** Fetches a small JSON document from a public address. @throws Error with the reason */
 export type FetchDocument = (url: string) => Promise<unknown>;
 
 interface ClientDocumentsOptions {
   readonly fetch: FetchDocument;
-  readonly allowed: AllowedHosts;
+  readonly allowed: AllowedRedirects;
   readonly limit: RateLimit;
   readonly now: Now;
+  /** Receives why redirect URIs of a host are left out. */
+  readonly onLeftOut: LeftOut;
 }
 
 /** Cache lifetime (ms) of a document. */
@@ -68,7 +70,7 @@ export class ClientDocuments {
   }
 
   async #fetch(id: string): Promise<HostClient> {
-    const { fetch, allowed } = this.#options;
+    const { fetch, allowed, onLeftOut } = this.#options;
     const document = await fetch(id).catch((cause: unknown) => {
       throw refused("the client metadata document at client_id cannot be fetched", cause);
     });
@@ -81,9 +83,10 @@ export class ClientDocuments {
         "the client metadata document requires client authentication; this server supports public clients only (none)",
       );
     try {
-      const redirectUris = readRedirectUris(document.redirect_uris, allowed);
+      const { usable: redirectUris, leftOut } = readRedirectUris(document.redirect_uris, allowed);
       checkMetadata(document);
       const name = readName(document, redirectUris);
+      if (leftOut.length > 0) onLeftOut(name, leftOut);
       return { id, name, redirectUris, kind: "document", isExpired: false };
     } catch (error) {
       throw error instanceof OAuthError

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from "../wire/json.js";
 import { nameForPeople } from "../wire/readable-text.js";
 import { OAuthError } from "./oauth-error.js";
+import { destinationOf } from "./redirect-uris.js";
 
 const MAX_NAME_LENGTH = 100;
 const MAX_TEXT_LENGTH = 2_000;
@@ -23,7 +24,7 @@ export function readName({ client_name }: JsonObject, redirectUris: readonly str
 /** `name` as it is shown; a name of which nothing can be seen says where the sign-in leads instead. */
 export function nameToShow(name: string, redirectUris: readonly string[]): string {
   const [first] = redirectUris;
-  const where = first === undefined ? "" : ` (${new URL(first).host})`;
+  const where = first === undefined ? "" : ` (${destinationOf(first)})`;
   return nameForPeople(name, `An application without a readable name${where}`);
 }
 

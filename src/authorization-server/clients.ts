@@ -1,7 +1,7 @@
 /** Finds the host of a `client_id`. */
 import { type ClientDocuments, isDocumentUrl } from "./client-documents.js";
 import { OAuthError } from "./oauth-error.js";
-import type { AllowedHosts } from "./redirect-uris.js";
+import type { AllowedRedirects } from "./redirect-uris.js";
 import { readRegistration } from "./registration.js";
 import { digestOf, type Sealing } from "./sealing.js";
 import type { HostClient, Now } from "./types.js";
@@ -9,7 +9,7 @@ import type { HostClient, Now } from "./types.js";
 interface ClientsOptions {
   readonly documents: ClientDocuments;
   readonly sealing: () => Promise<Sealing>;
-  readonly allowed: AllowedHosts;
+  readonly allowed: AllowedRedirects;
   readonly now: Now;
 }
 

@@ -1,6 +1,6 @@
 /** The consent page and the error page. */
 import { createHash } from "node:crypto";
-import { isOnLoopback } from "./redirect-uris.js";
+import { destinationOf, isOnLoopback, privateSchemeOf } from "./redirect-uris.js";
 import type { AuthorizationRequest } from "./types.js";
 
 const STYLE =
@@ -31,14 +31,11 @@ interface Consent {
 export function consentPage({ request, documentUrl, resource, issuer, action, sealed }: Consent): string {
   const { clientName, redirectUri, scopes } = request;
   const name = `<b>${escapeHtml(clientName)}</b>`;
-  const { host } = new URL(redirectUri);
   const origin =
     documentUrl === undefined
       ? "It has registered itself; its name was not verified."
       : `It is described by ${escapeHtml(documentUrl)}.`;
-  const target = isOnLoopback(redirectUri)
-    ? "a program on this computer"
-    : `the website <b>${escapeHtml(host)}</b>`;
+  const target = targetOf(redirectUri);
   const listed =
     scopes.length === 0
       ? "<dd>No particular scope: what your account may do here.</dd>"
@@ -61,12 +58,22 @@ export function consentPage({ request, documentUrl, resource, issuer, action, se
   );
 }
 
+/** A private scheme is no proof of a program: any of them can claim it. */
+function targetOf(redirectUri: string): string {
+  const scheme = privateSchemeOf(redirectUri);
+  if (scheme !== undefined)
+    return `the program of this computer that opens addresses with <b>${escapeHtml(scheme)}</b>`;
+  return isOnLoopback(redirectUri)
+    ? "a program on this computer"
+    : `the website <b>${escapeHtml(destinationOf(redirectUri))}</b>`;
+}
+
 /** An error page. `back` is a link to the host that the person may follow. */
 export function errorPage(sentence: string, back?: { readonly url: string; readonly name: string }): string {
   const link =
     back === undefined
       ? "<p>You can close this page.</p>"
-      : `<p><a rel="noreferrer" href="${escapeHtml(back.url)}">Go back to ${escapeHtml(back.name)}</a> (${escapeHtml(new URL(back.url).host)}), if you trust it.</p>`;
+      : `<p><a rel="noreferrer" href="${escapeHtml(back.url)}">Go back to ${escapeHtml(back.name)}</a> (${escapeHtml(destinationOf(back.url))}), if you trust it.</p>`;
   return page("Sign-in", `<h1>This sign-in cannot continue</h1>\n<p>${escapeHtml(sentence)}</p>\n${link}`);
 }
 

@@ -1,35 +1,62 @@
-/** Validates redirect URIs: https URLs and loopback, nothing else (2026-07-28: security considerations). */
+/**
+ * Which redirect URIs can be used: https URLs, loopback, and private schemes that the config names (2026-07-28: security
+ * considerations; RFC 8252, 7).
+ */
 import { isLoopback } from "../http/loopback.js";
+import { isUnsafeScheme } from "../wire/unsafe-schemes.js";
 import { OAuthError } from "./oauth-error.js";
 
 const MAX_LENGTH = 1_000;
 const MAX_COUNT = 16;
+/** Length of what a reason quotes. */
+const MAX_QUOTED = 60;
 
-/** The allowed hosts of https redirect URIs; undefined allows all. */
-export type AllowedHosts = readonly string[] | undefined;
+/** What the config allows besides loopback. */
+export interface AllowedRedirects {
+  /** The hosts of https redirect URIs; undefined allows all. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Private schemes, in lower case, without the colon. */
+  readonly schemes?: readonly string[] | undefined;
+}
+
+/** The redirect URIs of a registration or metadata document. */
+export interface RedirectUris {
+  /** At least one. */
+  readonly usable: readonly string[];
+  /** Why others are left out, each reason once; with nothing of them but a host or scheme, shortened. */
+  readonly leftOut: readonly string[];
+}
 
 /**
- * The redirect URIs of a registration or metadata document.
+ * Reads the redirect URIs of a registration or metadata document. Hosts register all that they may ever use; those that
+ * cannot be used are left out (RFC 7591, 3.2.1).
  *
- * @throws OAuthError `invalid_redirect_uri`
+ * @throws OAuthError `invalid_redirect_uri` if none can be used
  */
-export function readRedirectUris(value: unknown, allowed: AllowedHosts): readonly string[] {
+export function readRedirectUris(value: unknown, allowed: AllowedRedirects): RedirectUris {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_COUNT)
     throw refused(`redirect_uris must be a list of 1 to ${MAX_COUNT} URLs`);
-  return value.map((uri: unknown) => {
-    const reason = typeof uri === "string" ? faultOf(uri, allowed) : "is not a text";
-    if (reason !== undefined) throw refused(`a redirect URI ${reason}`);
-    return uri as string;
-  });
+  const usable: string[] = [];
+  const leftOut = new Set<string>();
+  for (const uri of value as readonly unknown[]) {
+    if (typeof uri !== "string") throw refused("a redirect URI is not a text");
+    const fault = faultOf(uri, allowed);
+    if (fault === undefined) usable.push(uri);
+    else leftOut.add(fault);
+  }
+  const [first] = leftOut;
+  if (usable.length === 0) throw refused(`a redirect URI ${first}`);
+  return { usable, leftOut: [...leftOut] };
 }
 
 /** Those of `uris`, of an earlier registration, that are still allowed. */
-export const stillAllowed = (uris: readonly unknown[], allowed: AllowedHosts): readonly string[] =>
+export const stillAllowed = (uris: readonly unknown[], allowed: AllowedRedirects): readonly string[] =>
   uris.filter((uri): uri is string => typeof uri === "string" && faultOf(uri, allowed) === undefined);
 
 const refused = (message: string): OAuthError => new OAuthError("invalid_redirect_uri", message);
 
-function faultOf(uri: string, allowed: AllowedHosts): string | undefined {
+/** Why `uri` cannot be used; undefined if it can. */
+export function faultOf(uri: string, { hosts, schemes = [] }: AllowedRedirects): string | undefined {
   if (uri.length > MAX_LENGTH) return `has more than ${MAX_LENGTH} characters`;
   // Characters that a URL parser removes or changes would make a text ambiguous.
   if (!/^[\x21-\x7e]+$/.test(uri) || /["<>\\^`{|}]/.test(uri) || !URL.canParse(uri))
@@ -38,14 +65,25 @@ function faultOf(uri: string, allowed: AllowedHosts): string | undefined {
   if (hash !== "" || uri.includes("#")) return "has a fragment";
   if (username !== "" || password !== "") return "has a user name";
   const isPlain = protocol === "http:" && isLoopback(hostname);
-  if (protocol !== "https:" && !isPlain) return "must be an https URL, or http on this machine (loopback)";
+  const isPrivate = schemes.includes(protocol.slice(0, -1));
+  if (protocol !== "https:" && !isPlain && !isPrivate) return schemeFault(protocol);
+  if (isPrivate && !uri.startsWith(`${protocol}/`))
+    return "is not written as scheme://name/path or scheme:/path";
   if (!isCanonical(portlessLoopback(uri) ?? uri))
     return "is not written as browsers write it: scheme://host/path, in lower case";
-  if (isPlain) return undefined;
-  if (allowed !== undefined && !allowed.includes(hostname.toLowerCase()))
-    return `leads to ${hostname}, which auth.signIn.allowedRedirectHosts does not name`;
+  if (isPlain || isPrivate) return undefined;
+  if (hosts !== undefined && !hosts.includes(hostname.toLowerCase()))
+    return `leads to ${quoted(hostname)}, which auth.signIn.allowedRedirectHosts does not name`;
   return undefined;
 }
+
+const schemeFault = (protocol: string): string =>
+  protocol === "http:" || isUnsafeScheme(protocol.slice(0, -1))
+    ? "must be an https URL, or http on this machine (loopback)"
+    : `has the scheme ${quoted(protocol.slice(0, -1))}, which auth.signIn.redirectSchemes does not name`;
+
+const quoted = (text: string): string =>
+  text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}...` : text;
 
 /**
  * Whether a URL parser reads `uri` as it stands. Otherwise parsers of RFC 3986 and of WHATWG may see different hosts:
@@ -73,13 +111,29 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
 /** The host is compared as text: `localhost` is not 127.0.0.1. */
 const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(?=[/?]|$)/;
 
+const NO_WEBSITES: AllowedRedirects = { hosts: [] };
+
 const withoutLoopbackPort = (uri: string): string | undefined =>
-  faultOf(uri, []) === undefined ? portlessLoopback(uri) : undefined;
+  faultOf(uri, NO_WEBSITES) === undefined ? portlessLoopback(uri) : undefined;
 
 function portlessLoopback(uri: string): string | undefined {
   const found = LOOPBACK.exec(uri);
   return found === null ? undefined : `http://${found[1]}${uri.slice(found[0].length)}`;
 }
 
+const isWeb = (protocol: string): boolean => protocol === "https:" || protocol === "http:";
+
 /** Whether the URI is a loopback address. */
-export const isOnLoopback = (uri: string): boolean => isLoopback(new URL(uri).hostname);
+export function isOnLoopback(uri: string): boolean {
+  const { protocol, hostname } = new URL(uri);
+  return isWeb(protocol) && isLoopback(hostname);
+}
+
+/** The private scheme of the URI, with its colon; undefined for a website or loopback. */
+export function privateSchemeOf(uri: string): string | undefined {
+  const { protocol } = new URL(uri);
+  return isWeb(protocol) ? undefined : protocol;
+}
+
+/** Where the URI leads, for logs and people: a host, or a private scheme. */
+export const destinationOf = (uri: string): string => privateSchemeOf(uri) ?? new URL(uri).host;

@@ -7,10 +7,10 @@ import { isObject, stringAt } from "../wire/json.js";
 import { sendJson } from "./answers.js";
 import { checkMetadata, nameToShow, readName } from "./client-metadata.js";
 import { OAuthError } from "./oauth-error.js";
-import { type AllowedHosts, readRedirectUris, stillAllowed } from "./redirect-uris.js";
+import { type AllowedRedirects, readRedirectUris, stillAllowed } from "./redirect-uris.js";
 import { readJson } from "./requests.js";
 import type { Sealing } from "./sealing.js";
-import type { HostClient, Now } from "./types.js";
+import type { HostClient, LeftOut, Now } from "./types.js";
 
 /** Lifetime (ms) of a registration. */
 export const REGISTRATION_MS = 180 * 24 * 3_600_000;
@@ -20,24 +20,27 @@ const PREFIX = "cardea.";
 
 interface RegistrationSettings {
   readonly sealing: () => Promise<Sealing>;
-  readonly allowed: AllowedHosts;
+  readonly allowed: AllowedRedirects;
   readonly now: Now;
+  /** Receives why redirect URIs of a host are left out. */
+  readonly onLeftOut: LeftOut;
 }
 
 /** Serves `POST /oauth/register`. @throws OAuthError */
 export async function register(
   request: IncomingMessage,
   response: ServerResponse,
-  { sealing, allowed, now }: RegistrationSettings,
+  { sealing, allowed, now, onLeftOut }: RegistrationSettings,
 ): Promise<void> {
   const metadata = await readJson(request);
-  const redirectUris = readRedirectUris(metadata.redirect_uris, allowed);
+  const { usable: redirectUris, leftOut } = readRedirectUris(metadata.redirect_uris, allowed);
   checkMetadata(metadata);
   const name = readName(metadata, redirectUris);
   const at = now();
   const id = `${PREFIX}${(await sealing()).seal("registration", { n: name, u: redirectUris, at })}`;
   if (id.length > MAX_ID_LENGTH)
     throw new OAuthError("invalid_redirect_uri", "the redirect URIs are too long; register fewer of them");
+  if (leftOut.length > 0) onLeftOut(name, leftOut);
   sendJson(response, 201, {
     client_id: id,
     client_id_issued_at: Math.floor(at / 1000),
@@ -53,7 +56,7 @@ export async function register(
 export function readRegistration(
   id: string,
   sealing: Sealing,
-  allowed: AllowedHosts,
+  allowed: AllowedRedirects,
   now: Now,
 ): HostClient | undefined {
   if (!id.startsWith(PREFIX) || id.length > MAX_ID_LENGTH) return undefined;

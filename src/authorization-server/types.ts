@@ -85,5 +85,8 @@ export interface HostSignIn {
   readonly error?: OAuthErrorCode;
 }
 
+/** Receives the name of a host, and why redirect URIs of it are left out. */
+export type LeftOut = (host: string, reasons: readonly string[]) => void;
+
 /** Milliseconds since 1970. */
 export type Now = () => number;

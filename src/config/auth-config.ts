@@ -43,6 +43,8 @@ export interface SignInConfig {
   readonly hostScopes: readonly string[];
   /** In lower case; absent if all are allowed. */
   readonly allowedRedirectHosts?: readonly string[];
+  /** Private schemes that a sign-in may lead to, in lower case, without the colon. */
+  readonly redirectSchemes: readonly string[];
   /** Hosts that may be private, besides that of the issuer. */
   readonly allowHosts: readonly string[];
   readonly accessTokenMs: number;

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { isLoopback } from "../http/loopback.js";
 import { hasHiddenCharacters, identifierFault } from "../wire/readable-text.js";
 import { isReservedId } from "../wire/reserved-ids.js";
+import { isUnsafeScheme } from "../wire/unsafe-schemes.js";
 import { duration } from "./duration-schema.js";
 import { parseDuration } from "./units.js";
 
@@ -134,6 +135,19 @@ const signIn = z.strictObject({
     .exactOptional()
     .describe(
       "The hosts to whose https addresses a sign-in may lead. Default: any, which the person is asked about. Programs on the person's own computer (loopback) are always allowed.",
+    ),
+  redirectSchemes: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z][a-z0-9+.-]{0,39}$/i, { error: 'must be a scheme such as "cursor", without a colon' })
+        .refine((scheme) => !isUnsafeScheme(scheme.toLowerCase()), {
+          error: "cannot be named: it is no program's own scheme",
+        }),
+    )
+    .default([])
+    .describe(
+      'Private schemes that a sign-in may lead to, such as `["cursor", "vscode"]`: whichever program of the person\'s computer has claimed the scheme gets the result. Default: none. Hosts that register others beside a loopback address are served with that address.',
     ),
   allowHosts: z
     .array(

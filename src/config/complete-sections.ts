@@ -62,6 +62,7 @@ function completeSignIn({
   accessTokenLifetime,
   lifetime,
   allowedRedirectHosts,
+  redirectSchemes,
   ...rest
 }: NonNullable<AuthShape["signIn"]>): SignInConfig {
   return {
@@ -69,6 +70,7 @@ function completeSignIn({
     ...(allowedRedirectHosts !== undefined && {
       allowedRedirectHosts: allowedRedirectHosts.map((host) => host.toLowerCase()),
     }),
+    redirectSchemes: redirectSchemes.map((scheme) => scheme.toLowerCase()),
     accessTokenMs: parseDuration(accessTokenLifetime) ?? 0,
     lifetimeMs: parseDuration(lifetime) ?? 0,
   };

@@ -116,7 +116,8 @@ describe("a client metadata document", () => {
         fetched += 1;
         return { ...document(), client_id: url };
       },
-      allowed: undefined,
+      allowed: {},
+      onLeftOut: () => {},
       limit: new RateLimit({ perKey: 20, total: 1000, now }),
       now,
     });

@@ -67,10 +67,15 @@ describe("a redirect URI", () => {
       "//evil.example/cb",
       "ws://a.example/cb",
     ],
-  ])("%j is refused with the reason", async (uri) => {
-    const { status, body } = await registerHost(await startWorld(), { redirect_uris: [REDIRECT, uri] });
+  ])("%j is refused with the reason, and beside a usable one it is left out", async (uri) => {
+    const one = await startWorld({ signIn: { redirectSchemes: ["cursor"] } });
+    const { status, body } = await registerHost(one, { redirect_uris: [uri] });
     expect({ status, error: body.error }).toEqual({ status: 400, error: "invalid_redirect_uri" });
     expect(body.error_description).toMatch(/^a redirect URI /);
+    const both = await registerHost(one, { redirect_uris: [REDIRECT, uri] });
+    expect(both.body.redirect_uris).toEqual([REDIRECT]);
+    const asked = authorizeUrl(one, { client_id: String(both.body.client_id), redirect_uri: uri });
+    expect(await new Browser().open(asked)).toMatchObject({ status: 400, location: undefined });
   });
 
   test.each([

@@ -59,6 +59,7 @@ export const signInOf = (issuer: string, more: Partial<SignInConfig> = {}): Sign
   groupsClaim: "groups",
   hostScopes: ["db:read", "db:write"],
   allowHosts: [],
+  redirectSchemes: [],
   accessTokenMs: 600_000,
   lifetimeMs: 86_400_000,
   ...more,

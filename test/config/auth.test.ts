@@ -94,7 +94,8 @@ describe("auth.signIn", () => {
   const signIn = { issuer: "https://login.example.com", clientId: "cardea" };
 
   test("comes out complete, times in ms, hosts in lower case", () => {
-    const hosts = { allowedRedirectHosts: ["Claude.AI"], accessTokenLifetime: "5m", lifetime: "24h" };
+    const redirects = { allowedRedirectHosts: ["Claude.AI"], redirectSchemes: ["Cursor", "com.example.app"] };
+    const hosts = { ...redirects, accessTokenLifetime: "5m", lifetime: "24h" };
     const outcome = good({ auth: { signIn: { ...signIn, clientSecret: "a secret text", ...hosts } } });
     expect(outcome.config.auth?.signIn).toEqual({
       ...signIn,
@@ -104,6 +105,7 @@ describe("auth.signIn", () => {
       hostScopes: [],
       allowHosts: [],
       allowedRedirectHosts: ["claude.ai"],
+      redirectSchemes: ["cursor", "com.example.app"],
       accessTokenMs: 300_000,
       lifetimeMs: 86_400_000,
     });
@@ -132,6 +134,18 @@ describe("auth.signIn", () => {
     [{ ...signIn, accessTokenLifetime: "2h" }, "at most 1h"],
     [{ ...signIn, clientSecret: "a\nb" }, "control characters"],
     [{ ...signIn, allowedRedirectHosts: ["https://claude.ai"] }, "without a port"],
+    ...["cursor:", "cursor://", "", "7zip", "a b", "curs\u00f6r", "x".repeat(41)].map(
+      (scheme): [object, string] => [{ ...signIn, redirectSchemes: [scheme] }, "must be a scheme such as"],
+    ),
+    ...["javascript", "JavaScript", "data", "file", "http", "https", "ws", "blob", "vbscript", "about"].map(
+      (scheme): [object, string] => [
+        { ...signIn, redirectSchemes: ["cursor", scheme] },
+        "it is no program's",
+      ],
+    ),
+    ...["view-source", "mailto", "ms-msdt", "search-ms", "intent", "chrome-extension", "ssh", "tel"].map(
+      (scheme): [object, string] => [{ ...signIn, redirectSchemes: [scheme] }, "it is no program's own"],
+    ),
     [{ ...signIn, scope: "openid" }, "scopes"],
   ])("%j is refused with what is wrong", (shape, words) => {
     const found = problems({ auth: { signIn: shape } });

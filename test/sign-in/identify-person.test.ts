@@ -31,6 +31,7 @@ const signIn = () => ({
     groupsClaim: "groups",
     hostScopes: [],
     allowHosts: [],
+    redirectSchemes: [],
     accessTokenMs: 600_000,
     lifetimeMs: 86_400_000,
   },

@@ -19,6 +19,7 @@ function both(own: Issuer, company: Issuer | undefined) {
         groupsClaim: "groups",
         hostScopes: ["db:read"],
         allowHosts: [],
+        redirectSchemes: [],
         accessTokenMs: 600_000,
         lifetimeMs: 600_000,
       },
