@@ -75,10 +75,13 @@ function checkPkce(query: Parameters): void {
     throw new OAuthError("invalid_request", "code_challenge is no SHA-256 in base64url (PKCE)");
 }
 
-/** @throws OAuthError `invalid_target` if `asked` is missing or another resource (RFC 8707) */
+/**
+ * Hosts of 2025-03-26 do not know `resource`; there is only one.
+ *
+ * @throws OAuthError `invalid_target` if `asked` is another resource (RFC 8707)
+ */
 export function checkResource(asked: string | undefined, resource: string): void {
-  if (asked === undefined)
-    throw new OAuthError("invalid_target", `resource is missing; it must be ${resource}`);
+  if (asked === undefined) return;
   const isOurs = URL.canParse(asked) && new URL(asked).href === new URL(resource).href;
   if (!isOurs) throw new OAuthError("invalid_target", `resource must be ${resource}`);
 }

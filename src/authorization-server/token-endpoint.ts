@@ -42,9 +42,8 @@ export class TokenEndpoint {
     const { grants, resource } = this.#options;
     const form = await readForm(request);
     const client = await this.#clientOf(form);
-    const target = form.get("resource");
     // The grant is bound to its resource; another one is refused (RFC 8707, 2.2).
-    if (target !== undefined) checkResource(target, resource);
+    checkResource(form.get("resource"), resource);
     const type = required(form, "grant_type");
     if (type === "authorization_code") {
       const renewed = await grants.redeem({

@@ -54,8 +54,13 @@ describe("an authorization request", () => {
     ["plain PKCE", { code_challenge_method: "plain" }, "invalid_request"],
     ["no PKCE method, which means plain", { code_challenge_method: undefined }, "invalid_request"],
     ["no digest as challenge", { code_challenge: "short" }, "invalid_request"],
-    ["no resource", { resource: undefined }, "invalid_target"],
     ["another resource", { resource: "https://other.example/mcp" }, "invalid_target"],
+    [
+      "the resource of another gateway on this machine",
+      { resource: "http://127.0.0.1:1/mcp" },
+      "invalid_target",
+    ],
+    ["a resource with a query", { resource: "http://127.0.0.1/mcp?x" }, "invalid_target"],
     ["what is no URL as resource", { resource: "mcp" }, "invalid_target"],
     ["a request object", { request: "eyJ" }, "invalid_request"],
     ["the wish to show no page", { prompt: "none" }, "consent_required"],
@@ -85,7 +90,9 @@ describe("an authorization request", () => {
     const one = await startWorld({ signIn: { allowedRedirectHosts: ["claude.ai"] } });
     const redirect_uri = "https://claude.ai/callback?a=1";
     const client_id = await hostId(one, { redirect_uris: [redirect_uri] });
-    const page = await open(authorizeUrl(one, { client_id, redirect_uri, resource: undefined }));
+    const page = await open(
+      authorizeUrl(one, { client_id, redirect_uri, resource: "https://other.example" }),
+    );
     expect(page.location?.startsWith(`${redirect_uri}&error=invalid_target`)).toBe(true);
   });
 
