@@ -1,5 +1,6 @@
 /** A `fetch` for URLs that a peer named: public addresses only, https only, limits of time, size and redirects (SSRF). */
 import type { lookup as systemLookup } from "node:dns";
+import { inflateBody } from "../runtime/decompression.js";
 import { undici } from "../runtime/undici.js";
 import { isLoopback } from "./loopback.js";
 import { isPublicHost, NotPublicError, notPublic, publicLookup } from "./public-addresses.js";
@@ -147,13 +148,16 @@ async function exchange(
     const answer = await request(url, {
       dispatcher,
       method: method as "GET",
-      headers: { accept: "application/json", ...headers },
+      headers: { accept: "application/json", "accept-encoding": "identity", ...headers },
       ...(body != null && { body: String(body) }),
       ...(signal !== undefined && { signal }),
     });
-    const bytes = await answer.body.arrayBuffer();
-    const content = WITHOUT_BODY.has(answer.statusCode) ? null : bytes;
-    return new Response(content, { status: answer.statusCode, headers: headersOf(answer.headers) });
+    const sent = Buffer.from(await answer.body.arrayBuffer());
+    const answered = headersOf(answer.headers);
+    const bytes = await inflateBody(sent, answered.get("content-encoding") ?? undefined, MAX_BYTES);
+    answered.delete("content-encoding");
+    const content = WITHOUT_BODY.has(answer.statusCode) ? null : new Uint8Array(bytes);
+    return new Response(content, { status: answer.statusCode, headers: answered });
   } catch (cause) {
     const kind = isConnected ? "lost" : cause instanceof NotPublicError ? "blocked" : "unreachable";
     throw new FetchError(`${named(url)}: ${reasonOf(cause, timeoutMs, options)}`, kind, { cause });

@@ -2,7 +2,9 @@
 import type { LookupAddress, lookup } from "node:dns";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { fetchJson } from "../../src/downstream/authenticate/issuer-keys.js";
 import { FetchError, guardedFetch, whyNotFetched } from "../../src/http/guarded-fetch.js";
 import { canaryListener } from "../support/canary-listener.js";
 
@@ -140,6 +142,54 @@ describe("a redirect", () => {
       body: new URLSearchParams({ code: "c" }),
     });
     expect([response.status, bodies]).toEqual([307, ["/token code=c"]]);
+  });
+});
+
+describe("a compressed answer", () => {
+  const FORMS = [
+    ["gzip", gzipSync],
+    ["X-GZIP", gzipSync],
+    ["br", brotliCompressSync],
+    ["deflate", deflateSync],
+    ["deflate", deflateRawSync],
+    ["deflate, gzip", (bytes: Buffer) => gzipSync(deflateSync(bytes))],
+  ] as const;
+  /** Asks a server that answers with these bytes. */
+  async function fetched(encoding: string, body: Buffer, status = 200): Promise<Response> {
+    const origin = await serving((request, response) => {
+      expect(request.headers["accept-encoding"]).toBe("identity");
+      response.writeHead(status, { "content-encoding": encoding }).end(body);
+    });
+    return guardedFetch({ serverUrl: origin })(`${origin}/a`);
+  }
+
+  test.each(FORMS)("inflates an answer in %s, and no bomb", async (encoding, compress) => {
+    const response = await fetched(encoding, compress(Buffer.from('{"issuer":"世"}')));
+    expect(await response.json()).toEqual({ issuer: "世" });
+    expect(response.headers.get("content-encoding")).toBeNull();
+    expect(await (await fetched(encoding, compress(Buffer.from('{"error":"x"}')), 400)).text()).toContain(
+      "x",
+    );
+    const bomb = await errorOf(fetched(encoding, compress(Buffer.alloc(1024 * 1024))));
+    expect(bomb.message).toContain(`its content (${encoding}) is larger than 262144 bytes`);
+    const cut = compress(Buffer.from('{"issuer":"世"}')).subarray(0, -5);
+    expect((await errorOf(fetched(encoding, cut))).message).toMatch(/is cut off|is not what its content/);
+  });
+
+  test("in an unknown encoding is named", async () => {
+    const error = await errorOf(fetched("snappy", Buffer.from("?")));
+    expect([error.kind, error.message]).toEqual([
+      "lost",
+      expect.stringContaining('/a: its response has the content encoding "snappy", which is not supported'),
+    ]);
+  });
+
+  test("of the keys of an issuer is read too", async () => {
+    const origin = await serving((_request, response) => {
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync('{"keys":[]}'));
+    });
+    const { signal } = new AbortController();
+    expect(await fetchJson(`${origin}/keys`, signal, "anywhere")).toEqual({ keys: [] });
   });
 });
 

@@ -5,7 +5,9 @@ import type { JwtConfig } from "../../config/auth-config.js";
 import type { Logger } from "../../core/logger.js";
 import { isLoopback } from "../../http/loopback.js";
 import { isPublicHost, notPublic, publicLookup } from "../../http/public-addresses.js";
+import { inflateBody } from "../../runtime/decompression.js";
 import { isObject, stringAt } from "../../wire/json.js";
+import { parseJson } from "../../wire/json-text.js";
 
 /** The issuer's keys cannot be fetched, so no token can be verified now. */
 export class KeysUnavailable extends Error {
@@ -150,12 +152,16 @@ export async function fetchJson(url: string, signal: AbortSignal, reach: Reach):
     maxResponseSize: MAX_BYTES,
   });
   try {
-    const { statusCode, body } = await request(url, {
+    const { statusCode, headers, body } = await request(url, {
       dispatcher,
       signal,
-      headers: { accept: "application/json" },
+      headers: { accept: "application/json", "accept-encoding": "identity" },
     });
-    if (statusCode === 200) return await body.json();
+    if (statusCode === 200) {
+      const sent = Buffer.from(await body.arrayBuffer());
+      const content = await inflateBody(sent, [headers["content-encoding"] ?? []].flat().join(), MAX_BYTES);
+      return parseJson(content.toString("utf8"));
+    }
     // A destroyed body emits an error, which needs a listener.
     body.on("error", () => {}).destroy();
     throw new Error(`${url} answered ${statusCode}`);

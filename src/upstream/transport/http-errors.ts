@@ -1,5 +1,6 @@
 /** Which GatewayError does a failed HTTP request become, and what does it tell the operator? */
 import { GatewayError } from "../../core/errors.js";
+import { ContentEncodingError } from "../../runtime/decompression.js";
 import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
 import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./message-bodies.js";
@@ -14,6 +15,11 @@ export function connectionError(target: HttpTarget, cause: Error, sent: boolean)
   if ("code" in cause && cause.code === "UND_ERR_INVALID_ARG") {
     const what = `the request to ${server} cannot be sent: ${cause.message}`;
     return new GatewayError("bad_request", "gateway", what, { cause, server });
+  }
+  if (cause instanceof ContentEncodingError && cause.kind !== "invalid") {
+    const code = cause.kind === "excessive" ? "too_large" : "upstream_closed";
+    const what = `${server} gave no usable answer: ${cause.message}`;
+    return new GatewayError(code, "upstream", what, { cause, server, answered: true });
   }
   const why = "code" in cause || cause.cause !== undefined ? explainNetworkError(cause) : cause.message;
   return sent

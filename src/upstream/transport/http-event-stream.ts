@@ -106,8 +106,10 @@ export class HttpEventStream implements HttpReceiver {
 
   fail(cause: Error, sent: boolean): void {
     const error = connectionError(this.#settings.target, cause, sent);
-    // A request that cannot be written, or has no credentials, fails at every attempt.
-    if (error.code === "bad_request" || error.code === "sign_in_required") this.#stopWithError(error);
+    // A request that cannot be written, or has no credentials, fails at every attempt; so does an answer in an unknown encoding.
+    const repeats =
+      error.code === "bad_request" || error.code === "sign_in_required" || error.options.answered === true;
+    if (repeats) this.#stopWithError(error);
     else this.#stream.whenIdle(() => this.#reopen());
   }
 

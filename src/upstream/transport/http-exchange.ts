@@ -5,6 +5,7 @@
 
 import { GatewayError } from "../../core/errors.js";
 import { LARGE_BYTES, runSteps, type Steps } from "../../runtime/cooperative-yield.js";
+import { ContentEncodingError } from "../../runtime/decompression.js";
 import { deliverInSteps } from "../../runtime/document-queue.js";
 import { BoundedBuffer } from "../../wire/bounded-buffer.js";
 import { type Envelope, isResponse, PrototypeMemberError, type Request } from "../../wire/envelope.js";
@@ -226,6 +227,8 @@ export class HttpExchange implements HttpReceiver {
   #streamFailed(error: Error): void {
     if (this.#settled) {
       this.#finished();
+    } else if (error instanceof ContentEncodingError && error.kind !== "invalid") {
+      this.abandon(connectionError(this.#owner.target, error, true));
     } else if (error instanceof GatewayError && error.code === "sign_in_required") {
       this.abandon(this.#closed("its stream could not be resumed: it wants a new sign-in", error));
     } else {

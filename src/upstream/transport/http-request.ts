@@ -1,9 +1,10 @@
 /**
  * How is one HTTP request sent, and what is read of its response's head? It is dispatched on the pool without fetch or
- * streams, redirected only within its origin, never decompressed; responses that end together are handed on together.
+ * streams, redirected only within its origin; responses that end together are handed on together.
  */
 import type { Dispatcher } from "undici";
 import type { GatewayError } from "../../core/errors.js";
+import { Decompression, encodingsIn } from "../../runtime/decompression.js";
 import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-pool.js";
 import type { HttpTarget } from "./http-target.js";
@@ -44,6 +45,10 @@ export class HttpRequest implements PooledRequest {
   #outgoing: OutgoingRequest;
   readonly #receiver: HttpReceiver;
   #controller: Dispatcher.DispatchController | undefined;
+  /** Undefined where the response is not compressed. */
+  #decompression: Decompression | undefined;
+  /** Why the connection ended before the response. */
+  #lost: Error | undefined;
   /** Dispatched on the pool, without a connection. */
   #waiting = false;
   #done = false;
@@ -82,16 +87,20 @@ export class HttpRequest implements PooledRequest {
     this.#done = true;
     this.#settled();
     this.#authorization?.abandon();
+    this.#decompression?.destroy();
     this.#controller?.abort(aborted);
   }
 
   /** Reads nothing more of the response until `resume`. */
   pause(): void {
-    this.#controller?.pause();
+    if (this.#decompression === undefined) this.#controller?.pause();
+    else this.#decompression.pause();
   }
 
   resume(): void {
-    if (!this.#done) this.#controller?.resume();
+    if (this.#done) return;
+    if (this.#decompression === undefined) this.#controller?.resume();
+    else this.#decompression.resume();
   }
 
   /** Sends the request when its header is there, and fails it where there is none. */
@@ -158,15 +167,9 @@ export class HttpRequest implements PooledRequest {
       this.#redirectTo = this.#pathOfRedirect(status, headerOf(headers, "location"));
       if (this.#redirectTo !== undefined) return;
     }
-    const encoding = headerOf(headers, "content-encoding");
-    if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
-      // The request had `accept-encoding: identity`. A small compressed body may inflate to any size (zip bomb).
-      this.fail(
-        new Error(`it compressed its response (${encoding}) although the request allows identity only`),
-      );
-      this.#controller?.abort(aborted);
-      return;
-    }
+    // The request had `accept-encoding: identity`, which some servers ignore.
+    const encodings = encodingsIn(headerOf(headers, "content-encoding"));
+    if (encodings !== undefined) this.#decompress(encodings, status);
     // No redirect can follow, so the body is not sent again.
     if (this.#outgoing.body !== undefined && this.#outgoing.body.length >= LARGE_BYTES)
       this.#outgoing = { ...this.#outgoing, body: "" };
@@ -174,8 +177,36 @@ export class HttpRequest implements PooledRequest {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#done && this.#redirectTo === undefined && this.#authorization?.isRefused !== true)
-      this.#receiver.data(chunk);
+    if (this.#done || this.#redirectTo !== undefined || this.#authorization?.isRefused === true) return;
+    if (this.#decompression === undefined) this.#receiver.data(chunk);
+    else this.#decompression.write(chunk);
+  }
+
+  #decompress(encodings: readonly string[], status: number): void {
+    this.#decompression = new Decompression(encodings, {
+      data: (chunk) => {
+        if (this.#done) return;
+        try {
+          this.#receiver.data(chunk);
+        } catch (error) {
+          this.#failAndAbort(error as Error);
+        }
+      },
+      end: () => (this.#lost === undefined ? batchCompletion(this) : this.fail(this.#lost)),
+      fail: (error) => {
+        // The status of an error is the answer, whatever its body is.
+        if (status < 300 || this.#lost !== undefined) return this.#failAndAbort(this.#lost ?? error);
+        this.end();
+        this.#controller?.abort(aborted);
+      },
+      pause: () => this.#controller?.pause(),
+      resume: () => this.#controller?.resume(),
+    });
+  }
+
+  #failAndAbort(error: Error): void {
+    this.fail(error);
+    this.#controller?.abort(aborted);
   }
 
   onResponseEnd(): void {
@@ -185,8 +216,12 @@ export class HttpRequest implements PooledRequest {
     if (this.#authorization?.isRefused === true) {
       this.#controller = undefined;
       this.#dispatchWhen(this.#authorization.renew());
-    } else if (path === undefined) {
+    } else if (path === undefined && this.#decompression === undefined) {
       batchCompletion(this);
+    } else if (path === undefined) {
+      // The connection may serve another request while the last bytes are inflated.
+      this.#controller = undefined;
+      this.#decompression?.end();
     } else {
       this.#redirectTo = undefined;
       this.#controller = undefined;
@@ -208,7 +243,14 @@ export class HttpRequest implements PooledRequest {
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#releaseConnection();
-    this.fail(error);
+    if (this.#done || this.#decompression === undefined) {
+      this.fail(error);
+      return;
+    }
+    // What has arrived is delivered first.
+    this.#lost = error;
+    this.#controller = undefined;
+    this.#decompression.end();
   }
 
   #releaseConnection(): void {
@@ -221,6 +263,7 @@ export class HttpRequest implements PooledRequest {
     if (this.#done) return;
     this.#done = true;
     this.#settled();
+    this.#decompression?.destroy();
     this.#receiver.fail(error, this.#sent);
   }
 
