@@ -14,6 +14,7 @@ import {
   PrototypeMemberError,
   RESULT_TEXT,
   requestIdOf,
+  tooManyFault,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { type Span, scanResponse } from "./json-scan.js";
@@ -65,6 +66,7 @@ export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, v
   yield;
   const outline = yield* outlineInSteps(text, MAX_ANSWER_DEPTH, MAX_VALUES);
   if (outline.tooDeep) throw tooDeepFault(idIn(text, outline));
+  if (outline.tooMany) throw tooManyFault(idIn(text, outline));
   let value: unknown;
   try {
     value = yield* parseInSteps(text, MAX_ANSWER_DEPTH);

@@ -9,6 +9,12 @@ import { endOfString, type Span, skipSpace } from "./json-scan.js";
  * these one by one. A text below 64 KiB cannot have more.
  */
 const MAX_MEMBERS = 16_384;
+/**
+ * The most objects and lists of a text: a full collection of garbage takes 50 ms with a million more, and a text of 64 MiB
+ * could have 32 million.
+ */
+export const MAX_CONTAINERS = 1_000_000;
+
 /** What is known of a text. */
 export interface Outline {
   readonly tooDeep: boolean;
@@ -16,6 +22,8 @@ export interface Outline {
   readonly result: Span | undefined;
   /** The id of the outermost object, where it has no method. */
   readonly id: Span | undefined;
+  /** Whether the text has more objects and lists than MAX_CONTAINERS. */
+  readonly tooMany: boolean;
   /** Why messages are refused, by their index in a batch; 0 for a single message. */
   readonly refused: ReadonlyMap<number, string>;
 }
@@ -43,6 +51,7 @@ class OutlineScan {
   readonly #refused = new Map<number, string>();
   /** The depth of the members of a message. */
   readonly #outer: number;
+  #containers = 0;
   #depth = 0;
   #tooDeep = false;
   /** The index of the present message. */
@@ -93,6 +102,7 @@ class OutlineScan {
     const isSpan = !this.#odd && this.#end !== -1 && text.charCodeAt(this.#start) === OPEN_OBJECT;
     return {
       tooDeep: this.#tooDeep,
+      tooMany: this.#containers > MAX_CONTAINERS,
       result: isSpan ? { start: this.#start, end: this.#end } : undefined,
       id: this.#odd || this.#hasMethod ? undefined : this.#id,
       refused: this.#refused,
@@ -100,6 +110,7 @@ class OutlineScan {
   }
 
   #open(): void {
+    this.#containers++;
     this.#depth++;
     if (this.#depth > this.#maxDepth) this.#tooDeep = true;
     const level = this.#depth - this.#outer;

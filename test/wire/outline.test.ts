@@ -94,3 +94,16 @@ test("a long response that is nested too deeply fails its call, wherever its id 
   expect(refusal(`{"jsonrpc":"2.0","method":"ping","id":7,${deep}}`).id).toBeUndefined();
   expect(refusal(`{"jsonrpc":"2.0","m\\u0065thod":"ping","id":7,${deep}}`).id).toBeUndefined();
 });
+
+test("a response with more than a million objects and lists fails its call before it is parsed", () => {
+  const lists = Array.from({ length: 3_000 }, () => "[".repeat(400) + "]".repeat(400)).join(",");
+  const result = `"result":{"content":[],"structuredContent":{"rows":[${lists}]}}`;
+  for (const text of [`{"jsonrpc":"2.0","id":7,${result}}`, `{${result},"id":7,"jsonrpc":"2.0"}`]) {
+    expect(refusal(text)).toMatchObject({
+      id: 7,
+      message: "the message has more than 1000000 objects and lists",
+    });
+  }
+  const rows = Array.from({ length: 400_000 }, () => "{}").join(",");
+  expect(read(`{"jsonrpc":"2.0","id":7,"result":{"rows":[${rows}]}}`)).toMatchObject([{ id: 7 }]);
+});
