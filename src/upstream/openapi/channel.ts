@@ -7,7 +7,8 @@ import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { contextOf, readContext } from "../../core/trace-context.js";
 import { publicLookup } from "../../http/public-addresses.js";
-import { type Envelope, PrototypeMemberError, type Request } from "../../wire/envelope.js";
+import { runSteps } from "../../runtime/cooperative-yield.js";
+import { type Envelope, PrototypeMemberError, RESULT_TEXT, type Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 import type { Channel, ChannelResponse, ExchangeOptions, Headers } from "../transport/channel.js";
@@ -20,6 +21,7 @@ import { type ApiSource, loadApi } from "./load-api.js";
 import type { ApiDescription, Operation } from "./operation.js";
 import { readAnswer } from "./read-answer.js";
 import { Routes } from "./routes.js";
+import { largeResultText } from "./write-answer.js";
 import { type ApiAddress, writeApiRequest } from "./write-request.js";
 
 /**
@@ -39,6 +41,8 @@ export async function openOpenApiChannel(
     log.warn({ server }, "no operation of its OpenAPI document is a tool; see include and exclude");
   return new OpenApiChannel(source, api);
 }
+
+type Outcome = Pick<Envelope, "result" | "error" | typeof RESULT_TEXT>;
 
 /** What the document says changes with a new connection only. */
 const LIST_TTL_MS = 60_000;
@@ -104,11 +108,7 @@ class OpenApiChannel implements Channel {
     await this.#pool.destroy();
   }
 
-  async #answer(
-    method: string,
-    params: JsonObject,
-    signal: StopSignal | undefined,
-  ): Promise<Pick<Envelope, "result" | "error">> {
+  async #answer(method: string, params: JsonObject, signal: StopSignal | undefined): Promise<Outcome> {
     switch (method) {
       case "server/discover":
         return {
@@ -127,10 +127,7 @@ class OpenApiChannel implements Channel {
     }
   }
 
-  async #call(
-    params: JsonObject,
-    signal: StopSignal | undefined,
-  ): Promise<Pick<Envelope, "result" | "error">> {
+  async #call(params: JsonObject, signal: StopSignal | undefined): Promise<Outcome> {
     const name = stringAt(params, "name") ?? "";
     const operation = this.#operations.get(name);
     if (operation === undefined)
@@ -142,7 +139,9 @@ class OpenApiChannel implements Channel {
       const { origin } = this.#target.url;
       // The query of the base URL, which may hold a key, is the operator's.
       const shown = `${origin}${request.path.replace(this.#address.query || "\0", "")}`;
-      return { result: complete(await readAnswer(operation, answer, shown)) };
+      const result = await readAnswer(operation, answer, shown);
+      const text = await runSteps(largeResultText(result));
+      return { result: complete(result), ...(text !== undefined && { [RESULT_TEXT]: text }) };
     } catch (error) {
       if (error instanceof PrototypeMemberError) throw invalidResponse(this.#target.name, error);
       if (!(error instanceof UnusableArgument)) throw error;

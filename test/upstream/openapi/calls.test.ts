@@ -1,7 +1,8 @@
 /** What an HTTP API is asked when a tool is called, and what the host gets of its answer. */
 import { describe, expect, test } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";
-import { parseJson } from "../../../src/wire/json-text.js";
+import { RESULT_TEXT } from "../../../src/wire/envelope.js";
+import { parseJson, writeJson } from "../../../src/wire/json-text.js";
 import { type Answer, documentOf, openApi, type Settings, startApi } from "../../support/api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
@@ -306,6 +307,28 @@ describe("an answer", () => {
       (one: unknown) => one,
     )) as GatewayError;
     expect(error).toMatchObject({ code, retryable, options: { retryAfterMs: 7_000 } });
+  });
+
+  test.each([
+    [
+      "an object of 300,000 members",
+      "application/json",
+      `{${Array.from({ length: 300_000 }, (_, at) => `"k${at}":${at}.0`).join()}}`,
+    ],
+    [
+      "an object on many lines, with text that needs escapes",
+      "application/json",
+      `{\n\t"rows": [${`"\\"ä😀\\n",\n`.repeat(20_000)} 1e400]\n}\n`,
+    ],
+    ["a list", "application/json", `[${"{},".repeat(50_000)}1]`],
+    ["text with emoji and quotes", "text/plain", 'a"😀\n'.repeat(50_000)],
+    ["text with odd characters at each place", "text/plain", "😀".repeat(70_000).slice(1)],
+  ])("that is %s is written in steps, as it would be at once", async (_what, type, body) => {
+    const { request } = await apiWith({}, { answer: { headers: { "content-type": type }, body } });
+    const message = await request("tools/call", { name: "op", arguments: {} });
+    const text = String(message[RESULT_TEXT]);
+    expect(text.startsWith('{"resultType":"complete",')).toBe(true);
+    expect(writeJson(parseJson(text))).toBe(writeJson(message.result));
   });
 
   test("that is too long is refused", async () => {
