@@ -1,5 +1,6 @@
 /** Validates authorization requests: PKCE with S256, this resource, known scopes. */
 
+import { endpointOf } from "../http/resources.js";
 import { clientKeyOf } from "./clients.js";
 import { OAuthError } from "./oauth-error.js";
 import type { Parameters } from "./requests.js";
@@ -47,7 +48,7 @@ export function readAuthorizationRequest(
   if (query.get("prompt") === "none")
     throw new OAuthError("consent_required", "a person must be asked here each time");
   checkPkce(query);
-  checkResource(query.get("resource"), resource);
+  const endpoint = askedEndpoint(query.get("resource"), resource);
   const state = readState(query);
   if (query.has("state") && state === undefined)
     throw new OAuthError(
@@ -62,6 +63,7 @@ export function readAuthorizationRequest(
     clientName: client.name,
     redirectUri,
     ...(state !== undefined && { state }),
+    ...(endpoint !== "" && { endpoint }),
     scopes: [...granted],
     challenge: required(query, "code_challenge"),
   };
@@ -76,14 +78,15 @@ function checkPkce(query: Parameters): void {
 }
 
 /**
- * Hosts of 2025-03-26 do not know `resource`; there is only one.
+ * The endpoint that the parameter `resource` names, "" for the whole gateway. Hosts of 2025-03-26 do not know the parameter.
  *
  * @throws OAuthError `invalid_target` if `asked` is another resource (RFC 8707)
  */
-export function checkResource(asked: string | undefined, resource: string): void {
-  if (asked === undefined) return;
-  const isOurs = URL.canParse(asked) && new URL(asked).href === new URL(resource).href;
-  if (!isOurs) throw new OAuthError("invalid_target", `resource must be ${resource}`);
+export function askedEndpoint(asked: string | undefined, resource: string): string {
+  const endpoint = asked === undefined ? "" : endpointOf(asked, resource);
+  if (endpoint === undefined)
+    throw new OAuthError("invalid_target", `resource must be ${resource}, or one of its endpoints`);
+  return endpoint;
 }
 
 /** The space-separated values of `scope`. */

@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../core/logger.js";
 import { ENDPOINT_PATHS } from "../http/authorization-server-paths.js";
 import { isOwnOrigin } from "../http/check-request-head.js";
+import { resourceOfEndpoint } from "../http/resources.js";
 import { isObject } from "../wire/json.js";
 import { redirect, sendPage, withParameters } from "./answers.js";
 import { type Offer, readAuthorizationRequest, readState } from "./authorization-requests.js";
@@ -109,7 +110,7 @@ export class Authorize {
     const html = consentPage({
       request: asked,
       documentUrl: isDocumentUrl(client.id) ? client.id : undefined,
-      resource: offer.resource,
+      resource: resourceOfEndpoint(offer.resource, asked.endpoint ?? ""),
       issuer: companyIssuer,
       action: `${issuer}${ENDPOINT_PATHS.authorize}`,
       sealed: (await sealing()).seal("consent", pending),
@@ -178,7 +179,8 @@ export class Authorize {
       const url = new URL(this.#callback);
       for (const [parameter, value] of query) url.searchParams.set(parameter, value);
       const person = await login.finish(url, pending, this.#callback);
-      const code = await grants.create(asked, person, offer.resource);
+      const resource = resourceOfEndpoint(offer.resource, asked.endpoint ?? "");
+      const code = await grants.create(asked, person, resource);
       clients.trust(asked.client);
       logger.info(
         { principal: person.subject, client: asked.clientName, scopes: asked.scopes },

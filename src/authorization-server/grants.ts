@@ -79,15 +79,20 @@ export class Grants {
   /**
    * Redeems a code, once. A second use ends the grant: the code was stolen (RFC 6749, 4.1.2).
    *
+   * @param check throws if the host requests more than the grant allows; the code then stays valid
    * @throws OAuthError `invalid_grant`
    */
-  async redeem({ code, client, redirectUri, verifier }: Redemption): Promise<Renewed> {
+  async redeem(
+    { code, client, redirectUri, verifier }: Redemption,
+    check: (grant: Grant) => void,
+  ): Promise<Renewed> {
     return this.#change(code, "code", async (grant, generation) => {
       if (generation !== 0) throw invalid("this is not an authorization code");
       if (grant.client !== client) throw invalid("the code belongs to another client");
       if (grant.redirectUri !== redirectUri)
         throw invalid("redirect_uri is not that of the authorization request");
       if (!isSame(challengeOf(verifier), grant.challenge)) throw invalid("code_verifier is wrong (PKCE)");
+      check(grant);
       if (this.#options.now() - grant.createdAt >= CODE_MS) {
         await this.#options.store.remove(grant.id);
         throw invalid("the code has expired");

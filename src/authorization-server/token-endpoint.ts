@@ -4,22 +4,23 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PERSON_ISSUER } from "../core/claims.js";
 import type { Logger } from "../core/logger.js";
+import { endpointOf, resourceOfEndpoint } from "../http/resources.js";
 import { sendJson } from "./answers.js";
-import { checkResource, scopesIn } from "./authorization-requests.js";
+import { askedEndpoint, scopesIn } from "./authorization-requests.js";
 import { isDocumentUrl } from "./client-documents.js";
 import { type Clients, clientKeyOf } from "./clients.js";
 import type { Grants, Renewed } from "./grants.js";
 import { OAuthError } from "./oauth-error.js";
 import { type Parameters, readForm, required } from "./requests.js";
 import type { SigningKeys } from "./signing-keys.js";
-import type { HostSignIn, Now } from "./types.js";
+import type { Grant, HostSignIn, Now } from "./types.js";
 
 interface TokenEndpointOptions {
   readonly clients: Clients;
   readonly grants: Grants;
   readonly keys: SigningKeys;
   readonly issuer: string;
-  /** The audience of the tokens. */
+  /** The URL of the gateway, the audience of the tokens unless a host asks for one endpoint. */
   readonly resource: string;
   /** Lifetime (ms) of an access token. */
   readonly accessTokenMs: number;
@@ -42,27 +43,40 @@ export class TokenEndpoint {
     const { grants, resource } = this.#options;
     const form = await readForm(request);
     const client = await this.#clientOf(form);
-    // The grant is bound to its resource; another one is refused (RFC 8707, 2.2).
-    checkResource(form.get("resource"), resource);
+    const target = form.get("resource");
+    const endpoint = askedEndpoint(target, resource);
+    // A grant is bound to its resource; a part of that can be asked for (RFC 8707, 2.2).
+    const audienceOf = (grant: Grant): string => {
+      const granted = endpointOf(grant.resource, resource);
+      if (granted === undefined)
+        throw new OAuthError("invalid_grant", "the gateway has another URL now; sign in again");
+      if (target === undefined) return grant.resource;
+      if (granted !== "" && granted !== endpoint)
+        throw new OAuthError("invalid_target", `resource must be ${grant.resource}`);
+      return resourceOfEndpoint(resource, endpoint);
+    };
     const type = required(form, "grant_type");
     if (type === "authorization_code") {
-      const renewed = await grants.redeem({
+      const redemption = {
         code: required(form, "code"),
         client,
         redirectUri: required(form, "redirect_uri"),
         verifier: required(form, "code_verifier"),
-      });
-      return this.#answer(response, renewed, renewed.grant.scopes, "redeemed");
+      };
+      const renewed = await grants.redeem(redemption, audienceOf);
+      const { grant } = renewed;
+      return this.#answer(response, renewed, { scopes: grant.scopes, audience: audienceOf(grant) });
     }
     if (type === "refresh_token") {
       const asked = form.get("scope");
       const token = required(form, "refresh_token");
       const renewed = await grants.refresh(token, client, (grant) => {
-        if (grant.resource !== resource)
-          throw new OAuthError("invalid_grant", "the gateway has another URL now; sign in again");
+        audienceOf(grant);
         narrowed(grant.scopes, asked);
       });
-      return this.#answer(response, renewed, narrowed(renewed.grant.scopes, asked), "refreshed");
+      const { grant } = renewed;
+      const scopes = narrowed(grant.scopes, asked);
+      return this.#answer(response, renewed, { scopes, audience: audienceOf(grant) });
     }
     throw new OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token");
   }
@@ -92,15 +106,14 @@ export class TokenEndpoint {
   async #answer(
     response: ServerResponse,
     { grant, refreshToken }: Renewed,
-    scopes: readonly string[],
-    what: string,
+    { scopes, audience }: { readonly scopes: readonly string[]; readonly audience: string },
   ): Promise<void> {
     const { clients, keys, issuer, accessTokenMs, now, logger } = this.#options;
     clients.trust(grant.client);
-    const { subject, groups, client, clientName, resource, expiresAt, personIssuer } = grant;
+    const { subject, groups, client, clientName, expiresAt, personIssuer } = grant;
     const issued = Math.floor(now() / 1000);
     const expires = Math.floor(Math.min(now() + accessTokenMs, expiresAt) / 1000);
-    const claims = { iss: issuer, sub: subject, aud: resource, client_id: client, groups: [...groups] };
+    const claims = { iss: issuer, sub: subject, aud: audience, client_id: client, groups: [...groups] };
     const scope = scopes.join(" ");
     const accessToken = await keys.sign({
       ...claims,
@@ -108,7 +121,7 @@ export class TokenEndpoint {
       ...(personIssuer !== undefined && { [PERSON_ISSUER]: personIssuer }),
       ...{ iat: issued, exp: expires, jti: randomBytes(16).toString("hex") },
     });
-    logger.debug({ principal: subject, client: clientName, scopes }, `tokens ${what}`);
+    logger.debug({ principal: subject, client: clientName, scopes }, "tokens issued");
     sendJson(response, 200, {
       access_token: accessToken,
       token_type: "Bearer",

@@ -23,6 +23,8 @@ export interface AuthorizationRequest {
   readonly redirectUri: string;
   /** `state` of the host, returned unchanged. */
   readonly state?: string | undefined;
+  /** The name of the only endpoint that is asked for; absent for the whole gateway. */
+  readonly endpoint?: string | undefined;
   /** All of them are offered. */
   readonly scopes: readonly string[];
   /** PKCE, S256. */
@@ -46,7 +48,7 @@ export interface Grant extends Person {
   readonly challenge: string;
   /** The company's issuer that knows the person; absent in records of versions before it was kept. */
   readonly personIssuer?: string;
-  /** The audience of the tokens. */
+  /** The audience of the tokens: the gateway, or one of its endpoints. */
   readonly resource: string;
   readonly createdAt: number;
   /** No token is issued after this time. */

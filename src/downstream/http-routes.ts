@@ -15,6 +15,7 @@ import {
   checkRequestHead,
   type RebindingProtection,
 } from "../http/check-request-head.js";
+import { placeIn } from "../http/resources.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
@@ -139,7 +140,11 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
 
   function authenticated(handler: McpEndpoint): RouteHandler {
     return (request, response, endpoint) => {
-      const { challenge } = authentication;
+      const place = placeOf(request.url);
+      const challenge =
+        place === ""
+          ? authentication.challenge
+          : (scopes: readonly string[]) => authentication.challenge(scopes, place);
       const serve = (principal: Principal) => {
         const exchange = { request, response, principal, endpoint, challenge };
         const forwarding = forwarder?.forwardBySession(exchange);
@@ -150,7 +155,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       const sender = forwarder?.principalOf(request);
       if (sender !== undefined) return serve(sender);
       if (handlePreflight(request, response)) return;
-      const principal = authentication.authenticate(request);
+      const principal = authentication.authenticate(request, place);
       return principal instanceof Promise ? principal.then(serve) : serve(principal);
     };
 
@@ -193,12 +198,23 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   function metadata(request: IncomingMessage, response: ServerResponse): void {
     if (handlePreflight(request, response)) return;
     const document = authentication.metadata();
-    const about = request.url?.split("?", 1)[0]?.slice(METADATA_PATH.length).replace(/\/$/, "") ?? "";
+    if (document === undefined) throw notFoundError();
+    const about = request.url?.split("?", 1)[0]?.slice(METADATA_PATH.length) ?? "";
     // A proxy in front may show us under another path than the one we know.
-    const known = document !== undefined && ["", base, pathOf(String(document.resource))].includes(about);
-    if (!known) throw notFoundError();
+    const place =
+      about === "" || about === "/"
+        ? ""
+        : (placeIn(about, base) ?? placeIn(about, pathOf(String(document.resource))));
+    if (place === undefined) throw notFoundError();
     requireGetOrHead(request);
-    writeJson(response, 200, document);
+    writeJson(response, 200, authentication.metadata(place) ?? document);
+  }
+
+  /** What follows the MCP path in the URL of a request. */
+  function placeOf(url = ""): string {
+    if (url === listen.path) return "";
+    const [path = ""] = url.split("?", 1);
+    return placeIn(path, base) ?? "";
   }
 
   function healthz(request: IncomingMessage, response: ServerResponse): void {

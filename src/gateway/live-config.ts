@@ -227,15 +227,15 @@ export class LiveAuthentication implements Authentication {
     return this.#current.isRequired;
   }
 
-  authenticate(request: Parameters<Authentication["authenticate"]>[0]) {
-    return this.#current.authenticate(request);
+  authenticate(request: Parameters<Authentication["authenticate"]>[0], place?: string) {
+    return this.#current.authenticate(request, place);
   }
 
-  metadata() {
-    return this.#current.metadata();
+  metadata(place?: string) {
+    return this.#current.metadata(place);
   }
 
-  readonly challenge: Authentication["challenge"] = (scopes) => this.#current.challenge(scopes);
+  readonly challenge: Authentication["challenge"] = (scopes, place) => this.#current.challenge(scopes, place);
 
   #create(auth: Config["auth"]): Authentication {
     if (auth === undefined) return NO_AUTHENTICATION;

@@ -139,6 +139,7 @@ describe("an authorization request", () => {
       redirect_uri,
       state: "s".repeat(1_000),
       scope: "db:read db:write",
+      resource: `${one.resource}/${"n".repeat(200)}`,
     });
     const allowed = await browser.decide(await browser.open(url), "allow");
     expect(allowed.status).toBe(303);

@@ -26,7 +26,8 @@ function grantsOf(lifetimeMs = 86_400_000) {
   const { verifier, challenge } = pkce();
   const asked = { client: "c", clientName: "Host", redirectUri: REDIRECT, scopes: [], challenge };
   const create = (subject: string) => grants.create(asked, { subject, groups: [] }, "https://a.example/mcp");
-  const redeem = (code: string) => grants.redeem({ code, client: "c", redirectUri: REDIRECT, verifier });
+  const redeem = (code: string) =>
+    grants.redeem({ code, client: "c", redirectUri: REDIRECT, verifier }, () => {});
   return { clock, store, grants, create, redeem };
 }
 

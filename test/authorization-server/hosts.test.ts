@@ -62,6 +62,33 @@ describe.each([
   }, 60_000);
 });
 
+describe.each([
+  ["SDK 1.32", host1],
+  ["SDK 2.4 of the legacy era", host2("legacy")],
+  ["SDK 2.4 of the modern era", host2("auto")],
+])("%s at the URL of one endpoint", (_, make) => {
+  test.each(["/memory", "/memory/", "/"])(
+    "signs in with that URL as its resource, at %s, and its token is good there only",
+    async (place) => {
+      const { state, host } = await signedIn(make, new URL(`${url}${place}`), "alice");
+      const asked = state.opened?.searchParams.get("resource");
+      expect(asked).toBe(`${url}${place}`);
+      expect(await host.names()).not.toEqual([]);
+      expect(
+        await host.call((await host.names()).find((name) => name.endsWith("read_graph")) ?? ""),
+      ).toContain("entities");
+      const { access_token } = state.tokens() as unknown as { access_token: string };
+      const headers = { authorization: `Bearer ${access_token}`, "content-type": "application/json" };
+      const statusAt = async (at: string) =>
+        (await fetch(`${url}${at}`, { method: "POST", headers, body: "{}" })).status;
+      expect(await statusAt("")).toBe(place === "/" ? 400 : 401);
+      expect(await statusAt("/other")).toBe(place === "/" ? 404 : 401);
+      expect(await statusAt("/memory")).toBe(400);
+    },
+    60_000,
+  );
+});
+
 test("the 401 leads to the resource metadata, these to the gateway as issuer, and these to the same issuer", async () => {
   const refused = await fetch(url, { method: "POST" });
   const [, metadataUrl = ""] =

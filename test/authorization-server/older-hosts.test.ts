@@ -58,6 +58,24 @@ describe("a host that names no resource", () => {
     expect((await new Browser().open(url)).text).toContain(one.resource);
   });
 
+  test("may ask for a part of what was granted at the token endpoint, and never for more", async () => {
+    const one = await world();
+    const client_id = await hostId(one);
+    const files = `${one.resource}/files`;
+    const whole = await tokenRequest(one, { ...(await codeFor(one, client_id)), resource: files });
+    expect(audienceOf(whole.body.access_token)).toBe(files);
+    const part = await codeFor(one, client_id, `${files}/`);
+    for (const resource of [one.resource, `${one.resource}/other`, `${one.resource}/`]) {
+      const { status, body } = await tokenRequest(one, { ...part, resource });
+      expect({ status, error: body.error }).toEqual({ status: 400, error: "invalid_target" });
+    }
+    const { body } = await tokenRequest(one, part);
+    expect(audienceOf(body.access_token)).toBe(files);
+    const again = { grant_type: "refresh_token", client_id, refresh_token: String(body.refresh_token) };
+    expect((await tokenRequest(one, { ...again, resource: one.resource })).body.error).toBe("invalid_target");
+    expect(audienceOf((await tokenRequest(one, again)).body.access_token)).toBe(files);
+  });
+
   test.each(["https://other.example/mcp", "mcp", "http://127.0.0.1:1/mcp", "urn:mcp", "https://"])(
     "gets no token for another resource at the token endpoint: %s",
     async (resource) => {

@@ -10,6 +10,7 @@ import { badRequest } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import { principalKey, principalOf } from "../../core/principal.js";
 import { type AddressedRequest, type ClientAddress, peerOf } from "../../http/client-address.js";
+import { endpointAt } from "../../http/resources.js";
 import type { JsonObject } from "../../wire/json.js";
 import { OWNER_IDS, reservedIn } from "../../wire/reserved-ids.js";
 import { RefusalLog } from "./refusal-log.js";
@@ -31,13 +32,14 @@ export interface Authentication {
   /**
    * Reads the credentials of one request from its headers, before the body is read.
    *
+   * @param place what follows the URL of the gateway in that of the request (`placeIn`). Default: the whole gateway
    * @throws GatewayError `unauthenticated`, `forbidden` or `bad_request`
    */
-  authenticate(request: AuthenticatedRequest): Principal | Promise<Principal>;
-  /** The metadata of the protected resource (RFC 9728); undefined where tokens are not accepted. */
-  metadata(): JsonObject | undefined;
-  /** The `WWW-Authenticate` of a response to a token that lacks these scopes. */
-  readonly challenge: (scopes: readonly string[]) => string;
+  authenticate(request: AuthenticatedRequest, place?: string): Principal | Promise<Principal>;
+  /** The metadata of the protected resource at `place` (RFC 9728); undefined where tokens are not accepted. */
+  metadata(place?: string): JsonObject | undefined;
+  /** The `WWW-Authenticate` of a response to a token that lacks these scopes, at `place`. */
+  readonly challenge: (scopes: readonly string[], place?: string) => string;
 }
 
 /** What of a request is read: its headers, and for the log the address it came from. */
@@ -80,6 +82,8 @@ const CACHE_LIMITS = { max: 10_000, maxSize: 16 * 1024 * 1024 };
 
 interface CachedPrincipal {
   readonly principal: Principal;
+  /** Of a token for some endpoints only. */
+  readonly endpoints: readonly string[] | undefined;
   /** Milliseconds since 1970. */
   readonly until: number;
   readonly size: number;
@@ -102,39 +106,45 @@ export function createAuthentication(config: AuthConfig, options: Authentication
 
   return {
     isRequired: true,
-    authenticate(request) {
+    authenticate(request, place = "") {
       const credential = credentialOf(request);
-      if (credential === undefined) throw refused(missingCredentials(acceptsTokens), addressOf(request));
+      if (credential === undefined)
+        throw refused(missingCredentials(acceptsTokens), addressOf(request), place);
       const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
       const known = cache.get(name);
-      if (known !== undefined && known.until > Date.now()) return known.principal;
+      if (known !== undefined && known.until > Date.now()) {
+        if (known.endpoints === undefined || isFor(known.endpoints, place)) return known.principal;
+        throw refused(elsewhere(), addressOf(request), place);
+      }
       const address = addressOf(request);
       if (credential.kind === "token" && acceptsTokens)
-        return authenticateToken(credential.text, name, address);
-      const { principal, expiresAt } = authenticateKey(credential, address);
-      return cachePrincipal(name, principal, expiresAt, credential.text.length);
+        return authenticateToken(credential.text, name, address, place);
+      const { principal, expiresAt } = authenticateKey(credential, address, place);
+      const size = credential.text.length;
+      return cachePrincipal(name, { principal, endpoints: undefined, until: expiresAt, size });
     },
-    metadata() {
+    metadata(place = "") {
       const issuers = [authorizationServer?.issuer(), config.jwt?.issuer].filter(
         (each) => each !== undefined,
       );
-      return acceptsTokens ? resourceMetadata(config, issuers, resource()) : undefined;
+      return acceptsTokens ? resourceMetadata(config, issuers, resource(), place) : undefined;
     },
-    challenge: (scopes) => challenge(challengeParameters(scopes), "insufficient_scope"),
+    challenge: (scopes, place = "") => challenge(challengeParameters(scopes, place), "insufficient_scope"),
   };
 
   function authenticateKey(
     { text }: Credential,
     address: string | undefined,
+    place: string,
   ): {
     readonly principal: Principal;
     readonly expiresAt: number;
   } {
     const found = keys.find(hash("sha256", text, "buffer"));
     if (found === undefined)
-      throw refused(new AuthError("unknown_key", "this key is not known here"), address);
+      throw refused(new AuthError("unknown_key", "this key is not known here"), address, place);
     if (found.expiresAt <= Date.now())
-      throw refused(new AuthError("expired", "this key has expired"), address);
+      throw refused(new AuthError("expired", "this key has expired"), address, place);
     return found;
   }
 
@@ -142,35 +152,48 @@ export function createAuthentication(config: AuthConfig, options: Authentication
     text: string,
     name: string,
     address: string | undefined,
+    place: string,
   ): Promise<Principal> {
     try {
-      const { principal, expiresAt } = await verify(text);
-      return cachePrincipal(name, principal, Math.min(expiresAt, Date.now() + CACHE_TTL_MS), text.length);
+      const { principal, expiresAt, endpoints } = await verify(text);
+      const until = Math.min(expiresAt, Date.now() + CACHE_TTL_MS);
+      const cached = cachePrincipal(name, { principal, endpoints, until, size: text.length });
+      if (endpoints !== undefined && !isFor(endpoints, place)) throw elsewhere();
+      return cached;
     } catch (error) {
-      throw error instanceof AuthError ? refused(error, address) : error;
+      throw error instanceof AuthError ? refused(error, address, place) : error;
     }
   }
 
   /** The same credential yields the same object, so that WeakMaps can be keyed by it. */
-  function cachePrincipal(name: string, principal: Principal, until: number, size: number): Principal {
+  function cachePrincipal(name: string, entry: CachedPrincipal): Principal {
     const before = cache.get(name);
     if (before !== undefined && before.until > Date.now()) return before.principal;
-    cache.set(name, { principal, until, size });
-    return principal;
+    cache.set(name, entry);
+    return entry.principal;
   }
 
-  function refused(error: AuthError, address: string | undefined) {
+  function refused(error: AuthError, address: string | undefined, place: string) {
     onFailure(error.reason);
     refusals.add(error.reason, address, error.cause);
-    return refusal(error, challengeParameters([]));
+    return refusal(error, challengeParameters([], place));
   }
 
-  /** What a token needs for an operation with `scopes`. */
-  function challengeParameters(scopes: readonly string[]): ChallengeParameters {
+  /** What a token needs for an operation with `scopes` at `place`. */
+  function challengeParameters(scopes: readonly string[], place: string): ChallengeParameters {
     const all = [...new Set([...config.requiredScopes, ...scopes])];
-    return acceptsTokens ? { metadataUrl: metadataUrlOf(resource()), scopes: all } : { scopes: [] };
+    return acceptsTokens ? { metadataUrl: metadataUrlOf(resource(), place), scopes: all } : { scopes: [] };
   }
 }
+
+/** Whether a token for `endpoints` is good at `place`. */
+function isFor(endpoints: readonly string[], place: string): boolean {
+  const endpoint = endpointAt(place);
+  return endpoint !== undefined && endpoints.includes(endpoint);
+}
+
+const elsewhere = (): AuthError =>
+  new AuthError("audience", "the token is meant for another endpoint of this gateway");
 
 /** Loads jose and the fetch with the first token; a gateway with API keys only never loads them. */
 function lazyTokenVerifier(
@@ -189,14 +212,16 @@ function lazyTokenVerifier(
       ...shared,
       jwt: { issuer: authorizationServer.issuer(), algorithms: ["ES256"], groupsClaim: "groups" },
       personIssuer: signIn?.issuer ?? authorizationServer.issuer(),
-      audience: [resource ?? url()],
+      audience: [],
+      resource: resource ?? url(),
       keyOf: ownKeys(authorizationServer.keyOf),
     };
     const company = jwt && {
       ...shared,
       jwt,
       personIssuer: jwt.issuer,
-      audience: jwt.audience.length > 0 ? jwt.audience : [resource ?? url()],
+      audience: jwt.audience,
+      ...(jwt.audience.length === 0 && { resource: resource ?? url() }),
       keyOf: issuerKeys({ jwt, fetch: fetchJson, logger }),
     };
     return (text: string): Promise<CheckedToken> => {

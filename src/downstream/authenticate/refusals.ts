@@ -1,5 +1,6 @@
 /** How is a request without valid credentials refused, and where does its challenge point to (RFC 6750, RFC 9728)? */
 import type { AuthConfig } from "../../config/auth-config.js";
+import { resourceAt } from "../../http/resources.js";
 import type { JsonObject } from "../../wire/json.js";
 import { HttpRefusal } from "../http-errors.js";
 
@@ -74,24 +75,28 @@ export function challenge(
 /** The path of the document, also served followed by the path of the resource (RFC 9728, 3.1). */
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
-/** The URL of the metadata of `resource`. */
-export function metadataUrlOf(resource: string): string {
+/** The URL of the metadata of `place` (`placeIn`) at `resource`. */
+export function metadataUrlOf(resource: string, place: string): string {
   const { origin } = new URL(resource);
-  return `${origin}${METADATA_PATH}${pathOf(resource)}`;
+  return `${origin}${METADATA_PATH}${pathOf(resource)}${place}`;
 }
 
 /** The path of `resource`, without a trailing slash. */
 export const pathOf = (resource: string): string => new URL(resource).pathname.replace(/\/$/, "");
 
-/** The metadata document of `resource` (RFC 9728, 2). `issuers`: its authorization servers, the preferred one first. */
+/**
+ * The metadata document of `place` at `resource` (RFC 9728, 2), which names the URL that the host uses (3.3). `issuers`: its
+ * authorization servers, the preferred one first.
+ */
 export function resourceMetadata(
   { requiredScopes, jwt, signIn }: Pick<AuthConfig, "requiredScopes" | "jwt" | "signIn">,
   issuers: readonly string[],
   resource: string,
+  place: string,
 ): JsonObject {
   const all = [...new Set([...requiredScopes, ...(jwt?.scopes ?? []), ...(signIn?.hostScopes ?? [])])];
   return {
-    resource,
+    resource: resourceAt(resource, place),
     authorization_servers: issuers,
     ...(all.length > 0 && { scopes_supported: all }),
     bearer_methods_supported: ["header"],

@@ -5,6 +5,7 @@ import type { JwtConfig } from "../../config/auth-config.js";
 import { groupsIn, PERSON_ISSUER, subjectFault } from "../../core/claims.js";
 import { type Principal, tokenScopes } from "../../core/client.js";
 import { principalOf } from "../../core/principal.js";
+import { endpointOf } from "../../http/resources.js";
 import type { JsonObject } from "../../wire/json.js";
 import { hasHiddenCharacters } from "../../wire/readable-text.js";
 import { KeysUnavailable } from "./issuer-keys.js";
@@ -13,8 +14,10 @@ import { AuthError, type AuthFailure } from "./refusals.js";
 /** What a token must satisfy. */
 export interface TokenSettings {
   readonly jwt: Pick<JwtConfig, "issuer" | "algorithms" | "groupsClaim">;
-  /** One of these must be in `aud`. */
+  /** One of these must be in `aud`, or the resource. */
   readonly audience: readonly string[];
+  /** The URL of the gateway, where it is the audience: one of its endpoints may be in `aud` too. */
+  readonly resource?: string;
   readonly requiredScopes: readonly string[];
   /** Ids that no token may claim: see `reservedIn`. */
   readonly isReserved: (id: string) => boolean;
@@ -26,6 +29,8 @@ export interface TokenSettings {
 /** The principal of a verified token, and when the token expires. */
 export interface CheckedToken {
   readonly principal: Principal;
+  /** The endpoints that the token is meant for; absent if it is for the whole gateway. */
+  readonly endpoints?: readonly string[];
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
@@ -39,19 +44,19 @@ const LEEWAY_S = 60;
  * @throws AuthError
  */
 export async function checkToken(text: string, settings: TokenSettings): Promise<CheckedToken> {
-  const { jwt, audience, requiredScopes, isReserved, personIssuer, keyOf } = settings;
+  const { jwt, requiredScopes, isReserved, personIssuer, keyOf } = settings;
   const payload = await withAuthErrors(async () => {
     // Checked first, unverified, so that a token of another issuer fetches no keys.
     if (decodeJwt(text).iss !== jwt.issuer) throw new AuthError("issuer", "the token is of another issuer");
     return jwtVerify(text, keyOf, {
       issuer: jwt.issuer,
-      audience: [...audience],
       algorithms: [...jwt.algorithms],
       clockTolerance: LEEWAY_S,
       requiredClaims: ["exp", "sub"],
     });
   });
   const { exp = 0 } = payload;
+  const endpoints = endpointsOf(payload, settings);
   const id = subjectOf(payload);
   if (isReserved(id)) {
     throw new AuthError("invalid", "the token's subject (sub) is a reserved id");
@@ -68,7 +73,22 @@ export async function checkToken(text: string, settings: TokenSettings): Promise
   if (!requiredScopes.every((scope) => granted.has(scope))) {
     throw new AuthError("scope", `the token needs the scopes ${requiredScopes.join(" ")}`);
   }
-  return { principal, expiresAt: exp * 1000 };
+  return { principal, expiresAt: exp * 1000, ...(endpoints !== undefined && { endpoints }) };
+}
+
+/** The endpoints that the token is meant for; undefined for the whole gateway. @throws AuthError */
+function endpointsOf(
+  { aud }: JWTPayload,
+  { audience, resource }: Pick<TokenSettings, "audience" | "resource">,
+): readonly string[] | undefined {
+  const named = [aud ?? []].flat();
+  if (named.some((each) => audience.includes(each))) return undefined;
+  const endpoints =
+    resource === undefined
+      ? []
+      : named.map((each) => endpointOf(each, resource)).filter((each) => each !== undefined);
+  if (endpoints.length === 0) throw new AuthError("audience", "the token is not meant for this gateway");
+  return endpoints.includes("") ? undefined : endpoints;
 }
 
 /** Whether `text` claims to be a token of `issuer`; nothing is verified. */
@@ -126,7 +146,6 @@ function authFailureOf(error: unknown): readonly [AuthFailure, string] {
 }
 
 function claimFailure(claim: string, reason: string): readonly [AuthFailure, string] {
-  if (claim === "aud") return ["audience", "the token is not meant for this gateway"];
   if (claim === "iss") return ["issuer", "the token is of another issuer"];
   if (claim === "nbf" && reason === "check_failed") return ["not_yet_valid", "the token is not valid yet"];
   return ["invalid", `the token's claim ${claim} is missing or wrong`];

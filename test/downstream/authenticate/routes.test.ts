@@ -169,7 +169,7 @@ describe("the metadata of the resource", () => {
       const answer = await send(`${origin}${METADATA}${path}`, { method: "GET" });
       expect([path, answer.status, answer.json()]).toEqual([path, 200, document]);
     }
-    for (const path of ["/other", "/mcp/files", "x"]) {
+    for (const path of ["/other", "/mcp/files/x", "/tools", "x"]) {
       const status = path === "x" ? 401 : 404;
       expect((await send(`${origin}${METADATA}${path}`, { method: "GET" })).status).toBe(status);
     }

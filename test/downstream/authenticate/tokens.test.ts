@@ -139,13 +139,13 @@ describe("a token that is refused", () => {
       "our audience as a mere beginning",
       "audience",
       "the token is not meant for this gateway",
-      (from) => from.token({ aud: `${AUDIENCE}/files` }),
+      (from) => from.token({ aud: `${AUDIENCE}x` }),
     ],
     [
-      "our audience with a slash",
+      "one of our endpoints as audience",
       "audience",
-      "the token is not meant for this gateway",
-      (from) => from.token({ aud: `${AUDIENCE}/` }),
+      "the token is meant for another endpoint of this gateway",
+      (from) => from.token({ aud: `${AUDIENCE}/files` }),
     ],
     [
       "no audience",
