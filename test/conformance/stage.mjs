@@ -41,25 +41,32 @@ export async function startGateway(upstream, { others }) {
     await gateway.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { url, stop, stderr: gateway.stderr };
+  /** An operator's command about the gateway. Resolves to the process; `says` reads its standard output. */
+  const command = (...args) =>
+    start([cardea, ...args, "--config", file], { CARDEA_STATE_DIR: join(folder, "state") }, "stdout");
+  return { url, stop, stderr: gateway.stderr, command };
 }
 
-function start(args, env = {}) {
+function start(args, env = {}, from = "stderr") {
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
-    stdio: ["pipe", "ignore", "pipe"],
+    stdio: ["pipe", from === "stdout" ? "pipe" : "ignore", "pipe"],
   });
   const exited = new Promise((resolve) => child.once("close", resolve));
   let stderr = "";
+  let said = "";
   const waiting = new Set();
   child.stderr.setEncoding("utf8").on("data", (text) => {
     stderr += text;
+  });
+  child[from].setEncoding("utf8").on("data", (text) => {
+    said += text;
     for (const look of waiting) look();
   });
   const says = (pattern) =>
     new Promise((resolve, reject) => {
       const look = () => {
-        const match = pattern.exec(stderr);
+        const match = pattern.exec(said);
         if (match === null) return;
         waiting.delete(look);
         resolve(match);
@@ -74,5 +81,5 @@ function start(args, env = {}) {
     await exited;
     clearTimeout(kill);
   };
-  return { says, stop, stderr: () => stderr };
+  return { says, stop, exited, stderr: () => stderr };
 }
