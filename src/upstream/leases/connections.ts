@@ -303,11 +303,9 @@ export class Connections {
 
   /** The same over the connection of one session, whose host the server asks by itself. */
   async whenSessionKnowsRoots(lease: Lease, signal: StopSignal): Promise<void> {
-    const { supervisor } = lease;
-    const isNew = supervisor.current === undefined;
-    const connection = await this.openedConnection(supervisor, signal);
+    const connection = await this.openedConnection(lease.supervisor, signal);
     if (connection === undefined) return;
-    if (isNew) await this.#afterRequestsOfStart(connection, signal);
+    await this.#afterRequestsOfStart(connection, signal);
     const { startMs } = this.rootsRequests;
     // A host that does not answer says nothing of the server.
     if (startMs !== undefined) await connection.whenRootsTold?.(startMs, signal);

@@ -1,6 +1,6 @@
 /** In which calls does a server need the roots of hosts, and when does it ask for them? Known from its requests. */
 import type { Call } from "../../core/call.js";
-import type { RootsRequest } from "../legacy/server-messages.js";
+import type { RootsRequest } from "../legacy/server-questions.js";
 
 /**
  * A server that asks within this time (ms) after the handshake sets itself up with the roots: all calls depend on them. One that

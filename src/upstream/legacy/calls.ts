@@ -46,6 +46,13 @@ export class LegacyCalls {
     this.#settings = settings;
   }
 
+  /** Whether no call runs beside `call` that another host may have made. A call about a task asks no host for roots. */
+  readonly isAlone = (call: RunningCall): boolean => {
+    for (const other of this.open.all)
+      if (other !== call && other.allowsQuestions && !other.isOfTask) return false;
+    return true;
+  };
+
   /** Whether a question that names no call may be a late one of a cancelled call of another host than that of `call`. */
   mayBeLate({ host }: RunningCall): boolean {
     const cancelled = this.#cancelled;
@@ -62,6 +69,7 @@ export class LegacyCalls {
     const running: RunningCall = new RunningCall(ids.next(), call, {
       respond: post,
       remembered,
+      isAlone: this.isAlone,
       cancel: (why) => {
         if (running.allowsQuestions) this.#cancelled = { host: running.host, at: performance.now() };
         if (running.awaitedTask === undefined) sendCancelled(running.id, post, why);

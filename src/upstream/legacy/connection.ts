@@ -24,12 +24,8 @@ import { requireConsent, VisitedLinks } from "./messages.js";
 import type { ParkedCalls } from "./parked-calls.js";
 import type { RememberedHost } from "./remembered-host.js";
 import type { RunningCall } from "./running-call.js";
-import {
-  NotificationRouter,
-  type RefusedQuestion,
-  type RootsRequest,
-  ServerRequests,
-} from "./server-messages.js";
+import { NotificationRouter } from "./server-notifications.js";
+import { type RefusedQuestion, type RootsRequest, ServerRequests } from "./server-questions.js";
 import { Session } from "./session.js";
 import { ConnectionLogLevel, ResourceSubscriptions } from "./session-state.js";
 import { TaskProgress } from "./tasks.js";
@@ -134,6 +130,7 @@ export class LegacyConnection implements Connection {
       presentation,
       calls: () => this.#calls.open.all,
       mayBeLate: (call) => this.#calls.mayBeLate(call),
+      isAlone: this.#calls.isAlone,
       isOrdered: channel.association === "pipe",
       respond: post,
       onRefused,

@@ -26,6 +26,8 @@ export interface RunningCallSettings {
   readonly cancel: (why: string) => void;
   /** What the server remembers of hosts; absent where the connection is for one session, or its hosts are not asked. */
   readonly remembered: RememberedHost | undefined;
+  /** Whether no call of another host runs beside this one. */
+  readonly isAlone: (call: RunningCall) => boolean;
   /** Whether the call continues after the response to its request, as the gateway awaits the task that this created. */
   readonly awaitsTask: boolean;
 }
@@ -267,7 +269,15 @@ export class RunningCall extends OpenCall {
   }
 
   #answer(key: string, request: Request, answer: { result: JsonObject } | { error: RpcError }): void {
-    this.#settings.remembered?.answered(this, questionKind(request) ?? "", answer);
+    const { remembered, isAlone } = this.#settings;
+    const kind = questionKind(request) ?? "";
+    // The server could show the roots in the other calls.
+    if (kind === "roots" && remembered !== undefined && remembered.roots === undefined && !isAlone(this)) {
+      const message = "other calls run on this connection";
+      this.#respond(key, request, { error: { code: CODE.internalError, message } });
+      return;
+    }
+    remembered?.answered(this, kind, answer);
     this.#respond(key, request, answer);
   }
 

@@ -3,7 +3,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Client, ClientChannel, ClientDirectory } from "../../../src/core/client.js";
 import { GatewayError } from "../../../src/core/errors.js";
-import type { RefusedQuestion } from "../../../src/upstream/legacy/server-messages.js";
+import type { RefusedQuestion } from "../../../src/upstream/legacy/server-questions.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { type FakeServer, legacyServer, SILENCE } from "../../support/fake-channel.js";
 import { fakeTime } from "../../support/fake-time.js";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from "vitest";
 import type { Client } from "../../../src/core/client.js";
-import type { RefusedQuestion } from "../../../src/upstream/legacy/server-messages.js";
+import type { RefusedQuestion } from "../../../src/upstream/legacy/server-questions.js";
 import { type Envelope, messagesIn } from "../../../src/wire/envelope.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { readMessages } from "../../../src/wire/message.js";

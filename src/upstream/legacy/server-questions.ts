@@ -1,9 +1,7 @@
-/** To which call or session does a message of a legacy server belong? A question for which that is not certain is refused. */
+/** To which call or session does a question of a legacy server belong? One for which that is not certain is refused. */
 
-import type { Notice } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import { CHANGED_LISTS } from "../../core/lists.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import { missingCapability, questionKind } from "../../core/methods.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
@@ -14,15 +12,12 @@ import {
   type IdKey,
   idKey,
   idKeyOf,
-  type Notification,
   type Request,
   type RpcError,
 } from "../../wire/envelope.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { checkServerLengths } from "../../wire/length-limits.js";
 import { CODE } from "../../wire/names.js";
-import type { ConnectionObserver } from "../connection.js";
-import type { OpenCalls } from "../protocol/open-calls.js";
 import {
   type Presentation,
   presentQuestion,
@@ -31,7 +26,6 @@ import {
 } from "../protocol/questions.js";
 import type { RememberedHost } from "./remembered-host.js";
 import { type RunningCall, relatedTask } from "./running-call.js";
-import type { TaskProgress } from "./tasks.js";
 
 /** A question for roots, and what it may be caused by. */
 export interface RootsRequest {
@@ -70,6 +64,8 @@ interface ServerRequestSettings {
   readonly calls: () => Iterable<RunningCall>;
   /** Whether a question that names no call may belong to a call of another host that was cancelled, instead of this one. */
   readonly mayBeLate: (call: RunningCall) => boolean;
+  /** Whether no call runs beside this one that another host may have made. */
+  readonly isAlone: (call: RunningCall) => boolean;
   /** Whether requests come in the order in which the server sent them and its answers. */
   readonly isOrdered: boolean;
   readonly respond: (response: Envelope) => void;
@@ -201,7 +197,8 @@ export class ServerRequests {
       this.#onRootsSent();
       return;
     }
-    if (isOfCall && owner === undefined && !this.#isAlone(call)) this.#refuseUnattributable(request);
+    const isShared = isOfCall && owner === undefined && (call.isOfTask || !this.#settings.isAlone(call));
+    if (isShared) this.#refuseUnattributable(request);
     else
       this.#routeQuestion(request, on, () => {
         // A call does not end before the questions that it waits for, so this one was asked by no call.
@@ -223,14 +220,6 @@ export class ServerRequests {
       method: told?.method,
       name: told?.target,
     };
-  }
-
-  /** Whether no call of another host runs beside `call`, to which the server could show the roots of its host. */
-  #isAlone(call: RunningCall): boolean {
-    if (call.isOfTask) return false;
-    for (const other of this.#settings.calls())
-      if (other !== call && other.allowsQuestions && !other.isOfTask) return false;
-    return true;
   }
 
   #onRootsSent(): void {
@@ -354,82 +343,4 @@ function errorOf(error: unknown): RpcError {
     return { code: CODE.internalError, message: "the client cannot be asked" };
   const { rpc, data } = error.options;
   return { code: rpc ?? CODE.internalError, message: error.message, ...(isObject(data) && { data }) };
-}
-
-/** Where the notifications of one connection may go. */
-interface NotificationSettings {
-  readonly server: string;
-  readonly log: Logger;
-  readonly observer: ConnectionObserver;
-  /** The one session that the connection is kept for, if there is one. */
-  readonly owner: Client | undefined;
-  readonly directory: ClientDirectory;
-  readonly calls: OpenCalls<RunningCall>;
-  readonly taskProgress: TaskProgress;
-  /** Called with the `requestId` of a question that the server cancels. */
-  readonly onQuestionCancelled: (id: unknown) => void;
-  /** Called when the user has finished at the link of an elicitation. */
-  readonly onElicitationComplete: (elicitationId: string) => void;
-  /** Called with each `notifications/tasks/status`; the notice has the server's own task id. */
-  readonly onTaskStatus: (notice: Notice) => void;
-}
-
-/** Routes the notifications of one connection. */
-export class NotificationRouter {
-  readonly #settings: NotificationSettings;
-
-  constructor(settings: NotificationSettings) {
-    this.#settings = settings;
-  }
-
-  /** Routes `message`; `on` is the call on whose own stream it came. */
-  route(message: Notification, on: RunningCall | undefined): void {
-    const { observer, calls, taskProgress, onQuestionCancelled, onTaskStatus } = this.#settings;
-    const { method, params } = message;
-    if (method === "notifications/resources/updated") {
-      const uri = stringAt(params, "uri");
-      if (uri !== undefined) observer.resourceUpdated(uri);
-    } else if (CHANGED_LISTS.has(method)) {
-      for (const kind of CHANGED_LISTS.get(method) ?? []) observer.listChanged(kind);
-    } else if (method === "notifications/progress") {
-      // The token decides, not the stream.
-      const call = calls.byProgressToken(params);
-      if (call === undefined) taskProgress.forward(params);
-      else call.forwardNotification(message);
-    } else if (method === "notifications/cancelled") {
-      onQuestionCancelled(params?.requestId);
-    } else if (method === "notifications/tasks/status") {
-      // It may come on any stream (2025-11-25: basic/utilities/tasks, "Input Required Status").
-      onTaskStatus(params === undefined ? { method } : { method, params });
-    } else {
-      this.#forward(message, on);
-    }
-  }
-
-  /** To the call it belongs to; else to the session that the connection is kept for; else it is dropped. */
-  #forward(message: Notification, on: RunningCall | undefined): void {
-    const { server, log, owner, directory, onElicitationComplete } = this.#settings;
-    const { method, params } = message;
-    const id =
-      method === "notifications/elicitation/complete" ? stringAt(params, "elicitationId") : undefined;
-    if (id !== undefined) onElicitationComplete(id);
-    const call = on ?? this.#callOf(params, id);
-    if (call !== undefined) {
-      call.forwardNotification(message);
-      return;
-    }
-    const clientChannel = owner === undefined ? undefined : directory.find(owner.affinity);
-    if (clientChannel?.notify === undefined)
-      log.debug({ server, method }, "a notification belongs to no call");
-    else clientChannel.notify(params === undefined ? { method } : { method, params });
-  }
-
-  /** The call that awaits the task it names; the sole call where it names nothing that another client may own. */
-  #callOf(params: JsonObject | undefined, elicitationId: string | undefined): RunningCall | undefined {
-    const { calls, owner } = this.#settings;
-    const task = relatedTask(params);
-    const waiting = task === undefined ? undefined : [...calls.all].find((call) => call.task === task);
-    const isForeign = (task ?? elicitationId) !== undefined && owner === undefined;
-    return waiting ?? (isForeign ? undefined : calls.soleCall());
-  }
 }
