@@ -3,7 +3,7 @@ import { CaseFoldedNames } from "./case-folding.js";
 import { toBigInt } from "./decimal.js";
 import { ExactNumber, isObject, type JsonObject, numberOf } from "./json.js";
 import { parseJson, writeJson } from "./json-text.js";
-import { MAX_CONTAINERS, outlineInSteps } from "./outline.js";
+import { outlineInSteps } from "./outline.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import {
   memberPath,
@@ -136,8 +136,7 @@ export function* parseDocumentInSteps(
   text: string,
   maxDepth: number,
 ): Generator<void, Envelope | Batch, void> {
-  const { refused, tooMany } = yield* outlineInSteps(text, maxDepth);
-  if (tooMany) throw tooManyFault();
+  const { refused } = yield* outlineInSteps(text, maxDepth);
   let value: unknown;
   try {
     value = yield* parseInSteps(text, maxDepth);
@@ -158,10 +157,6 @@ export function* parseDocumentInSteps(
 
 /** Messages that one step checks: a few milliseconds where all are invalid. */
 export const CHECKED_IN_STEP = 512;
-
-/** The error of a text with more objects and lists than MAX_CONTAINERS. */
-export const tooManyFault = (id?: MessageId): FrameError =>
-  new FrameError(-32600, `the message has more than ${MAX_CONTAINERS} objects and lists`, id);
 
 const invalidJson = (): FrameError => new FrameError(-32700, "the message is not valid JSON");
 

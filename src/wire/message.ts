@@ -14,13 +14,12 @@ import {
   PrototypeMemberError,
   RESULT_TEXT,
   requestIdOf,
-  tooManyFault,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
 import { type Span, scanResponse } from "./json-scan.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths, MAX_NAME_LENGTH } from "./length-limits.js";
-import { type Outline, outlineInSteps } from "./outline.js";
+import { MAX_CONTAINERS, type Outline, outlineInSteps } from "./outline.js";
 import { parseInSteps } from "./parse-in-steps.js";
 import {
   isInListEntry,
@@ -137,6 +136,9 @@ function membersByMessage(
   }
   return byMessage;
 }
+
+const tooManyFault = (id: MessageId | undefined): FrameError =>
+  new FrameError(-32600, `the message has more than ${MAX_CONTAINERS} objects and lists`, id);
 
 /**
  * The most values in a message that is no result, which the gateway writes as JSON again. A text that is not read in steps

@@ -5,8 +5,8 @@
 import { endOfString, type Span, skipSpace } from "./json-scan.js";
 
 /**
- * The most members of a message, of its parameters, its result, its error, and of `_meta`: the gateway reads and copies
- * these one by one. A text below 64 KiB cannot have more.
+ * The most members of a message, of its parameters, its result, its error, of `_meta` and content: the gateway reads and
+ * copies these one by one. A text below 64 KiB cannot have more.
  */
 const MAX_MEMBERS = 16_384;
 /**
@@ -183,8 +183,12 @@ class OutlineScan {
   }
 }
 
-/** The members of results and parameters that are read member by member. */
-const COUNTED: ReadonlySet<string> = new Set(["_meta", "inputRequests", "capabilities", "serverInfo"]);
+/** The members of results and parameters whose own members are read one by one. */
+const COUNTED: ReadonlySet<string> = new Set([
+  ...["_meta", "inputRequests", "capabilities", "serverInfo"],
+  // Their elements are renamed one by one.
+  ...["content", "contents", "messages"],
+]);
 /** Of a name that is compared or quoted. */
 const MAX_NAME_LENGTH = 64;
 const QUOTE = 34;

@@ -100,19 +100,6 @@ describe("150,000 members", () => {
   });
 });
 
-test("a request with more than a million objects and lists is refused", async () => {
-  const lists = "[[],".repeat(50).concat("0", "]".repeat(50));
-  const rows = Array.from({ length: 11_000 }, () => lists).join(",");
-  const call = `{"name":"one__echo","arguments":{"text":"here","rows":[${rows}]}}`;
-  const { json } = await send(url, {
-    headers: { ...JSON_HEADERS, "mcp-session-id": session, "mcp-protocol-version": "2025-03-26" },
-    body: `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${call}}`,
-  });
-  expect(json()).toMatchObject({
-    error: { code: -32600, message: "the message has more than 1000000 objects and lists" },
-  });
-});
-
 test("a batch of 50,000 invalid messages is refused without an error for each", async () => {
   const { status, json } = await post(Array.from({ length: 50_000 }, (_, id) => ({ jsonrpc: "2.0", id })));
   expect(status).toBe(400);

@@ -37,6 +37,13 @@ describe("a message of a server with 300,000 members", () => {
       "the message has more than 16384 members",
     ],
     ["of capabilities", { ...RESPONSE, result: { capabilities: MANY } }, "result.capabilities has more than"],
+    ["of content", { ...RESPONSE, result: { content: Object.keys(MANY) } }, "result.content has more than"],
+    ["of a read", { ...RESPONSE, result: { contents: Object.keys(MANY) } }, "result.contents has more than"],
+    [
+      "of a prompt",
+      { ...RESPONSE, result: { messages: Object.keys(MANY) } },
+      "result.messages has more than",
+    ],
     ["of questions", { result: { inputRequests: MANY }, ...RESPONSE }, "result.inputRequests has more than"],
     ["of an error", { ...RESPONSE, error: { code: 1, message: "no", ...MANY } }, "error has more than"],
     [
@@ -77,7 +84,8 @@ describe("a message of a server with 300,000 members", () => {
   test.each([
     ["structured content", { structuredContent: MANY }],
     ["a member that the gateway does not know", { rows: { page: MANY } }],
-    ["a list", { content: Object.keys(MANY).map((text) => ({ type: "text", text })) }],
+    ["a list", { content: [], structuredContent: { rows: Object.keys(MANY).map((text) => ({ text })) } }],
+    ["the entries of a list", { resources: Object.keys(MANY).map((uri) => ({ uri })) }],
   ])("is read where they are in %s of a result, which is passed on as it is", (_where, result) => {
     const [message] = read({ ...RESPONSE, result });
     expect(message).toMatchObject({ id: 7 });
