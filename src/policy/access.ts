@@ -15,7 +15,7 @@ import {
   TaskQuestions,
   withRefusals,
 } from "./questions.js";
-import { redactedCall, redactedReply } from "./redaction/messages.js";
+import { redactedCall, redactedReply, redactRefusal } from "./redaction/messages.js";
 import type { RuleRedactions } from "./redaction/rule-redactions.js";
 import { evaluateMethodYielding } from "./rules/method-inputs.js";
 import {
@@ -87,7 +87,7 @@ export function access(
     for (const both of each) redactedInput = await redactedCall(redactedInput, both);
     if (call.record !== undefined && rules.length > 0)
       call.record.forwardedArguments = redactedInput.params.arguments;
-    let reply = await forward(call, route, round, approved, next, redactedInput);
+    let reply = await redactRefusal(forward(call, route, round, approved, next, redactedInput), each);
     for (const { results } of each) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -181,7 +181,7 @@ export function access(
     const redacting = evaluator.ruleSet.mayRedact(call.client, route).map((rule) => redactions.of(rule));
     let redactedInput = call;
     for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
-    let reply = await forward(call, route, round, undefined, next, redactedInput);
+    let reply = await redactRefusal(forward(call, route, round, undefined, next, redactedInput), redacting);
     reply = await taskQuestions.filterReply(call, route, reply, next);
     for (const { results } of redacting) reply = await redactedReply(reply, results);
     return reply;

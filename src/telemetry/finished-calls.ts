@@ -17,7 +17,7 @@ const MAX_TARGET_LENGTH = 200;
 
 /**
  * Writes a line after each reply: at `debug` for expected outcomes, at `info` for refusals and JSON-RPC errors of servers.
- * Arguments and results are not logged. Must be outside `errorBoundary`, which turns refusals into replies.
+ * Arguments and results are not logged; what a server says of its failure is, in `reason`. Must be outside `errorBoundary`, which turns refusals into replies.
  */
 export function accessLog(logger: Logger): Observer {
   return {
@@ -42,9 +42,32 @@ export function accessLog(logger: Logger): Observer {
         return;
       }
       const rule = refusingRule(reply);
-      logger.info(rule === undefined ? line : { ...line, rule }, "call");
+      const reason = failureOfServer(reply);
+      logger.info(
+        { ...line, ...(rule !== undefined && { rule }), ...(reason !== undefined && { reason }) },
+        "call",
+      );
     },
   };
+}
+
+/** Refusals because of a server, whose text says what it answered. */
+const FAILURES_OF_SERVERS: ReadonlySet<string> = new Set<ErrorCode>([
+  "upstream_rejected",
+  "upstream_unavailable",
+  "upstream_closed",
+  "too_large",
+]);
+const MAX_REASON_LENGTH = 500;
+
+/** The text of the refusal, which its host receives. */
+function failureOfServer(reply: Reply): string | undefined {
+  if (reply.kind === "input_required" || !FAILURES_OF_SERVERS.has(reply.refusal ?? "")) return undefined;
+  if (reply.kind === "error") return shortText(reply.error.message, MAX_REASON_LENGTH);
+  const { content } = reply.result.object;
+  const [block]: unknown[] = Array.isArray(content) ? content : [];
+  const text = isObject(block) ? stringAt(block, "text") : undefined;
+  return text === undefined ? undefined : shortText(text, MAX_REASON_LENGTH);
 }
 
 /** The field of a log line with the trace of the call, where it has one. */

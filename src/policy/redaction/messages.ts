@@ -1,5 +1,6 @@
 /** What a rule that redacts does to calls, and to everything that comes back for them. */
 import type { Call, InputResponses, Notice, Reply } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
 import { PARAMS } from "../../core/members.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
@@ -120,6 +121,20 @@ export async function redactedReply(reply: Reply, results: Redaction): Promise<R
       return { ...reply, error: await redactedError(reply.error, results) };
     case "input_required":
       return { ...reply, requests: await results.apply(reply.requests, "requests") };
+  }
+}
+
+/** The reply; a refusal that may quote its server is thrown without what is to be taken out. */
+export async function redactRefusal(reply: Promise<Reply>, each: readonly Redactions[]): Promise<Reply> {
+  try {
+    return await reply;
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.source !== "upstream") throw error;
+    let { message } = error;
+    for (const { results } of each) message = await results.text(message);
+    throw message === error.message
+      ? error
+      : new GatewayError(error.code, error.source, message, error.options);
   }
 }
 

@@ -58,7 +58,7 @@ class OpenApiChannel implements Channel {
   readonly #operations: ReadonlyMap<string, Operation>;
   #settleClosed!: (reason: GatewayError) => void;
 
-  constructor({ name, transport, connectTimeoutMs, credentials }: ApiSource, api: ApiDescription) {
+  constructor({ name, transport, connectTimeoutMs, credentials, redact }: ApiSource, api: ApiDescription) {
     const { pathname, search, searchParams } = new URL(api.baseUrl);
     this.#pool = new HttpPool({
       url: api.baseUrl,
@@ -66,7 +66,7 @@ class OpenApiChannel implements Channel {
       ...(api.mustBePublic && { lookup: publicLookup() }),
     });
     this.#target = new HttpTarget(
-      { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs, credentials },
+      { name, url: api.baseUrl, headers: transport.headers, connectTimeoutMs, credentials, redact },
       this.#pool,
     );
     this.#address = {

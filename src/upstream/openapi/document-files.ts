@@ -8,6 +8,7 @@ import type { Headers } from "../transport/channel.js";
 import { HttpPool } from "../transport/http-pool.js";
 import { HttpTarget } from "../transport/http-target.js";
 import { headerOf } from "../transport/message-bodies.js";
+import { quotedWords, type Redact } from "../transport/server-words.js";
 import { exchangeWithApi } from "./api-exchange.js";
 
 /** The document cannot be used; the message is the end of a sentence that begins with the server's name. */
@@ -39,13 +40,16 @@ export class DocumentFiles {
   readonly url: string;
   readonly #place: DocumentPlace;
   readonly #signal: StopSignal | undefined;
+  readonly #redact: Redact | undefined;
   #pool: HttpPool | undefined;
   #bytes = 0;
   #files = 0;
 
-  constructor(place: DocumentPlace, signal?: StopSignal) {
+  /** @param redact removes secrets from the words of a server that has no document; undefined: they are not quoted */
+  constructor(place: DocumentPlace, signal?: StopSignal, redact?: Redact) {
     this.#place = place;
     this.#signal = signal;
+    this.#redact = redact;
     this.url = "url" in place.document ? place.document.url : pathToFileURL(place.document.file).href;
   }
 
@@ -123,7 +127,10 @@ export class DocumentFiles {
     if (origin !== new URL(this.url).origin)
       throw outside(origin, "a document refers to files at its own origin");
     this.#pool ??= new HttpPool({ url: this.url, connectTimeoutMs });
-    const target = new HttpTarget({ name, url: this.url, headers, connectTimeoutMs }, this.#pool);
+    const target = new HttpTarget(
+      { name, url: this.url, headers, connectTimeoutMs, redact: this.#redact },
+      this.#pool,
+    );
     const accept = "application/json, application/yaml, */*;q=0.5";
     const answer = await exchangeWithApi(
       target,
@@ -133,8 +140,10 @@ export class DocumentFiles {
     if (answer.status === 200) return answer.body;
     const location = headerOf(answer.headers, "location");
     const to = location === undefined ? "" : `, to ${location}; write that address in the config`;
+    const redact = this.#redact;
+    const words = redact === undefined ? "" : quotedWords(answer.headers, answer.body, redact);
     throw new DocumentError(
-      `has no document at ${origin}${pathname}: HTTP status ${answer.status}${answer.status < 400 ? to : ""}`,
+      `has no document at ${origin}${pathname}: HTTP status ${answer.status}${answer.status < 400 ? to : words}`,
     );
   }
 }

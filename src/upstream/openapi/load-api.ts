@@ -5,6 +5,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import { scheduleStep } from "../../runtime/cooperative-yield.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
+import type { Redact } from "../transport/server-words.js";
 import { type ApiSettings, describeApi } from "./describe-api.js";
 import { DocumentError, DocumentFiles, type DocumentPlace } from "./document-files.js";
 import type { ThreadInput, ThreadMessage } from "./document-thread.js";
@@ -21,11 +22,13 @@ export interface ApiSource {
   readonly connectTimeoutMs: number;
   /** Sent to the API, never to where the document is. Default: none but in the headers of the transport. */
   readonly credentials?: ChannelCredentials | undefined;
+  /** Removes secrets from what the API says, before it is quoted. Default: unchanged. */
+  readonly redact?: Redact | undefined;
 }
 
 /** Loads the document. @throws GatewayError `upstream_unavailable` with what is wrong, `cancelled` */
 export async function loadApi(source: ApiSource, signal: StopSignal): Promise<ApiDescription> {
-  const { name, transport, connectTimeoutMs, credentials } = source;
+  const { name, transport, connectTimeoutMs, credentials, redact } = source;
   const { document, baseUrl, headers, include, exclude } = transport;
   const place: DocumentPlace = {
     name,
@@ -42,7 +45,7 @@ export async function loadApi(source: ApiSource, signal: StopSignal): Promise<Ap
     include,
     exclude,
   };
-  const files = new DocumentFiles(place, signal);
+  const files = new DocumentFiles(place, signal, redact ?? ((text) => text));
   try {
     const text = await files.read(files.url);
     return text.length < LARGE_DOCUMENT

@@ -160,7 +160,7 @@ interface ChannelOptions {
   readonly onUnmatchedMessage?: (() => void) | undefined;
   /** Starts and records processes. */
   readonly processes?: ProcessGroups | undefined;
-  /** Removes secrets from the last output of a process, before it is cut to length. */
+  /** Removes secrets from the last output of a process and the words of an HTTP server, before they are cut to length. */
   readonly redact?: ((text: string) => string) | undefined;
 }
 
@@ -215,14 +215,22 @@ export function channelFactory(
       open: async (_transportKind, _server, signal, credentials) => {
         // Loaded only where the config has such a server.
         const { openOpenApiChannel } = await import("../openapi/channel.js");
-        return openOpenApiChannel({ ...source, credentials }, log, signal);
+        return openOpenApiChannel({ ...source, credentials, redact }, log, signal);
       },
       close: async () => {},
     };
   }
   const { url, headers } = transport;
   const pool = new HttpPool({ url, connectTimeoutMs: server.connectTimeoutMs });
-  const target = { name, url, headers, connectTimeoutMs: server.connectTimeoutMs, pool, ...unmatched };
+  const target = {
+    name,
+    url,
+    headers,
+    connectTimeoutMs: server.connectTimeoutMs,
+    pool,
+    redact,
+    ...unmatched,
+  };
   return {
     open: async (transportKind, _server, signal, credentials) => {
       if (transportKind === "http") return openHttpChannel({ ...target, credentials });

@@ -4,6 +4,7 @@ import { ContentEncodingError } from "../../runtime/decompression.js";
 import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
 import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./message-bodies.js";
+import { quotedWords } from "./server-words.js";
 
 const BODY_EXCERPT_BYTES = 4096;
 
@@ -39,7 +40,7 @@ export function connectionError(target: HttpTarget, cause: Error, sent: boolean)
 interface ErrorResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
-  readonly body?: Buffer;
+  readonly body?: Buffer | undefined;
   /** True when the request named a session: a 404 then means that the session has ended. */
   readonly inSession: boolean;
   /** What is wrong with the response; default: what its status means. */
@@ -47,7 +48,7 @@ interface ErrorResponse {
 }
 
 /**
- * The error of an HTTP response that answers no request: `upstream_rejected` when the server rejected this one request,
+ * The error of an HTTP response that answers no request, with the words of its body: `upstream_rejected` when the server rejected this one request,
  * else `upstream_unavailable`.
  */
 export function statusError(target: HttpTarget, answered: ErrorResponse): GatewayError {
@@ -57,7 +58,7 @@ export function statusError(target: HttpTarget, answered: ErrorResponse): Gatewa
     body.toString("utf8", 0, BODY_EXCERPT_BYTES),
     singleValued(headers),
   );
-  const sentence = `${target.name} ${what}`;
+  const sentence = `${target.name} ${what}${quotedWords(headers, body, target.redact)}`;
   const server = target.name;
   if (isRejection(answered)) {
     return new GatewayError("upstream_rejected", "upstream", sentence, { cause, server, answered: true });

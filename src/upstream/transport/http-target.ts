@@ -6,6 +6,7 @@ import type { HttpPool } from "./http-pool.js";
 import { HttpRequest, type OutgoingRequest } from "./http-request.js";
 import { isEventStream, NO_HEADERS } from "./message-bodies.js";
 import type { ChannelCredentials } from "./request-authorization.js";
+import type { Redact } from "./server-words.js";
 
 /** The HTTP server of a config entry. */
 export interface HttpServer {
@@ -16,6 +17,8 @@ export interface HttpServer {
   readonly headers: Headers;
   /** Those of the requests over the channel; never sent to another origin. Default: none but in `headers`. */
   readonly credentials?: ChannelCredentials | undefined;
+  /** Removes secrets from what the server says, before it is quoted. Default: unchanged. */
+  readonly redact?: Redact | undefined;
   /** For the TCP and the TLS handshake together, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
@@ -28,6 +31,7 @@ export class HttpTarget {
   /** In lower case. */
   readonly headers: Headers;
   readonly credentials: ChannelCredentials | undefined;
+  readonly redact: Redact | undefined;
   /** The headers of earlier requests with `#lastAuthorization` added, by the headers without: merging costs 2 µs. */
   #authorized = new WeakMap<Headers, Headers>();
   #lastAuthorization: string | undefined;
@@ -39,6 +43,7 @@ export class HttpTarget {
     this.name = server.name;
     this.pool = pool;
     this.credentials = server.credentials;
+    this.redact = server.redact;
     this.url = new URL(server.url);
     this.path = this.url.pathname + this.url.search;
     const headers: Record<string, string> = { "user-agent": "cardea", "accept-encoding": "identity" };

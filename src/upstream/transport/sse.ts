@@ -51,6 +51,8 @@ class SseChannel implements Channel {
   readonly #stream: HttpRequest;
   readonly #unwatchAddress: () => void;
   #endpoint: string | undefined;
+  /** Ends with the error of a response that is no event stream. */
+  #refuse: ((body?: Buffer) => void) | undefined;
   #closeReason: GatewayError | undefined;
   #settleClosed!: (reason: GatewayError) => void;
   #settleReady!: (failure?: GatewayError) => void;
@@ -63,10 +65,10 @@ class SseChannel implements Channel {
       this.#settleClosed = resolve;
     });
     this.ready = new Promise((resolve, reject) => {
-      const late = setTimeout(
-        () => this.#end(this.#closedError("sent no endpoint event within the connect timeout")),
-        options.connectTimeoutMs,
-      );
+      const late = setTimeout(() => {
+        this.#refuse?.();
+        this.#end(this.#closedError("sent no endpoint event within the connect timeout"));
+      }, options.connectTimeoutMs);
       const giveUp = (): void => {
         this.#end(new GatewayError("cancelled", "downstream", "the connection attempt was cancelled"));
       };
@@ -134,12 +136,23 @@ class SseChannel implements Channel {
           if (status < 300 && isEventStream(fields)) messages.begin();
           else {
             const answered = { status, headers: fields, inSession: false, what: describe(status) };
-            this.#end(statusError(target, answered));
+            this.#refuse = (body) =>
+              this.#end(statusError(target, { ...answered, body: status < 300 ? undefined : body }));
           }
         },
-        data: (chunk) => messages.push(chunk),
-        end: () => messages.whenIdle(() => this.#end(this.#closedError("ended its event stream"))),
-        fail: (error, sent) => messages.whenIdle(() => this.#end(connectionError(target, error, sent))),
+        data: (chunk) => {
+          // The first bytes of the body have the words that are quoted.
+          if (this.#refuse === undefined) messages.push(chunk);
+          else this.#refuse(chunk);
+        },
+        end: () => {
+          this.#refuse?.();
+          messages.whenIdle(() => this.#end(this.#closedError("ended its event stream")));
+        },
+        fail: (error, sent) => {
+          this.#refuse?.();
+          messages.whenIdle(() => this.#end(connectionError(target, error, sent)));
+        },
       },
     );
   }

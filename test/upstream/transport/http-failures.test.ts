@@ -21,7 +21,7 @@ describe("a response that is not JSON-RPC tells whether the server is up, with t
       "404",
       "upstream_rejected",
       (_asked, response) => void response.writeHead(404).end(html),
-      /^quiz answered 404 Not Found: nothing is at 127\.0\.0\.1:\d+\/mcp, or its session has ended$/,
+      /^quiz answered 404 Not Found: nothing is at 127\.0\.0\.1:\d+\/mcp, or its session has ended; it says: "no"$/,
     ],
     [
       "500",
