@@ -64,6 +64,8 @@ export interface ListenConfig {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
     readonly maxBodyBytes: number;
+    /** How long an idle connection stays open, in ms. */
+    readonly keepAliveMs: number;
     readonly legacySse: boolean;
     /** The URL of the listener for browsers, without a trailing slash; absent if it is the bound address. */
     readonly publicUrl?: string;

@@ -263,9 +263,13 @@ function refuseProto(findings: Findings, tree: Tree, path: Path): void {
 }
 
 function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): Config["parkedCalls"] {
-  const answerMs = parseDuration(answerTimeout);
-  if (answerMs === undefined) throw new RangeError("the schema let a duration pass that is none");
-  return { ...counts, answerMs };
+  return { ...counts, answerMs: milliseconds(answerTimeout) };
+}
+
+function milliseconds(duration: string): number {
+  const ms = parseDuration(duration);
+  if (ms === undefined) throw new RangeError("the schema let a duration pass that is none");
+  return ms;
 }
 
 /** The problem of two listeners on one address; ports that the system picks never collide. */
@@ -280,13 +284,14 @@ function listenOf(
   { listen }: { readonly listen: FileShape["listen"] },
   overrides: ListenOverrides,
 ): Config["listen"] {
-  const { trustedProxies, ...http } = listen.http;
+  const { trustedProxies, keepAliveTimeout, ...http } = listen.http;
   const publicUrl = http.publicUrl?.replace(/\/+$/, "");
   const { allowedHosts } = http;
   const trusted = trustedProxies.map(addressRanges).filter((ranges) => typeof ranges !== "string");
   return {
     http: {
       ...http,
+      keepAliveMs: milliseconds(keepAliveTimeout),
       ...(trusted.length > 0 && { trustedProxies: trusted.flat() }),
       ...(publicUrl !== undefined && { publicUrl, allowedHosts: [...allowedHosts, new URL(publicUrl).host] }),
       host: overrides.host ?? listen.http.host,

@@ -12,6 +12,7 @@ import { leaseSchema, nameFilter, serverSchema } from "./server-schema.js";
 import { credentialsSchema } from "./sign-in-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
 import { shorteningSchemas } from "./tool-schema.js";
+import { parseDuration } from "./units.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
 export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
@@ -88,6 +89,17 @@ const http = z
       .max(1_073_741_824)
       .default(4_194_304)
       .describe("The maximum size of a request body in bytes."),
+    keepAliveTimeout: duration(
+      "How long an idle connection stays open; longer than a load balancer in front keeps its own, which would send a request into the connection that closes. From 1s to 1h.",
+    )
+      .refine(
+        (text) => {
+          const ms = parseDuration(text);
+          return ms === undefined || (ms >= 1_000 && ms <= 3_600_000);
+        },
+        { error: "must be from 1s to 1h" },
+      )
+      .default("75s"),
     legacySse: z
       .boolean()
       .default(false)

@@ -71,8 +71,6 @@ interface HttpTimeouts {
   readonly headersMs: number;
   /** For a whole request, body included. Default 30 s. */
   readonly requestMs: number;
-  /** For an idle connection. Default 5 s; behind a load balancer more than it keeps its own open. */
-  readonly keepAliveMs: number;
   /** For a reader that takes nothing of what waits for it. Default 30 s. */
   readonly stallMs: number;
 }
@@ -108,7 +106,8 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     logger,
   });
   let stopping = false;
-  const server = nodeServer(options.timeouts, (request, response) => {
+  const { keepAliveMs } = listen;
+  const server = nodeServer({ ...options.timeouts, keepAliveMs }, (request, response) => {
     response.on("timeout", connectionTimeouts.onResponseTimeout);
     if (stopping || connections.areNearLimit) response.shouldKeepAlive = false;
     if (connections.isOverLimit(request.socket) && !PROBES.has(request.url ?? "")) refuseConnection(response);
@@ -232,11 +231,11 @@ async function linger(ms: number, isIdle: () => boolean): Promise<void> {
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
 function nodeServer(
-  timeouts: Partial<HttpTimeouts> = {},
+  timeouts: Partial<HttpTimeouts> & { readonly keepAliveMs: number },
   listener: (request: IncomingMessage, response: ServerResponse) => void,
   { tls, maxHeaderSize }: { readonly tls?: Certificates; readonly maxHeaderSize?: number } = {},
 ): Server {
-  const { headersMs = 10_000, requestMs = 30_000, keepAliveMs = 5_000 } = timeouts;
+  const { headersMs = 10_000, requestMs = 30_000, keepAliveMs } = timeouts;
   const settings = {
     headersTimeout: headersMs,
     requestTimeout: requestMs,

@@ -32,6 +32,7 @@ describe("a config file", () => {
           allowedHosts: [],
           allowedOrigins: [],
           maxBodyBytes: 4_194_304,
+          keepAliveMs: 75_000,
           legacySse: false,
           insecure: false,
         },
@@ -229,6 +230,28 @@ mcpServers:
       answerMs: 90_000,
     });
   });
+
+  test.each([
+    ["1s", 1_000],
+    ["75s", 75_000],
+    ["350000ms", 350_000],
+    ["11m", 660_000],
+    ["1h", 3_600_000],
+  ])("keeps idle connections for %s", (keepAliveTimeout, ms) => {
+    const { config } = good(JSON.stringify({ listen: { http: { keepAliveTimeout } } }));
+    expect(config.listen.http.keepAliveMs).toBe(ms);
+  });
+
+  test.each(["0s", "999ms", "2h", "75", "1 m", "-1s"])(
+    "keeps idle connections for no %j",
+    (keepAliveTimeout) => {
+      const text = JSON.stringify({ listen: { http: { keepAliveTimeout } } });
+      const outcome = readConfig(text, "/home/me/cardea.jsonc", { env: {} });
+      expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+        expect.stringContaining("listen.http.keepAliveTimeout must be"),
+      ]);
+    },
+  );
 
   test("knows no roots but folders and their URIs", () => {
     const text = JSON.stringify({ mcpServers: { a: { command: "x", roots: ["https://x.example/"] } } });

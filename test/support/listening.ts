@@ -13,6 +13,7 @@ const LOOPBACK: ListenConfig["http"] = {
   allowedHosts: [],
   allowedOrigins: [],
   maxBodyBytes: 4_194_304,
+  keepAliveMs: 75_000,
   legacySse: false,
   insecure: false,
 };

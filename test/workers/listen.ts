@@ -9,6 +9,7 @@ export const LISTEN: ListenConfig = {
     allowedHosts: [],
     allowedOrigins: [],
     maxBodyBytes: 1024,
+    keepAliveMs: 75_000,
     legacySse: false,
     insecure: false,
   },

@@ -167,7 +167,7 @@ test("a call may be quiet for longer than a reader may stall, and a reader that 
 });
 
 test("an idle connection gets a Keep-Alive timeout, and is closed some time after it", async () => {
-  const { port } = await listening({ timeouts: { keepAliveMs: 1_000 } });
+  const { port } = await listening({ listen: { keepAliveMs: 1_000 } });
   const socket = connect(port, "127.0.0.1");
   let heard = "";
   socket.setEncoding("utf8").on("data", (text: string) => {
