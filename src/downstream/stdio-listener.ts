@@ -5,6 +5,8 @@ import { ANONYMOUS, type Principal } from "../core/client.js";
 import { GatewayError, refusalError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
+import type { Steps } from "../runtime/cooperative-yield.js";
+import { DocumentQueue, type DocumentSource } from "../runtime/document-queue.js";
 import {
   type Batch,
   codeOf,
@@ -14,8 +16,9 @@ import {
   isResponse,
   type MessageId,
   parseDocument,
+  parseDocumentInSteps,
 } from "../wire/envelope.js";
-import { exceedsDepth, MAX_DEPTH } from "../wire/json-scan.js";
+import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/json-scan.js";
 import { writeJson } from "../wire/json-text.js";
 import { checkHostLengths } from "../wire/length-limits.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
@@ -57,6 +60,7 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   const ended = deferred();
   let drainMs = options.drainMs ?? 5000;
   let writable = true;
+  let isReading = true;
 
   const awaitingRead = new Set<() => void>();
   const notifyRead = (): void => {
@@ -88,16 +92,21 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     },
   };
 
+  const lines = new HostLines(
+    {
+      document: receive,
+      invalid: (error) => answerError(error.id ?? null, error.code, error.message),
+    },
+    {
+      pause: () => input.pause(),
+      resume: () => {
+        if (isReading && output.writableLength <= PAUSE_BYTES) input.resume();
+      },
+    },
+  );
   const splitter = new LineSplitter(
     {
-      line: (bytes) => {
-        try {
-          receive(readLine(bytes));
-        } catch (error) {
-          if (!(error instanceof FrameError)) throw error;
-          answerError(error.id ?? null, error.code, error.message);
-        }
-      },
+      line: (bytes) => lines.push(bytes),
       tooLong: () => {
         const error = refusalError(new GatewayError("too_large", "downstream", "the line is too long"));
         answerError(null, codeOf(error), error.message);
@@ -110,14 +119,17 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
     splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
   const onInputEnd = () => {
     splitter.end();
-    for (const edge of edges.values()) edge.onInputEnd?.();
-    ended.resolve();
+    lines.whenIdle(() => {
+      for (const edge of edges.values()) edge.onInputEnd?.();
+      ended.resolve();
+    });
   };
   const resume = () => {
-    input.resume();
+    if (!lines.isBusy) input.resume();
     notifyRead();
   };
-  input.on("data", read).once("end", onInputEnd).once("close", ended.resolve).once("error", ended.resolve);
+  const onInputGone = () => lines.whenIdle(ended.resolve);
+  input.on("data", read).once("end", onInputEnd).once("close", onInputGone).once("error", onInputGone);
   output.on("drain", resume).on("error", onHostGone);
 
   const done = ended.promise.then(finish);
@@ -174,8 +186,10 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
   }
 
   async function finish(): Promise<void> {
+    isReading = false;
     input.off("data", read);
     input.pause();
+    lines.clear();
     if (writable) await withTimeout(drainMs, Promise.all(inFlight));
     await Promise.all([...edges.values()].map((edge) => edge.close()));
     if (writable) await withTimeout(drainMs, flushed());
@@ -193,14 +207,57 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
 
 const LF = Buffer.from("\n");
 
+/** Receives what the lines hold. */
+interface HostLinesSink {
+  document(document: Envelope | Batch): void;
+  invalid(error: FrameError): void;
+}
+
+/** The lines of the host; long ones are read in steps. */
+class HostLines extends DocumentQueue {
+  readonly #sink: HostLinesSink;
+
+  constructor(sink: HostLinesSink, source: DocumentSource) {
+    super(source);
+    this.#sink = sink;
+  }
+
+  protected override read(line: Buffer): number {
+    try {
+      const text = decoded(line);
+      if (exceedsDepth(text)) throw tooDeep();
+      this.#sink.document(checkHostLengths(parseDocument(text), text.length));
+    } catch (error) {
+      this.#onError(error);
+    }
+    return 1;
+  }
+
+  protected override *readInSteps(line: Buffer): Steps<void> {
+    try {
+      const text = decoded(line);
+      yield;
+      const document = yield* parseDocumentInSteps(text, MAX_DEPTH);
+      this.#sink.document(checkHostLengths(document, text.length));
+    } catch (error) {
+      this.#onError(error instanceof NestedTooDeep ? tooDeep() : error);
+    }
+  }
+
+  #onError(error: unknown): void {
+    if (!(error instanceof FrameError)) throw error;
+    this.#sink.invalid(error);
+  }
+}
+
+const tooDeep = (): FrameError =>
+  new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
+
 /** @throws FrameError */
-function readLine(bytes: Buffer): Envelope | Batch {
+function decoded(line: Buffer): string {
   // With a replacement character policy would evaluate another text than the one that was sent.
-  if (!isUtf8(bytes)) throw new FrameError(-32700, "the line is not valid UTF-8");
-  const text = bytes.toString("utf8");
-  if (exceedsDepth(text))
-    throw new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
-  return checkHostLengths(parseDocument(text), text.length);
+  if (!isUtf8(line)) throw new FrameError(-32700, "the line is not valid UTF-8");
+  return line.toString("utf8");
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {

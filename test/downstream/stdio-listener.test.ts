@@ -1,6 +1,7 @@
 /** The gateway on standard streams, with both eras behind it. */
 import { once } from "node:events";
 import { PassThrough, Writable } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Reply } from "../../src/core/call.js";
 import { eraOfMessage, type Pipe, type PipeEdge } from "../../src/downstream/edge.js";
@@ -180,6 +181,65 @@ describe("messages", () => {
     const newer = listener();
     newer.send(initialize(), [callTool(1)]);
     expect((await newer.until(2))[1]).toMatchObject({ id: null, error: { code: -32600 } });
+  });
+});
+
+describe("many messages at once", () => {
+  const note = (at: number) => ({ jsonrpc: "2.0", method: "notifications/x", params: { ...MODERN, at } });
+  const numbers = (heard: readonly Envelope[]) => heard.map(({ params }) => params?.at);
+  const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
+
+  test("are served in turns of the event loop, in their order", async () => {
+    const { send, modern, until } = listener();
+    send(...upTo(5_000).map(note), { jsonrpc: "2.0", id: 1, method: "ping", params: MODERN });
+    await turn();
+    expect(modern.heard.length).toBeLessThan(2_000);
+    await until(1);
+    expect(numbers(modern.heard).slice(0, 5_000)).toEqual(upTo(5_000));
+  });
+
+  test("are all served where the input ends right after them", async () => {
+    const { send, modern, input, stdio } = listener();
+    send(...upTo(5_000).map(note));
+    input.end();
+    await stdio.done;
+    expect(numbers(modern.heard)).toEqual(upTo(5_000));
+  });
+
+  test("come after a long one before them, which is read in steps", async () => {
+    const { send, modern, until } = listener();
+    const long = {
+      jsonrpc: "2.0",
+      method: "notifications/x",
+      params: { ...MODERN, at: 0, text: "x".repeat(2_000_000) },
+    };
+    send(long, note(1), { jsonrpc: "2.0", id: 1, method: "ping", params: MODERN });
+    expect(modern.heard).toEqual([]);
+    await until(1);
+    expect(numbers(modern.heard).slice(0, 2)).toEqual([0, 1]);
+  });
+
+  test("of which one has 300,000 members get an error for that one", async () => {
+    const { send, until } = listener();
+    const many = Object.fromEntries(upTo(300_000).map((at) => [`k${at}`, at]));
+    send({ jsonrpc: "2.0", id: 1, method: "ping", params: { ...MODERN, ...many } });
+    send({ jsonrpc: "2.0", id: 2, method: "ping", params: MODERN });
+    const [first, second] = await until(2);
+    expect(first).toMatchObject({
+      id: 1,
+      error: { code: -32600, message: expect.stringContaining("16384") },
+    });
+    expect(second).toMatchObject({ id: 2, result: {} });
+  });
+
+  test("nested too deeply in a long line, or cut there, get an error as in a short one", async () => {
+    const { input, until } = listener();
+    const filler = `"x":"${"x".repeat(100_000)}"`;
+    const deep = `${"[".repeat(100)}${"]".repeat(100)}`;
+    input.write(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{${filler},"a":${deep}}}\n`);
+    input.write(`{"jsonrpc":"2.0","id":2,"method":"ping","params":{${filler}\n`);
+    const lines = await until(2);
+    expect(lines).toMatchObject([{ error: { code: -32600 } }, { error: { code: -32700 } }]);
   });
 });
 
