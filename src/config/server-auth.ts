@@ -5,6 +5,8 @@ import type { ServerAuthShape } from "./sign-in-schema.js";
 /** The completed `auth` of a server. */
 export interface ServerAuthConfig {
   readonly type: "oauth" | "client_credentials" | "private_key_jwt" | "enterprise" | "token_exchange";
+  /** The config says nothing: a sign-in is assumed where the server asks for one. */
+  readonly isAssumed?: true;
   /** Whose credentials calls carry. */
   readonly as: "principal" | "shared" | "service";
   /** False if the gateway authenticates no hosts, so that all of them are the principal `anonymous`. */
@@ -76,7 +78,7 @@ export function completeServerAuth(
   const ownHeader = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
   if (shape === undefined)
     return kind === "http" && !ownHeader
-      ? { type: "oauth", as: "principal", hasPrincipals, quirks: {}, allowHosts: [] }
+      ? { type: "oauth", isAssumed: true, as: "principal", hasPrincipals, quirks: {}, allowHosts: [] }
       : undefined;
   if (kind === "stdio")
     return contradiction([], 'has "auth", which a stdio server has not; its credentials go into "env"');

@@ -43,4 +43,6 @@ export interface CredentialStore {
    * function ends that.
    */
   watch(server: string, listener: SignInListener): () => void;
+  /** Whether metadata of `server` say that a person can sign in there. Never rejects. */
+  offersSignIn(server: string): Promise<boolean>;
 }

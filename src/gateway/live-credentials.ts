@@ -39,6 +39,12 @@ export class LiveCredentials implements CredentialStore {
     };
   }
 
+  /** Also true where the vault cannot be used: the request then fails with the reason. */
+  async offersSignIn(server: string): Promise<boolean> {
+    const store = await this.store().catch(() => undefined);
+    return store?.offersSignIn(server) ?? true;
+  }
+
   /** The store, once the vault is open. */
   async store(): Promise<CredentialStore> {
     const opened = await this.#open();

@@ -13,6 +13,8 @@ export interface CredentialStoreOptions {
   readonly vault: OpenVault;
   /** The token endpoint of a server of the live config; the same object until its `auth` changes. */
   readonly endpointOf: (server: string) => TokenEndpoint;
+  /** Whether metadata of a server of the live config say that a person can sign in there. Never rejects. */
+  readonly offersSignIn: (server: string) => Promise<boolean>;
   /** The servers whose tokens are obtained through a login at this issuer. Default: none. */
   readonly dependents?: (issuer: string) => readonly string[];
   readonly log: Logger;
@@ -86,6 +88,10 @@ export class TokenSources implements CredentialStore {
     const listening = { server, listener };
     this.#listening.add(listening);
     return () => void this.#listening.delete(listening);
+  }
+
+  offersSignIn(server: string): Promise<boolean> {
+    return this.options.offersSignIn(server);
   }
 
   /** The number of tokens in use that end within the hour and that only a person can replace. */

@@ -11,6 +11,7 @@ import { recordsAt } from "../vault/records.js";
 import { keySource, openVault } from "../vault/vault.js";
 import { TokenSources } from "./credential-store.js";
 import { dependentsOf, identityServerOf, loginNamed } from "./login-server.js";
+import { offersSignIn } from "./offers-sign-in.js";
 import { PendingRecords } from "./pending-records.js";
 import { Renewals } from "./renewals.js";
 import { tokenEndpointOf } from "./server-token-endpoint.js";
@@ -61,7 +62,11 @@ export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSi
   const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
   const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
   const dependents = (issuer: string) => dependentsOf(config(), issuer).map(({ name }) => name);
-  const credentials = new TokenSources({ vault, endpointOf, dependents, renewals, log: logger, counter });
+  const credentials = new TokenSources({
+    ...{ vault, endpointOf, dependents, renewals, counter },
+    log: logger,
+    offersSignIn: (name) => offersSignIn(signInServer(config(), name)),
+  });
   const signIns = new SignIns({
     ...{ vault, baseUrl, now },
     pending: new PendingRecords({

@@ -42,11 +42,12 @@ describe("auth of a server", () => {
   });
 
   test("defaults to OAuth as each principal", () => {
-    const byDefault = { type: "oauth", as: "principal", hasPrincipals: false, quirks: {}, allowHosts: [] };
-    expect(authOf({})).toEqual(byDefault);
-    expect(authOf({ auth: {} })).toEqual(byDefault);
-    expect(authOf({ type: "sse" })).toEqual(byDefault);
-    expect(authOf({ headers: { "X-Api-Key": "k" } })).toEqual(byDefault);
+    const written = { type: "oauth", as: "principal", hasPrincipals: false, quirks: {}, allowHosts: [] };
+    const assumed = { ...written, isAssumed: true };
+    expect(authOf({})).toEqual(assumed);
+    expect(authOf({ auth: {} })).toEqual(written);
+    expect(authOf({ type: "sse" })).toEqual(assumed);
+    expect(authOf({ headers: { "X-Api-Key": "k" } })).toEqual(assumed);
   });
 
   test("is absent if the server has its own header, no URL, an OpenAPI document, or type none", () => {

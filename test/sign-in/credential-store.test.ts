@@ -13,6 +13,7 @@ const NOW = 1_000;
 function storeOn(vault: OpenVault, endpointOf?: (server: string) => TokenEndpoint): TokenSources {
   const issuer = new RotatingIssuer(() => NOW);
   const store = new TokenSources({
+    offersSignIn: async () => true,
     vault,
     endpointOf: endpointOf ?? (() => issuer),
     log: SILENT,

@@ -19,6 +19,13 @@ export class FakeStore implements CredentialStore {
   /** Replaces a refused token, where the test sets it; else the person must sign in. */
   renew: (principal: string, rejected: RejectedRequest) => string | undefined = () => undefined;
 
+  /** Whether servers have metadata of OAuth. */
+  offers = true;
+
+  async offersSignIn(): Promise<boolean> {
+    return this.offers;
+  }
+
   of(server: string, owner: string): RequestCredentials {
     const principal = idOfKey(owner);
     const key = keyOf(server, principal);

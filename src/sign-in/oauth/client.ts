@@ -29,6 +29,7 @@ export {
   TOKEN_TYPES,
   takesIdJag,
 } from "./enterprise.js";
+export { hasOAuthMetadata } from "./fetch-metadata.js";
 export {
   clientCredentials,
   exchangeToken,

@@ -76,3 +76,25 @@ export function issuerMetadataUrls(issuer: string): readonly string[] {
   );
   return path === "" ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`];
 }
+
+/**
+ * Whether there are metadata of a protected resource at the URLs of the server (RFC 9728), or of an authorization server at
+ * its origin, as servers of 2025-03-26 have them. Never throws.
+ */
+export async function hasOAuthMetadata(
+  serverUrl: string,
+  fetch: GuardedFetch,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { ofPath, root } = resourceMetadataUrls(serverUrl);
+  const urls = new Set([...ofPath, root, ...issuerMetadataUrls(new URL(serverUrl).origin)]);
+  for (const url of urls) {
+    const { document } = await fetchMetadata(url, fetch, signal);
+    // A website may answer any path with some JSON.
+    if (document !== undefined && MEMBERS.some((name) => typeof document[name] === "string")) return true;
+  }
+  return false;
+}
+
+/** One of them is in all metadata. */
+const MEMBERS = ["resource", "issuer", "authorization_endpoint"];

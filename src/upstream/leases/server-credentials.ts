@@ -1,12 +1,18 @@
 /** Which credentials does each connection to one server carry, and whose calls therefore need a connection of their own? */
 import type { ServerConfig } from "../../config/config.js";
 import { ANONYMOUS, type Client } from "../../core/client.js";
-import type { CredentialStore, RequestCredentials, SignInListener } from "../../core/credentials.js";
+import type {
+  CredentialStore,
+  RejectedRequest,
+  RequestCredentials,
+  SignInListener,
+} from "../../core/credentials.js";
 import { signInRequired } from "../../core/errors.js";
 import { principalKey } from "../../core/principal.js";
 import type { ListScope } from "../../core/upstream.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
+import { asksForBearer } from "../transport/unauthorized.js";
 
 /** The choice for one server. It needs none until it has refused a request without, or a principal has signed in there. */
 export class ServerCredentials {
@@ -87,6 +93,12 @@ export class ServerCredentials {
     const inner = id === undefined ? this.#none : this.#store.of(this.#server, id);
     const need = (): void => this.#need();
     const areUsed = (): boolean => this.#areNeeded;
+    // One connection asks once; the next one asks again, because the server may have changed.
+    let offer: Promise<boolean> | undefined;
+    const offersSignIn = (): Promise<boolean> => {
+      offer ??= this.#store.offersSignIn(this.#server);
+      return offer;
+    };
     return {
       get areUsed() {
         return areUsed();
@@ -95,7 +107,8 @@ export class ServerCredentials {
         return inner.header;
       },
       obtain: (signal) => inner.obtain(signal),
-      onRejected: (rejected, signal) => {
+      onRejected: async (rejected, signal) => {
+        if (!this.#asksForSignIn(rejected) && !(await offersSignIn())) return undefined;
         need();
         return inner.onRejected(rejected, signal);
       },
@@ -104,6 +117,12 @@ export class ServerCredentials {
 
   stop(): void {
     this.#unwatch();
+  }
+
+  /** Whether the config, the server or an earlier request shows that a sign-in is meant. */
+  #asksForSignIn({ status, challenge, sentHeader }: RejectedRequest): boolean {
+    if (this.#areNeeded || this.#auth?.isAssumed !== true) return true;
+    return status === 403 || sentHeader !== undefined || asksForBearer(challenge);
   }
 
   #need(): void {

@@ -144,6 +144,7 @@ const NO_STORE: CredentialStore = {
     onRejected: () => Promise.resolve(signInRequired(server)),
   }),
   watch: () => () => {},
+  offersSignIn: () => Promise.resolve(false),
 };
 
 /** Opens channels to one server. */

@@ -5,6 +5,7 @@ import { HttpStatusError } from "./channel.js";
 import type { HttpTarget } from "./http-target.js";
 import { headerOf, type ResponseHeaders, retryAfter, singleValued } from "./message-bodies.js";
 import { quotedWords } from "./server-words.js";
+import { describeUnauthorized } from "./unauthorized.js";
 
 const BODY_EXCERPT_BYTES = 4096;
 
@@ -88,7 +89,9 @@ function describeStatus(target: HttpTarget, status: number, headers: ResponseHea
     return `redirects elsewhere${describeRedirect(target, headerOf(headers, "location"))}`;
   switch (status) {
     case 401:
-      return "answered 401 Unauthorized: it needs credentials, or different ones";
+      return target.credentials?.areUsed === true
+        ? "answered 401 Unauthorized: it needs credentials, or different ones"
+        : describeUnauthorized(headerOf(headers, "www-authenticate"), target.hasOwnCredentials);
     case 403:
       return "answered 403 Forbidden: its credentials do not allow this";
     case 404:

@@ -104,14 +104,24 @@ export class HttpRequest implements PooledRequest {
   }
 
   /** Sends the request when its header is there, and fails it where there is none. */
-  #dispatchWhen(obtained: Promise<string | GatewayError>): void {
+  #dispatchWhen(obtained: Promise<string | GatewayError | undefined>): void {
     obtained
       .then((header) => {
         if (this.#done) return;
         if (typeof header === "string") this.#dispatch();
+        else if (header === undefined) this.#deliverRefusal();
         else this.fail(header);
       })
       .catch((error: unknown) => this.fail(error as Error));
+  }
+
+  /** The response that refused the request is its answer. Of a compressed body nothing is read. */
+  #deliverRefusal(): void {
+    const { headers = {}, body = NO_BODY } = this.#authorization?.response ?? {};
+    const isPlain = encodingsIn(headerOf(headers, "content-encoding")) === undefined;
+    this.#receiver.head(401, headers);
+    if (isPlain && body.length > 0) this.#receiver.data(body);
+    this.end();
   }
 
   #dispatch(): void {
@@ -177,8 +187,9 @@ export class HttpRequest implements PooledRequest {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#done || this.#redirectTo !== undefined || this.#authorization?.isRefused === true) return;
-    if (this.#decompression === undefined) this.#receiver.data(chunk);
+    if (this.#done || this.#redirectTo !== undefined) return;
+    if (this.#authorization?.isRefused === true) this.#authorization.keep(chunk);
+    else if (this.#decompression === undefined) this.#receiver.data(chunk);
     else this.#decompression.write(chunk);
   }
 
@@ -283,6 +294,8 @@ export class HttpRequest implements PooledRequest {
     return path;
   }
 }
+
+const NO_BODY = Buffer.alloc(0);
 
 const withoutSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path);
 

@@ -7,6 +7,7 @@ import { HttpRequest, type OutgoingRequest } from "./http-request.js";
 import { isEventStream, NO_HEADERS } from "./message-bodies.js";
 import type { ChannelCredentials } from "./request-authorization.js";
 import type { Redact } from "./server-words.js";
+import { mayHaveCredentials } from "./unauthorized.js";
 
 /** The HTTP server of a config entry. */
 export interface HttpServer {
@@ -32,6 +33,8 @@ export class HttpTarget {
   readonly headers: Headers;
   readonly credentials: ChannelCredentials | undefined;
   readonly redact: Redact | undefined;
+  /** Whether the config may have credentials for the server. */
+  readonly hasOwnCredentials: boolean;
   /** The headers of earlier requests with `#lastAuthorization` added, by the headers without: merging costs 2 µs. */
   #authorized = new WeakMap<Headers, Headers>();
   #lastAuthorization: string | undefined;
@@ -44,6 +47,7 @@ export class HttpTarget {
     this.pool = pool;
     this.credentials = server.credentials;
     this.redact = server.redact;
+    this.hasOwnCredentials = mayHaveCredentials(server.url, server.headers);
     this.url = new URL(server.url);
     this.path = this.url.pathname + this.url.search;
     const headers: Record<string, string> = { "user-agent": "cardea", "accept-encoding": "identity" };

@@ -1,17 +1,21 @@
 /** Which `Authorization` header does one HTTP request carry, and is it sent again when the server refuses that? */
 import type { RejectedRequest, RequestCredentials } from "../../core/credentials.js";
 import { GatewayError } from "../../core/errors.js";
-import { Stop } from "../../core/stop.js";
+import { Stop, type StopSignal } from "../../core/stop.js";
 import { headerOf, type ResponseHeaders } from "./message-bodies.js";
 
 /** The credentials of all requests over one channel. */
-export interface ChannelCredentials extends RequestCredentials {
+export interface ChannelCredentials extends Omit<RequestCredentials, "onRejected"> {
   /** False while the server has not asked for any: its requests carry none until then. */
   readonly areUsed: boolean;
+  /** As for one principal; undefined where no sign-in is asked for, so that the response stands. */
+  onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError | undefined>;
 }
 
 /** A request is sent at most this often: refused once for its token, and once for its scopes. */
 const MAX_ATTEMPTS = 3;
+/** Of a body, for the words of the server in it. */
+const MAX_KEPT_BYTES = 4096;
 
 /** The authorization of one request. */
 export class RequestAuthorization {
@@ -21,6 +25,8 @@ export class RequestAuthorization {
   #attempts = 0;
   #rejected: RejectedRequest | undefined;
   #stop: Stop | undefined;
+  /** The response to a request without credentials, which may stand. */
+  #response: { readonly headers: ResponseHeaders; body: Buffer } | undefined;
 
   constructor(credentials: ChannelCredentials) {
     this.#credentials = credentials;
@@ -42,7 +48,20 @@ export class RequestAuthorization {
     this.#attempts += 1;
     if (this.#attempts >= MAX_ATTEMPTS) return false;
     this.#rejected = { status, challenge, sentHeader: this.header, attempts: this.#attempts };
+    this.#response = this.#credentials.areUsed ? undefined : { headers, body: Buffer.alloc(0) };
     return true;
+  }
+
+  /** Keeps the beginning of the body of such a response. */
+  keep(chunk: Buffer): void {
+    const response = this.#response;
+    if (response === undefined || response.body.length >= MAX_KEPT_BYTES) return;
+    response.body = Buffer.concat([response.body, chunk.subarray(0, MAX_KEPT_BYTES - response.body.length)]);
+  }
+
+  /** The refusing response, once `renew` says that it stands. */
+  get response(): { readonly headers: ResponseHeaders; readonly body: Buffer } | undefined {
+    return this.#response;
   }
 
   /** Whether a response that refuses the credentials was received and `renew` is due. */
@@ -50,8 +69,8 @@ export class RequestAuthorization {
     return this.#rejected !== undefined;
   }
 
-  /** Resolves to the header to send the request with again, or to the error that it fails with. */
-  renew(): Promise<string | GatewayError> {
+  /** Resolves to the header to send the request with again, to the error that it fails with, or to undefined: the response stands. */
+  renew(): Promise<string | GatewayError | undefined> {
     const rejected = this.#rejected;
     this.#rejected = undefined;
     if (rejected === undefined) throw new RangeError("no response has refused the credentials");
@@ -68,7 +87,7 @@ export class RequestAuthorization {
     return this.#stop;
   }
 
-  async #settled(answer: Promise<string | GatewayError>): Promise<string | GatewayError> {
+  async #settled<T extends string | GatewayError | undefined>(answer: Promise<T>): Promise<T | GatewayError> {
     try {
       const settled = await answer;
       if (typeof settled === "string") this.header = settled;

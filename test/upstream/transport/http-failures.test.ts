@@ -15,7 +15,7 @@ describe("a response that is not JSON-RPC tells whether the server is up, with t
       "401",
       "upstream_unavailable",
       (_asked, response) => void response.writeHead(401, { "www-authenticate": "Bearer" }).end(html),
-      "quiz answered 401 Unauthorized: it needs credentials, or different ones",
+      "quiz answered 401 Unauthorized and asks for Bearer: the credentials in the config were refused",
     ],
     [
       "404",
