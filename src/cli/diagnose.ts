@@ -240,7 +240,7 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   if (status === 401 || status === 403) {
     return {
       cause: "credentials",
-      sentence: `it answers ${status}: it needs ${status === 403 ? "other " : ""}credentials`,
+      sentence: `it answers ${status}${refusedBy(message) ?? `: it needs ${status === 403 ? "other " : ""}credentials`}`,
       advice: `give them under headers, such as "Authorization": "Bearer \${TOKEN}"`,
     };
   }
@@ -283,3 +283,9 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   }
   return { cause: /refused initialize/.test(message) ? "refused" : "unreachable", sentence: message };
 }
+
+/** What a 401 that asks for no sign-in says: for which scheme, and in the server's own words. */
+const refusedBy = (message: string): string | undefined =>
+  / answered 401 Unauthorized((?: and asks for [\w -]+)?: the credentials in the config were refused.*)$/s.exec(
+    message,
+  )?.[1];

@@ -42,7 +42,9 @@ describe("doctor with real servers", () => {
     env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
   });
   const web = createServer((request, response) => {
-    response.writeHead(request.url === "/closed" ? 401 : 404).end();
+    if (request.url === "/basic")
+      response.writeHead(401, { "www-authenticate": "Basic" }).end('{"message":"ask the team"}');
+    else response.writeHead(request.url === "/closed" ? 401 : 404).end();
   });
   let port = 0;
   let reports: readonly Report[] = [];
@@ -75,6 +77,7 @@ describe("doctor with real servers", () => {
       banner: { command: "sh", args: ["-c", "echo 'Welcome!'; read line"] },
       silent: node("setInterval(() => {}, 1000)", { connectTimeout: "1s" }),
       closed: { url: `http://127.0.0.1:${port}/closed` },
+      basic: { url: `http://127.0.0.1:${port}/basic`, headers: { "x-api-key": "${SECRET}" } },
       nowhere: { url: `http://127.0.0.1:${port}/nowhere` },
       nobody: { url: "http://127.0.0.1:9/mcp" },
       undocumented: { type: "openapi", url: `http://127.0.0.1:${port}/openapi.json` },
@@ -102,7 +105,12 @@ describe("doctor with real servers", () => {
     ["variable", "needs_variable", /^it needs the variable BRAVE_API_KEY$/],
     ["banner", "speaks_no_mcp", /begins with "Welcome!"$/],
     ["silent", "no_answer", /^it runs, but does not answer/],
-    ["closed", "credentials", /^it answers 401/],
+    ["closed", "credentials", /^it answers 401: the credentials in the config were refused \(there are none/],
+    [
+      "basic",
+      "credentials",
+      /^it answers 401 and asks for Basic: the credentials in the config were refused; it says: "ask the team"$/,
+    ],
     ["nowhere", "not_found", /^there is nothing at \/nowhere$/],
     ["nobody", "nobody_listens", /^connection refused: no server listens at 127\.0\.0\.1:9$/],
     ["undocumented", "bad_document", /has no document at http:.*\/openapi\.json: HTTP status 404$/],
@@ -127,7 +135,7 @@ describe("doctor with real servers", () => {
         "exits",
         "variable",
       ],
-      ...["banner", "silent", "closed", "nowhere", "nobody", "undocumented", "unreachable"],
+      ...["banner", "silent", "closed", "basic", "nowhere", "nobody", "undocumented", "unreachable"],
     ]);
     expect(code).toBe(1);
   });
