@@ -287,6 +287,15 @@ export function idKey(id: unknown): IdKey | undefined {
   return id instanceof ExactNumber ? integerOf(id) : undefined;
 }
 
+/**
+ * The integer that a text is the plain decimal form of, as an id or token that a peer returned in another type; undefined for
+ * everything else. To be used where no id is this very text.
+ */
+export function integerInText(id: unknown): number | undefined {
+  return typeof id === "string" && PLAIN_INTEGER.test(id) ? Number(id) : undefined;
+}
+const PLAIN_INTEGER = /^(?:0|[1-9]\d{0,14})$/;
+
 /** The key of a valid id. */
 export function idKeyOf(id: MessageId): IdKey {
   return typeof id === "object" ? (idKey(id) ?? id.source) : id;

@@ -4,7 +4,7 @@ import { type Call, progressTokenOf } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
 import { supportsTaskCalls } from "../../core/methods.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
-import { type Envelope, idKey, type MessageId, type Request } from "../../wire/envelope.js";
+import { type Envelope, idKey, integerInText, type MessageId, type Request } from "../../wire/envelope.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";
 import type { ChannelResponse } from "../transport/channel.js";
@@ -149,7 +149,7 @@ export class TaskProgress {
 
   /** Forwards a progress notification to its client (2025-11-25: basic/utilities/tasks, "Task Progress Notifications"). */
   forward(params: JsonObject | undefined): void {
-    const token = idKey(params?.progressToken);
+    const token = integerInText(params?.progressToken) ?? idKey(params?.progressToken);
     const target = typeof token === "number" ? this.#targets.get(token) : undefined;
     if (target === undefined) return;
     this.#directory.find(target.affinity)?.notify?.({

@@ -6,7 +6,7 @@
 
 import type { Client } from "../../core/client.js";
 import type { TaskListener, TaskSubscription } from "../../core/methods.js";
-import { type Envelope, idKey, type RpcError } from "../../wire/envelope.js";
+import { type Envelope, idKey, integerInText, type RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { canonicalText } from "../../wire/json-text.js";
 import { META } from "../../wire/names.js";
@@ -174,10 +174,10 @@ export class TaskStreams {
 
   /** Takes a message that carries a subscription id; false when it belongs to none of these streams. */
   receive(message: Envelope): boolean {
-    const id = idKey(
+    const named =
       objectAt(message.params, "_meta")?.[META.subscriptionId] ??
-        (message.method === "notifications/cancelled" ? message.params?.requestId : undefined),
-    );
+      (message.method === "notifications/cancelled" ? message.params?.requestId : undefined);
+    const id = integerInText(named) ?? idKey(named);
     const stream = typeof id === "number" ? this.#streams.get(id) : undefined;
     stream?.receive(message);
     return stream !== undefined;

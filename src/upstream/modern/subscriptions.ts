@@ -2,7 +2,7 @@
 import type { GatewayError } from "../../core/errors.js";
 import { CHANGED_LISTS, LISTS_OF_CAPABILITY } from "../../core/lists.js";
 import { inBackground, type Logger } from "../../core/logger.js";
-import type { Envelope, RpcError } from "../../wire/envelope.js";
+import { type Envelope, integerInText, type RpcError } from "../../wire/envelope.js";
 import { type JsonObject, numberOf, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import type { ConnectionObserver } from "../connection.js";
@@ -118,7 +118,8 @@ export class Subscriptions {
 
   /** Takes a message that carries a subscription id; false when it belongs to neither stream. */
   receive(message: Envelope): boolean {
-    const id = objectAt(message.params, "_meta")?.[META.subscriptionId] ?? message.params?.requestId;
+    const named = objectAt(message.params, "_meta")?.[META.subscriptionId] ?? message.params?.requestId;
+    const id = integerInText(named) ?? named;
     const stream = [this.#stream, this.#previous].find((open) => open !== undefined && open.id === id);
     if (stream === undefined) return false;
     this.#receive(stream, message);

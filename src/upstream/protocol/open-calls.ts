@@ -3,7 +3,14 @@ import { type Call, progressTokenOf, severityOf } from "../../core/call.js";
 import type { TraceContext } from "../../core/call-record.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import { codeOf, idKey, type Notification, type Request, type RpcError } from "../../wire/envelope.js";
+import {
+  codeOf,
+  idKey,
+  integerInText,
+  type Notification,
+  type Request,
+  type RpcError,
+} from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, without } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 
@@ -108,7 +115,7 @@ export class OpenCalls<T extends OpenCall = OpenCall> {
    * `_meta` is chosen by the server, and may be any number.
    */
   byProgressToken(params: JsonObject | undefined): T | undefined {
-    const token = idKey(params?.progressToken);
+    const token = integerInText(params?.progressToken) ?? idKey(params?.progressToken);
     return typeof token === "number" ? this.#open.find(({ id }) => id === token) : undefined;
   }
 

@@ -24,6 +24,7 @@ import {
   HttpResponse,
   headerOf,
   isEventStream,
+  isInText,
   NO_HEADERS,
   type ResponseDocument,
   type ResponseHeaders,
@@ -138,7 +139,7 @@ export class HttpExchange implements HttpReceiver {
       {
         message: (message) => this.#message(message),
         invalidResponse: (id, cause) => {
-          if (this.#settled || id !== this.#request.id) return false;
+          if (this.#settled || !(id === this.#request.id || isInText(this.#request.id, id))) return false;
           this.abandon(
             cause instanceof PrototypeMemberError
               ? invalidResponse(this.#owner.target.name, cause)

@@ -7,7 +7,9 @@ import {
   type Batch,
   type Envelope,
   FrameError,
+  integerInText,
   isResponse,
+  type MessageId,
   messagesIn,
   PREPARED_META,
   type PreparedMeta,
@@ -71,13 +73,18 @@ export class HttpResponse implements ChannelResponse {
 
 /**
  * `message` if it is the response to `request`, with the request's id; else `undefined`. An error may lack the id, when
- * the server refused before it read the id.
+ * the server refused before it read the id; some servers return an integer id as text.
  */
 export function responseTo(request: Request, message: Envelope): Envelope | undefined {
   if (!isResponse(message)) return undefined;
   if (message.id === request.id) return message;
-  return message.id === undefined && message.error !== undefined ? { ...message, id: request.id } : undefined;
+  const isAnswer = message.id === undefined ? message.error !== undefined : isInText(request.id, message.id);
+  return isAnswer ? { ...message, id: request.id } : undefined;
 }
+
+/** Whether a server means this id by the text that it returned. */
+export const isInText = (id: MessageId, returned: MessageId): boolean =>
+  typeof returned === "string" && integerInText(returned) === id;
 
 /** What a JSON body holds: the response and other messages, or none. */
 export type ResponseDocument =

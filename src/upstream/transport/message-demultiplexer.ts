@@ -1,7 +1,7 @@
 /** Which pending request or listener a message on a shared connection belongs to. */
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type Envelope, isResponse, type MessageId } from "../../wire/envelope.js";
+import { type Envelope, integerInText, isResponse, type MessageId } from "../../wire/envelope.js";
 import {
   type ChannelResponse,
   deliverSafely,
@@ -95,9 +95,10 @@ export class MessageDemultiplexer {
 
   deliver(message: Envelope): void {
     if (isResponse(message)) {
-      const waiting = this.#take(message.id);
-      if (waiting === undefined) this.#unmatched.onUnmatchedMessage?.(message);
-      else waiting.resolve({ message, status: 200, header: noHeader });
+      const id = this.#meantBy(message.id);
+      const waiting = this.#take(id);
+      if (waiting === undefined || id === undefined) this.#unmatched.onUnmatchedMessage?.(message);
+      else waiting.resolve({ message: withId(message, id), status: 200, header: noHeader });
       return;
     }
     if (this.#listeners.size === 0) this.#unmatched.onUnmatchedMessage?.(message);
@@ -106,7 +107,7 @@ export class MessageDemultiplexer {
 
   /** Fails one pending request; false when no request with this id is pending. */
   reject(id: MessageId, error: GatewayError): boolean {
-    const waiting = this.#take(id);
+    const waiting = this.#take(this.#meantBy(id));
     waiting?.reject(error);
     return waiting !== undefined;
   }
@@ -117,14 +118,20 @@ export class MessageDemultiplexer {
     this.#listeners.clear();
   }
 
-  /** Ids match in value and in type: "1" is not 1. */
+  /** By value and type; "1" is 1 too where no request with the id "1" is pending, as some servers return integers as text. */
+  #meantBy(returned: MessageId | undefined): MessageId | undefined {
+    return returned === undefined || this.#pending.has(returned) ? returned : integerInText(returned);
+  }
+
   #take(id: MessageId | undefined): PendingResponse | undefined {
     const waiting = id === undefined ? undefined : this.#pending.get(id);
-    if (waiting === undefined) return undefined;
-    this.#pending.delete(id as MessageId);
+    if (waiting !== undefined) this.#pending.delete(id as MessageId);
     return waiting;
   }
 }
+
+const withId = (message: Envelope, id: MessageId): Envelope =>
+  message.id === id ? message : { ...message, id };
 
 const noHeader = (): undefined => undefined;
 

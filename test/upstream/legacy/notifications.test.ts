@@ -33,6 +33,21 @@ describe("progress", () => {
     expect(new Set(tokens.map((meta) => JSON.stringify(meta))).size).toBe(3);
   });
 
+  test("is attributed by a token that the server returns as text", async () => {
+    const server = legacyServer().on("tools/call", async (params, asked) => {
+      const token = (params._meta as { progressToken: number }).progressToken;
+      await Promise.resolve();
+      asked.say("notifications/progress", { progressToken: String(token), progress: 1 });
+      return text("done");
+    });
+    const { upstream } = await meet(server);
+    const { call, notices } = calling({ params: { name: "echo", _meta: { progressToken: "mine" } } });
+    await upstream.call(call);
+    expect(notices).toEqual([
+      { method: "notifications/progress", params: { progressToken: "mine", progress: 1 } },
+    ]);
+  });
+
   test("is not requested when the client did not", async () => {
     const { server, upstream } = await meet(legacyServer().on("tools/call", text("hi")));
     await upstream.call(calling().call);

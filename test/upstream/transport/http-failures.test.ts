@@ -57,7 +57,7 @@ describe("a response that is not JSON-RPC tells whether the server is up, with t
     [
       "another response",
       "upstream_rejected",
-      (_asked, response) => json(response, { jsonrpc: "2.0", id: "7", result: {} }),
+      (_asked, response) => json(response, { jsonrpc: "2.0", id: "8", result: {} }),
       "quiz answered with a message that is not the response to the request",
     ],
   ] satisfies [string, ErrorCode, Respond, string | RegExp][])(

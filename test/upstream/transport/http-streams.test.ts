@@ -34,7 +34,7 @@ describe("an answer as an event stream", () => {
     const server = await serve((_asked, response) => {
       stream(
         response,
-        event({ jsonrpc: "2.0", id: "7", result: { wrong: 1 } }),
+        event({ jsonrpc: "2.0", id: "07", result: { wrong: 1 } }),
         event({ jsonrpc: "2.0", id: 8, result: { wrong: 2 } }),
         "data: not json\n\n",
         event({ jsonrpc: "2.0", id: 7, result: { right: true } }),

@@ -75,10 +75,20 @@ describe("an exchange", () => {
     expect(channel.stderr).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
   });
 
-  test("distinguishes ids by type", async () => {
+  test("takes an integer id that the server returns as text", async () => {
     const stray = vi.fn<(message: Envelope) => void>();
     const channel = await server({ onUnmatchedMessage: stray });
-    const text = '{"jsonrpc":"2.0","id":"71","result":{"wrong":true}}\n';
+    const text = '{"jsonrpc":"2.0","id":"71","result":{"as":"text"}}\n';
+    const answer = await channel.exchange({ jsonrpc: "2.0", id: 71, method: "raw", params: { text } });
+    expect(answer.message).toMatchObject({ id: 71, result: { as: "text" } });
+    await channel.exchange(request("echo"));
+    expect(stray.mock.calls.map(([message]) => message.id)).toEqual([71]);
+  });
+
+  test("takes no other text for an integer id", async () => {
+    const stray = vi.fn<(message: Envelope) => void>();
+    const channel = await server({ onUnmatchedMessage: stray });
+    const text = '{"jsonrpc":"2.0","id":"071","result":{"wrong":true}}\n';
     const answer = await channel.exchange({ jsonrpc: "2.0", id: 71, method: "raw", params: { text } });
     expect(answer.message.result).toEqual({ after: "raw" });
     expect(stray).toHaveBeenCalledTimes(1);
