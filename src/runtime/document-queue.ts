@@ -2,7 +2,7 @@
  * In which turns of the event loop are the documents of one stream read? Short ones at once, up to a number of messages;
  * further and long ones in steps, in order, while the stream is paused.
  */
-import { cooperativeYield, LARGE_BYTES, runSteps, type Steps } from "./cooperative-yield.js";
+import { cooperativeYield, LARGE_BYTES, type Steps, scheduleStep } from "./cooperative-yield.js";
 
 /** The most messages that one step delivers: below 10 ms, where each is passed on to a host. */
 export const MESSAGES_PER_STEP = 512;
@@ -40,7 +40,7 @@ export abstract class DocumentQueue {
     } else {
       this.#waiting = [document];
       this.#source.pause();
-      void runSteps(this.#drain());
+      this.#run(this.#drain());
     }
   }
 
@@ -69,6 +69,10 @@ export abstract class DocumentQueue {
   /** Drops the documents that wait. */
   clear(): void {
     if (this.#waiting !== undefined) this.#waiting.length = 0;
+  }
+
+  #run(steps: Steps<void>): void {
+    if (steps.next().done !== true) scheduleStep(() => this.#run(steps));
   }
 
   *#drain(): Steps<void> {
