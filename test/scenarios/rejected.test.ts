@@ -44,7 +44,10 @@ const respond =
   (asked: Asked, response: ServerResponse): void => {
     const status = statusFor(era, asked);
     if (status !== undefined) {
-      response.writeHead(status).end();
+      const { params } = JSON.parse(asked.body || "{}") as { params?: { arguments?: Json } };
+      const challenge = params?.arguments?.challenge;
+      response.writeHead(status, challenge === undefined ? {} : { "www-authenticate": String(challenge) });
+      response.end();
       return;
     }
     const { method } = JSON.parse(asked.body) as { method: string };
@@ -85,11 +88,14 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
       }
     });
 
-    test("gets a request without credentials once, and its 401 asks for a sign-in", async () => {
+    test.each([
+      ["asks for a sign-in where it asks for a token", "Bearer", "sign_in_required"],
+      ["is an error that is not retryable where it asks for something else", "Basic", "upstream_unavailable"],
+    ])("gets a request without credentials once, and its 401 %s", async (_, challenge, code) => {
       const { stage, calls } = await strict(era);
       const host = await openHost(stage, kind);
-      const response = await host.call("strict__look", { status: 401 }).outcome;
-      expect(refusalOf(response)).toMatchObject({ code: "sign_in_required", retryable: false });
+      const response = await host.call("strict__look", { status: 401, challenge }).outcome;
+      expect(refusalOf(response)).toMatchObject({ code, retryable: false });
       expect(calls()).toBe(1);
     });
 
