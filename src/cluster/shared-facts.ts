@@ -52,6 +52,7 @@ export class SharedFacts {
   /** Replicas that have missed a change. */
   readonly #behind = new Set<string>();
   #again: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(private readonly options: SharedFactsOptions) {
     this.#topic = `facts:${options.kind}`;
@@ -152,6 +153,7 @@ export class SharedFacts {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#again);
   }
 
@@ -167,7 +169,7 @@ export class SharedFacts {
   /** These get all facts once they can be reached. */
   #missed(replicas: readonly string[]): void {
     for (const id of replicas) this.#behind.add(id);
-    if (this.#behind.size === 0 || this.#again !== undefined) return;
+    if (this.#behind.size === 0 || this.#again !== undefined || this.#isClosed) return;
     this.#again = setTimeout(() => {
       this.#again = undefined;
       const behind = this.options.messages.others().filter(({ id }) => this.#behind.has(id));
