@@ -7,10 +7,10 @@ const order = process.env.CARDEA_ORDER;
 
 /**
  * What needs modules of its own: V8 counts the blocks of functions that are compiled after it was asked to, a heap is measured
- * without what other files have left in it, a module is replaced before something imports it, and the model of lives counts timers, of
- * which another file may leave one.
+ * without what other files have left in it, timers without those of connections that other files have closed just now, and a module
+ * is replaced before something imports it.
  */
-const APART = /support\/(?:steps|heap)\.js"|life-cycle\/steps\.js"|\bvi\.mock\(/;
+const APART = /support\/(?:steps|heap)\.js"|\bvi\.(?:mock|getTimerCount)\(/;
 
 /** These do not ask how tools are called (test/support/through.ts): a second time would be the first one again. */
 const ONCE_ONLY = new Set(
