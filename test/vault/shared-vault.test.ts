@@ -72,7 +72,8 @@ describe.runIf(hasRedis)("replicas that share a vault", () => {
     const keys = (await store.command(["KEYS", "*"])) as string[];
     const kept = keys.map((key) => store.command(["DUMP", key]));
     const all = `${keys.join()} ${JSON.stringify(await Promise.all(kept))}`;
-    for (const secret of ["access-1", "refresh-1", "linear", "ann-of-accounting"]) expect(all).not.toContain(secret);
+    for (const secret of ["access-1", "refresh-1", "linear", "ann-of-accounting"])
+      expect(all).not.toContain(secret);
   });
 
   test("reject a record that was changed in the store, or belongs to another principal", async () => {
