@@ -55,13 +55,15 @@ export function exceedsDepth(text: string, limit: number = MAX_DEPTH): boolean {
   return false;
 }
 
-const QUOTE = 34;
-const COLON = 58;
-const OPEN_ARRAY = 91;
+/** Character codes of JSON's structure. */
+export const QUOTE = 34;
+export const COMMA = 44;
+export const COLON = 58;
+export const OPEN_ARRAY = 91;
 const BACKSLASH = 92;
-const CLOSE_ARRAY = 93;
-const OPEN_OBJECT = 123;
-const CLOSE_OBJECT = 125;
+export const CLOSE_ARRAY = 93;
+export const OPEN_OBJECT = 123;
+export const CLOSE_OBJECT = 125;
 
 /** From `start` inclusive to `end` exclusive. */
 export interface Span {

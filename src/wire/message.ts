@@ -16,7 +16,7 @@ import {
   requestIdOf,
 } from "./envelope.js";
 import { isObject, type JsonObject, without } from "./json.js";
-import { type Span, scanResponse } from "./json-scan.js";
+import { OPEN_ARRAY, OPEN_OBJECT, type Span, scanResponse } from "./json-scan.js";
 import { parseJson } from "./json-text.js";
 import { checkServerLengths, MAX_NAME_LENGTH } from "./length-limits.js";
 import { MAX_CONTAINERS, type Outline, outlineInSteps } from "./outline.js";
@@ -187,8 +187,6 @@ const TAB = 9;
 const LF = 10;
 const CR = 13;
 const SPACE = 32;
-const OPEN_ARRAY = 91;
-const OPEN_OBJECT = 123;
 
 function parse(text: string): unknown {
   try {

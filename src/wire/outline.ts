@@ -2,7 +2,18 @@
  * What do brackets, quotes and commas say of a long JSON text before it is parsed: where is the `result` of a response, and
  * which messages have more members than the gateway can handle in one turn of the event loop?
  */
-import { endOfString, type Span, skipSpace } from "./json-scan.js";
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfString,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  type Span,
+  skipSpace,
+} from "./json-scan.js";
 
 /**
  * The most members of a message, of its parameters, its result, its error, of `_meta` and content: the gateway reads and
@@ -191,11 +202,4 @@ const COUNTED: ReadonlySet<string> = new Set([
 ]);
 /** Of a name that is compared or quoted. */
 const MAX_NAME_LENGTH = 64;
-const QUOTE = 34;
-const COMMA = 44;
-const COLON = 58;
-const OPEN_ARRAY = 91;
-const CLOSE_ARRAY = 93;
-const OPEN_OBJECT = 123;
-const CLOSE_OBJECT = 125;
 const ENDS: ReadonlySet<number> = new Set([COMMA, CLOSE_ARRAY, CLOSE_OBJECT]);

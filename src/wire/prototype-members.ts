@@ -3,7 +3,17 @@
  * for the prototype of their target, and `constructor.prototype` for that of all its objects: the members of its value
  * appear where no rule has seen them.
  */
-import { endOfString, skipSpace } from "./json-scan.js";
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfString,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  skipSpace,
+} from "./json-scan.js";
 import { parseJson } from "./json-text.js";
 
 /** A member with such a name. */
@@ -164,11 +174,3 @@ function nameIn(text: string, start: number, end: number): string {
     ? name
     : (parseJson(text.slice(start, end + 1)) as string);
 }
-
-const QUOTE = 34;
-const COMMA = 44;
-const COLON = 58;
-const OPEN_ARRAY = 91;
-const CLOSE_ARRAY = 93;
-const OPEN_OBJECT = 123;
-const CLOSE_OBJECT = 125;
