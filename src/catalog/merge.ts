@@ -40,7 +40,7 @@ export function mergeLists(
     const { space, item, target, override } = source;
     const { exposed, unambiguousName } = names?.get(source) ?? { exposed: exposeUri(space, target) };
     const overriddenItem = kind === "tools" ? space.shownTool(target, item) : undefined;
-    const configuredArguments = override?.configuredArguments;
+    const configuredArguments = override?.argumentsFor(item);
     const route: Route = {
       ...{ upstream: space.name, target, exposed, kind, item },
       ...(unambiguousName !== undefined && { unambiguousName }),

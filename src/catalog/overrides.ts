@@ -1,4 +1,5 @@
 /** Overrides of single tools: how the config changes their definition and arguments. */
+import { argumentNamesOf, MemberGivenTwice } from "../core/argument-names.js";
 import type { ConfiguredArguments } from "../core/call.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
 
@@ -14,7 +15,8 @@ export interface ToolOverride {
 export interface OverriddenTool {
   /** The name instead of its own. */
   readonly name: string;
-  readonly configuredArguments: ConfiguredArguments | undefined;
+  /** The arguments that the config sets, by the names that `item`, its own list entry, has for them. */
+  argumentsFor(item: JsonObject): ConfiguredArguments | undefined;
   /** The description instead of its own. */
   readonly description: string | undefined;
   /** Its list entry as hosts see it, except the name. */
@@ -64,7 +66,7 @@ export class ToolOverrides {
 
 function overriddenTool(
   own: string,
-  { name, title, description, arguments: configuredArguments }: ToolOverride,
+  { name, title, description, arguments: given }: ToolOverride,
 ): OverriddenTool {
   const words: JsonObject = {
     ...(title !== undefined && { title }),
@@ -74,12 +76,13 @@ function overriddenTool(
   const shown = new WeakMap<JsonObject, JsonObject>();
   return {
     name: name ?? own,
-    configuredArguments,
     description,
+    argumentsFor: (item) => byListedNames(item, given),
     apply(item) {
       let entry = shown.get(item);
       if (entry === undefined) {
         const schema = objectAt(item, "inputSchema");
+        const configuredArguments = byListedNames(item, given);
         const asks = schema !== undefined && configuredArguments !== undefined;
         entry = { ...item, ...words, ...(asks && { inputSchema: schemaFor(schema, configuredArguments) }) };
         shown.set(item, entry);
@@ -87,6 +90,25 @@ function overriddenTool(
       return entry;
     },
   };
+}
+
+/** A tool of an HTTP API may list an argument under another name than the API has; the config may use both. */
+function byListedNames(
+  item: JsonObject,
+  given: ConfiguredArguments | undefined,
+): ConfiguredArguments | undefined {
+  const names = given === undefined ? undefined : argumentNamesOf(item);
+  if (given === undefined || names === undefined) return given;
+  const listed = (values: JsonObject): JsonObject => {
+    try {
+      return objectAt({ values: names.toListed(values) }, "values") ?? values;
+    } catch (error) {
+      // One argument under both names: the call is refused, as with any argument that the tool has not.
+      if (error instanceof MemberGivenTwice) return values;
+      throw error;
+    }
+  };
+  return { defaults: listed(given.defaults), fixed: listed(given.fixed) };
 }
 
 /** The schema without fixed arguments; arguments with a default become optional, and show it. */

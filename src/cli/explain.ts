@@ -49,6 +49,7 @@ const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
 function asText(name: string, explained: KnownTarget): string {
   const { effect, rule, message, server, target, rules, limits, badArguments, shortened, listing } =
     explained;
+  const { argumentNames } = explained;
   const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
   const about = rules.filter(
     ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
@@ -61,6 +62,7 @@ function asText(name: string, explained: KnownTarget): string {
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
     ...(listing === undefined || listing.exposure === "full" ? [] : [`  ${listingText(listing)}`]),
     ...(shortened === undefined ? [] : [`  hosts see it shorter: ${shortenedText(shortened)}`]),
+    ...(argumentNames === undefined ? [] : argumentLines(argumentNames)),
     "",
     about.length === 0 ? "rules: none applies" : "rules, in order; the first that matches decides:",
     ...table(
@@ -79,6 +81,12 @@ function asText(name: string, explained: KnownTarget): string {
     ...table(limits.map((row) => ["", row.limit, `per ${row.per}`, boundsOf(row)])),
   ].join("\n");
 }
+
+/** Which names an HTTP API has for the arguments that are listed under others. */
+const argumentLines = (names: NonNullable<KnownTarget["argumentNames"]>): readonly string[] => [
+  "  arguments under other names than the API's, which models do not take; rules may use both:",
+  ...Object.entries(names).map(([listed, own]) => `    ${listed} is ${writeJson(own)} in the API`),
+];
 
 /** How hosts find a tool. */
 function listingText({ exposure, isListed }: NonNullable<KnownTarget["listing"]>): string {

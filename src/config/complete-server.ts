@@ -64,6 +64,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     prompts: shape.prompts,
     resources: shape.resources,
     ...(shape.checks !== undefined && { checks: shape.checks }),
+    ...(shape.arguments !== undefined && { parseJsonText: shape.arguments.parseJsonText }),
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
     ...(shortening !== undefined && { shortening }),
   };

@@ -203,6 +203,8 @@ export interface ServerConfig {
   readonly checks?: ChecksConfig;
   /** Overrides of single tools, by the server's own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
+  /** Whether JSON texts of arguments are parsed where a tool's schema admits no text; absent: those of an HTTP API. */
+  readonly parseJsonText?: boolean;
   /** How the definitions of its tools are shortened; absent if they are not. */
   readonly shortening?: ShorteningConfig;
 }
@@ -233,6 +235,8 @@ interface ToolOverride {
     readonly defaults: Readonly<Record<string, unknown>>;
     /** Replaces what a host sends. */
     readonly fixed: Readonly<Record<string, unknown>>;
+    /** Absent: as the server. */
+    readonly parseJsonText?: boolean;
   };
 }
 

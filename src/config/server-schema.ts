@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { duration } from "./duration-schema.js";
 import { serverAuthSchema } from "./sign-in-schema.js";
-import { checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
+import { argumentsSchema, checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
@@ -229,6 +229,7 @@ export const serverSchema = z.strictObject({
   checks: checksSchema
     .exactOptional()
     .describe("Validation of arguments and results of its tools. Default: none."),
+  arguments: argumentsSchema.exactOptional().describe("How arguments of its tools are read."),
   overrides: overridesSchema
     .exactOptional()
     .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),

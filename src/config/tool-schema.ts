@@ -63,6 +63,19 @@ const toolArguments = z.strictObject({
     .describe(
       "Values that always apply. These arguments are removed from the schema that hosts see; values that a host sends are ignored.",
     ),
+  parseJsonText: z
+    .boolean()
+    .exactOptional()
+    .describe("Instead of `arguments.parseJsonText` of the server, for this tool."),
+});
+
+/** The zod schema of `arguments` of a server. */
+export const argumentsSchema = z.strictObject({
+  parseJsonText: z
+    .boolean()
+    .describe(
+      'Whether an argument that is JSON text (`"{\\"a\\": 1}"`) is parsed where the input schema of its tool admits no text, before rules are evaluated; a text that cannot be parsed is refused by name. Default: `true` for HTTP APIs (OpenAPI), else `false`.',
+    ),
 });
 
 /** The zod schema of `overrides`. */

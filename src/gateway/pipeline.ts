@@ -28,6 +28,7 @@ import { configuredArguments } from "../routing/configured-arguments.js";
 import { findTools } from "../routing/find-tools.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
+import { normalizedArguments } from "../routing/normalized-arguments.js";
 import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
@@ -37,6 +38,7 @@ import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
+import { argumentForms } from "./argument-forms.js";
 import { auditedExpiry } from "./audited-events.js";
 import type { GatewayParts } from "./parts.js";
 import {
@@ -113,6 +115,7 @@ export function createPipeline(
       wanted === undefined ? [] : [[name, wanted] as const],
     ),
   );
+  const forms = argumentForms(config.servers);
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
   const { signIn } = parts;
@@ -151,6 +154,7 @@ export function createPipeline(
       boundary,
       ...mustRecord, // before the call has any effect
       sealedState, // rejects a forged state before the call has any effect
+      ...(forms.size > 0 ? [normalizedArguments(forms)] : []), // by the names that configured arguments and rules use
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
       ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // before approval: a person is not asked about a call that cannot be made
       ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // a call to a hidden target is recorded for the operator

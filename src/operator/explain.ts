@@ -4,17 +4,20 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { AuthConfig } from "../config/auth-config.js";
 import { closest } from "../config/closest.js";
 import type { ExposureConfig } from "../config/config.js";
+import { type ArgumentNames, argumentNames } from "../core/argument-names.js";
 import type { Call, Route } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import { isSearchTool } from "../core/search-tools.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
+import { argumentForms } from "../gateway/argument-forms.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { Explanation } from "../policy/policy.js";
 import { withConfiguredArguments } from "../routing/configured-arguments.js";
 import { unfilteredCatalog } from "../routing/locate.js";
 import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
+import { withNormalizedArguments } from "../routing/normalized-arguments.js";
 import { prototypeMemberSentence } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
@@ -55,6 +58,8 @@ export interface ExplainResult extends Explanation {
   readonly shortened?: ShortenedDefinition;
   /** For a tool: whether hosts list it by default, and the setting that decides. */
   readonly listing?: { readonly exposure: ExposureConfig["exposure"]; readonly isListed: boolean };
+  /** For a tool of an HTTP API: the API's names of arguments and their members, by the listed names; absent where equal. */
+  readonly argumentNames?: ArgumentNames;
   /** Why the arguments are invalid, which is checked before the rules; absent if they are valid. */
   readonly badArguments?: string;
 }
@@ -89,9 +94,11 @@ export async function explainCall(
   }
   if (found instanceof GatewayError) return { unknown: found.message };
   const route = found;
-  const call = withConfiguredArguments(hypotheticalCall(requestFor(route, name, args), route));
+  const given = await normalizedCall(hypotheticalCall(requestFor(route, name, args), route), pipeline.config);
+  const call = withConfiguredArguments(given.call);
   const unknown = unknownPrincipal(caller.as, auth);
-  const badArguments = await argumentsFault(pipeline, call, route);
+  const badArguments = given.fault ?? (await argumentsFault(pipeline, call, route));
+  const names = argumentNames(route.item);
   const config = pipeline.config.servers.find((server) => server.name === route.upstream);
   const shortened = shortenedDefinition(route, config);
   return {
@@ -106,8 +113,22 @@ export async function explainCall(
     ...pipeline.policy.explain(call),
     ...(shortened !== undefined && { shortened }),
     ...(route.kind === "tools" && { listing: listingOf(pipeline, client, route) }),
+    ...(names !== undefined && { argumentNames: names }),
     ...(badArguments !== undefined && { badArguments }),
   };
+}
+
+/** The call in the form that rules see; the fault where it is refused before them. */
+async function normalizedCall(
+  call: Call,
+  { servers }: Pipeline["config"],
+): Promise<{ readonly call: Call; readonly fault?: string }> {
+  try {
+    return { call: await withNormalizedArguments(call, argumentForms(servers)) };
+  } catch (error) {
+    if (error instanceof GatewayError) return { call, fault: error.message };
+    throw error;
+  }
 }
 
 const listingOf = (

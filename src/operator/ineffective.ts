@@ -6,6 +6,7 @@ import type { Advice } from "../config/advice.js";
 import { closest } from "../config/closest.js";
 import type { Config, MatcherConfig, NameFilter, ServerConfig } from "../config/config.js";
 import { canBeginWith, exposedStarts } from "../config/own-names.js";
+import { argumentNames } from "../core/argument-names.js";
 import type { Route } from "../core/call.js";
 import { LISTS, type ListKind } from "../core/lists.js";
 import { glob } from "../patterns/globs.js";
@@ -122,7 +123,7 @@ function deadOverrides({ overrides = {} }: ServerConfig, entries: ListedEntries)
     }
     const properties = objectAt(objectAt(tool, "inputSchema"), "properties");
     if (properties === undefined) return [];
-    const known = Object.keys(properties);
+    const known = [...Object.keys(properties), ...Object.values(argumentNames(tool) ?? {})];
     return (["fixed", "defaults"] as const).flatMap((way) =>
       Object.keys(override.arguments?.[way] ?? {})
         .filter((name) => !known.includes(name))

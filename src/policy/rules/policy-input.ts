@@ -1,5 +1,6 @@
 /** What does the policy evaluate, and what does it decide? The input of rules, in each reading of its URI, and the decision. */
 import type { InteractionKind, RuleConfig } from "../../config/config.js";
+import { argumentNamesOf } from "../../core/argument-names.js";
 import type { Call, Route } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { isUriList } from "../../core/lists.js";
@@ -57,11 +58,17 @@ export function factsOf({ route, client, args, request }: PolicyInput): Facts {
     tool: route.kind === "tools" ? name : "",
     server: route.upstream,
     target: name,
-    args: args ?? {},
+    args: withNamesOfApi(route, args ?? {}),
     principal: client.principal,
     annotations: objectAt(route.item, "annotations") ?? {},
     request: request ?? {},
   };
+}
+
+/** Rules may use the name that is listed for an argument, and the one that an HTTP API has for it. */
+function withNamesOfApi({ item }: Route, args: unknown): unknown {
+  const names = argumentNamesOf(item);
+  return names === undefined ? args : names.withBoth(args);
 }
 
 /** As `UriReadings`, with a route in place of each URI. */

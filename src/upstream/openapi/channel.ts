@@ -19,6 +19,7 @@ import { exchangeWithApi } from "./api-exchange.js";
 import { UnusableArgument } from "./given-values.js";
 import { type ApiSource, loadApi } from "./load-api.js";
 import type { ApiDescription, Operation } from "./operation.js";
+import { withOwnNames } from "./own-names.js";
 import { readAnswer } from "./read-answer.js";
 import { Routes } from "./routes.js";
 import { largeResultText } from "./write-answer.js";
@@ -133,7 +134,8 @@ class OpenApiChannel implements Channel {
     if (operation === undefined)
       return { error: { code: CODE.invalidParams, message: `unknown tool: ${name}` } };
     try {
-      const written = writeApiRequest(operation, objectAt(params, "arguments") ?? {}, this.#address);
+      const given = withOwnNames(operation, objectAt(params, "arguments") ?? {});
+      const written = writeApiRequest(operation, given, this.#address);
       const request = { ...written, headers: { ...traceHeaders(params), ...written.headers } };
       const answer = await exchangeWithApi(this.#target, request, signal);
       const { origin } = this.#target.url;

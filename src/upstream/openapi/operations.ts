@@ -1,12 +1,14 @@
 /** Which tools does an OpenAPI document make? One for each operation that the filters of the config select. */
 
 import type { OperationFilter } from "../../config/config.js";
+import { ARGUMENT_NAMES } from "../../core/argument-names.js";
 import { entryFlaw } from "../../core/list-entries.js";
 import { glob } from "../../patterns/globs.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { HIDDEN_CHARACTERS } from "../../wire/readable-text.js";
+import { describedAs, listedNames, withListedData } from "./listed-names.js";
 import type { ApiDescription, Operation } from "./operation.js";
-import { readParameters } from "./parameters.js";
+import { type DescribedParameter, type ParameterSource, parameterOf, readParameters } from "./parameters.js";
 import { References } from "./references.js";
 import { readRequestBody } from "./request-body.js";
 import { acceptOf, outputSchemaOf } from "./responses.js";
@@ -89,36 +91,24 @@ class OperationReader {
   #operation(path: string, method: string, item: JsonObject, operation: JsonObject): Operation | undefined {
     this.#checkServers(item, operation);
     const converter = this.#converter("input", MAX_INPUT_DEFINITIONS, path, method);
-    const { parameters, properties: asked } = readParameters({
+    const known = { references: this.#references, shapes: this.#shapes };
+    const described = readParameters({
       lists: [item.parameters, operation.parameters],
       path,
-      references: this.#references,
-      shapes: this.#shapes,
+      ...known,
       converter,
       configured: this.#options.configured,
-      hasBody: operation.requestBody !== undefined,
     });
     const body =
       operation.requestBody === undefined || method === "get" || method === "head"
         ? undefined
-        : readRequestBody(
-            operation.requestBody,
-            { references: this.#references, shapes: this.#shapes },
-            converter,
-          );
-    const properties = { ...asked, ...(body !== undefined && { body: body.schema }) };
-    const required = [
-      ...parameters.filter((one) => one.required).map(({ argument }) => argument),
-      ...(body?.request.required === true ? ["body"] : []),
-    ];
-    const definitions = converter.definitions();
-    const inputSchema = {
-      type: "object",
-      properties,
-      ...(required.length > 0 && { required }),
-      additionalProperties: false,
-      ...(definitions !== undefined && { $defs: definitions }),
-    };
+        : readRequestBody(operation.requestBody, known, converter);
+    const { parameters, inputSchema, replaced } = inputOf(
+      described,
+      { body, isTaken: operation.requestBody !== undefined },
+      converter,
+      known,
+    );
     const responses = objectAt(operation, "responses") ?? {};
     const outputs = this.#converter("output", 0, path, method);
     const outputSchema = outputSchemaOf(responses, this.#references, outputs);
@@ -127,6 +117,7 @@ class OperationReader {
       ...titleAndDescription(operation, method, path),
       inputSchema,
       annotations: annotationsOf(method),
+      ...(replaced.size > 0 && { _meta: { [ARGUMENT_NAMES]: Object.fromEntries(replaced) } }),
     };
     const whole = { ...entry, ...(outputSchema !== undefined && { outputSchema }) };
     const tool = outputSchema === undefined || entryFlaw("tools", whole) !== undefined ? entry : whole;
@@ -179,6 +170,54 @@ class OperationReader {
     this.#names.add(name);
     return name;
   }
+}
+
+type Body = NonNullable<ReturnType<typeof readRequestBody>>;
+
+/** The parameters with their arguments, and the input schema of the tool. */
+function inputOf(
+  described: readonly DescribedParameter[],
+  /** `isTaken` where no parameter may be called `body`. */
+  { body, isTaken }: { readonly body: Body | undefined; readonly isTaken: boolean },
+  converter: SchemaConverter,
+  known: Pick<ParameterSource, "references" | "shapes">,
+) {
+  const definitions = converter.definitions();
+  const names = listedNames(described, isTaken, [
+    ...described.map(({ schema }) => schema),
+    body?.schema,
+    ...Object.values(definitions ?? {}),
+  ]);
+  const parameters = described.map((one) => parameterOf(one, names.arguments.get(one) ?? one.name, known));
+  const properties = Object.fromEntries([
+    ...described.map((one, at) => {
+      const argument = parameters[at]?.argument ?? one.name;
+      const schema = names.rename(one.schema);
+      return [argument, names.replaced.has(argument) ? describedAs(schema, one.name) : schema] as const;
+    }),
+    ...(body === undefined ? [] : [["body", names.rename(body.schema)] as const]),
+  ]);
+  const required = [
+    ...parameters.filter((one) => one.required).map(({ argument }) => argument),
+    ...(body?.request.required === true ? ["body"] : []),
+  ];
+  const inputSchema = {
+    type: "object",
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+    ...(definitions !== undefined && {
+      $defs: Object.fromEntries(
+        Object.entries(definitions).map(([name, schema]) => [name, names.rename(schema)]),
+      ),
+    }),
+  };
+  const { replaced } = names;
+  return {
+    parameters,
+    replaced,
+    inputSchema: replaced.size === 0 ? inputSchema : withListedData(inputSchema, replaced),
+  };
 }
 
 /** An output schema with longer `$defs` (characters) is left out: few hosts use it, and all of them load it. */

@@ -1,5 +1,6 @@
 /** Which arguments does an operation take, and where does each of them go? */
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
+import type { NamedParameter } from "./listed-names.js";
 import type { Parameter, ParameterPlace, Style } from "./operation.js";
 import type { References } from "./references.js";
 import { isJsonType } from "./responses.js";
@@ -16,14 +17,13 @@ export interface ParameterSource {
   readonly shapes: ShapeReader;
   readonly converter: SchemaConverter;
   readonly configured: { readonly headers: ReadonlySet<string>; readonly query: ReadonlySet<string> };
-  /** True where the argument `body` is taken. */
-  readonly hasBody: boolean;
 }
 
-/** The parameters, and the schemas of their arguments. */
-export interface Parameters {
-  readonly parameters: readonly Parameter[];
-  readonly properties: JsonObject;
+/** One parameter before its argument has a name. */
+export interface DescribedParameter extends NamedParameter {
+  readonly object: JsonObject;
+  /** Of the argument, with the names of the API. */
+  readonly schema: unknown;
 }
 
 const PLACES = ["path", "query", "header", "cookie"] as const;
@@ -55,7 +55,7 @@ const STYLES: Readonly<Record<ParameterPlace, readonly Style[]>> = {
 const foldedHeader = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
 /** Reads the parameters; a path parameter that the document forgot to describe is a required string. */
-export function readParameters(source: ParameterSource): Parameters {
+export function readParameters(source: ParameterSource): readonly DescribedParameter[] {
   const described = [...describedParameters(source).values()];
   const inPath = new Set([...source.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string));
   const configuredHeaders = new Set([...source.configured.headers].map(foldedHeader));
@@ -74,25 +74,14 @@ export function readParameters(source: ParameterSource): Parameters {
     if (usable.some((one) => one.place === "path" && one.name === name)) continue;
     usable.push({ place: "path", name, object: { schema: { type: "string" } } });
   }
-  const properties: [string, unknown][] = [];
-  const parameters: Parameter[] = [];
-  const taken = new Set(source.hasBody ? ["body"] : []);
-  for (const place of PLACES) {
-    for (const one of usable.filter((each) => each.place === place)) {
-      const argument = freeName(one.name, place, taken);
-      taken.add(argument);
-      properties.push([argument, argumentSchema(one.object, source.converter)]);
-      parameters.push(parameterOf(one, argument, source));
-    }
-  }
-  return { parameters, properties: Object.fromEntries(properties) };
+  return PLACES.flatMap((place) =>
+    usable
+      .filter((each) => each.place === place)
+      .map((one) => ({ ...one, schema: argumentSchema(one.object, source.converter) })),
+  );
 }
 
-interface Described {
-  readonly place: ParameterPlace;
-  readonly name: string;
-  readonly object: JsonObject;
-}
+type Described = Omit<DescribedParameter, "schema">;
 
 function describedParameters({ lists, references }: ParameterSource): ReadonlyMap<string, Described> {
   const found = new Map<string, Described>();
@@ -109,18 +98,11 @@ function describedParameters({ lists, references }: ParameterSource): ReadonlyMa
   return found;
 }
 
-/** Two parameters of one name in different places: the later one is called `query_id`. */
-function freeName(name: string, place: ParameterPlace, taken: ReadonlySet<string>): string {
-  if (!taken.has(name) && name !== "__proto__") return name;
-  let free = `${place}_${name}`;
-  while (taken.has(free)) free = `${free}_`;
-  return free;
-}
-
-function parameterOf(
-  { place, name, object }: Described,
+/** The parameter with the argument that it is taken from. */
+export function parameterOf(
+  { place, name, object }: DescribedParameter,
   argument: string,
-  { references, shapes }: ParameterSource,
+  { references, shapes }: Pick<ParameterSource, "references" | "shapes">,
 ): Parameter {
   const [usual = "simple"] = STYLES[place];
   const style = STYLES[place].find((one) => one === object.style) ?? usual;

@@ -98,7 +98,7 @@ describe("a member of an object cannot set", () => {
       expect(await called({ parameters }, { filter })).toMatchObject({
         refusal: expect.stringContaining('the argument "filter" must not set'),
       });
-    const { request } = await called({ parameters }, { filter: { name: "n" }, "filter[owner]": "1" });
+    const { request } = await called({ parameters }, { filter: { name: "n" }, filter_owner: "1" });
     expect(request?.url).toBe("/items/7?filter[name]=n&filter%5Bowner%5D=1");
   });
 
