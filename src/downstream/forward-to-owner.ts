@@ -214,6 +214,15 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
         setHost: false,
       });
       forwarded.once("response", (answer) => {
+        if (isRefusal(answer)) {
+          logger.warn(
+            { to: owner.name, refused: answer.headers[HEADER.peer] },
+            "the owner refuses requests of this process",
+          );
+          answer.resume();
+          resolve("unreachable");
+          return;
+        }
         const framed = answer.headers["content-length"] !== undefined;
         const headers = withoutHeaders(answer.rawHeaders, framed ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS);
         response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
@@ -271,6 +280,10 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
     });
   }
 }
+
+/** Whether the owner's listener for replicas refused the request unread: nothing of that is for the host. */
+const isRefusal = ({ statusCode, headers }: IncomingMessage): boolean =>
+  statusCode === 403 && headers[HEADER.peer] !== undefined;
 
 /** The session that a request names. */
 function sessionOf({ headers, url = "" }: IncomingMessage): string | undefined {

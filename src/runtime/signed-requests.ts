@@ -20,8 +20,8 @@ export interface SignedRequest {
   readonly principal?: Principal;
 }
 
-/** Allowed clock skew between processes, and the lifetime of a signature, in ms. */
-export const MAX_SKEW_MS = 10 * 60_000;
+/** Allowed clock skew between processes, and the lifetime of a signature, in ms: ten minutes, and what a request takes on its way. */
+export const MAX_SKEW_MS = 10 * 60_000 + 30_000;
 /** Changes with the format: another one is refused. */
 export const PEER_PROTOCOL = "2";
 const VALUE = /^2\.([\w-]+)\.([\w-]{43})$/;

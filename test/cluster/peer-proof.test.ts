@@ -162,6 +162,14 @@ test.each([
   expect(admitted).toEqual([]);
 });
 
+test("a replica whose clock differs by ten minutes gets requests: one is five minutes fast, the other five slow", async () => {
+  for (const skew of [-600_000, 600_000]) {
+    const { url, admitted } = await replica({ now: Date.now() + skew });
+    expect(await forward(connections(), url)).toBe("200 served");
+    expect(admitted).toHaveLength(1);
+  }
+});
+
 test("the status page says why, to find the fault", async () => {
   const { url } = await replica({ secret: "another" });
   expect(await probeReplica(url, connections())).toMatchObject({ kind: "refused", reason: "key" });

@@ -85,6 +85,25 @@ test("an owner whose address another replica has by now is gone, and gets no par
   expect([gone, outcomes, admitted]).toEqual([[undefined, "owner"], ["absent"], [undefined]]);
 });
 
+test("what the listener of an owner refuses is an error with a time to retry, and its words do not reach the host", async () => {
+  const refusing = createHttp((_request, response) => {
+    response.writeHead(403, { "content-type": "application/json", "cardea-peer": "2.refused.clock" });
+    response.end('{"error":"this listener is for replicas"}');
+  });
+  const { ask, outcomes } = await front(ownerAt(await listening(refusing)), "here");
+  for (const method of ["POST", "GET"]) {
+    const [status, text, retryAfter] = await ask(method);
+    expect([status, text, retryAfter]).toEqual([503, expect.stringContaining("cannot be reached"), "1"]);
+  }
+  expect(outcomes).toEqual(["unreachable", "unreachable"]);
+});
+
+test("a 403 of an owner to a host is the answer of the host", async () => {
+  const owner = createHttp((_request, response) => response.writeHead(403).end("not for you"));
+  const { ask } = await front(ownerAt(await listening(owner)), "here");
+  expect((await ask("POST")).slice(0, 2)).toEqual([403, "not for you"]);
+});
+
 test("a session whose owner is permanently gone is 404", async () => {
   const { ask } = await front(ownerAt(REFUSED));
   const [status, text] = await ask("POST");
