@@ -60,6 +60,9 @@ const MAX_RECORD_LENGTH = 16_384;
 /** Sessions that were handed over, until their replica ends. */
 const MAX_MOVED = 10_000;
 
+/** Records written together when the store is back: a replica that ends meanwhile loses the sessions of the others. */
+const WRITTEN_AT_ONCE = 100;
+
 /** A record as the store gets it. */
 interface WrittenRecord {
   readonly text: string;
@@ -303,7 +306,13 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 
   async #writeAll(): Promise<void> {
-    for (const [id, record] of [...this.#held]) if (record !== undefined) await this.#writeOne(id, record);
+    const all = [...this.#held];
+    for (let at = 0; at < all.length; at += WRITTEN_AT_ONCE) {
+      const some = all.slice(at, at + WRITTEN_AT_ONCE);
+      await Promise.all(
+        some.map(([id, record]) => (record === undefined ? undefined : this.#writeOne(id, record))),
+      );
+    }
   }
 
   async #renewAll(): Promise<void> {
