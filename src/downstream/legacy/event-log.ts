@@ -35,7 +35,10 @@ const MAX_LOST = 100;
 export class EventLog {
   /** Part of the ids of its events. */
   readonly name = newLogName();
-  #events: LoggedEvent[] = [];
+  /** What is said before a response, or without a request; the oldest first. */
+  #notices: LoggedEvent[] = [];
+  #responses: LoggedEvent[] = [];
+  #newest: LoggedEvent | undefined;
   #lost: LostResponse[] = [];
   #length = 0;
   #isOver = false;
@@ -50,13 +53,14 @@ export class EventLog {
     if (this.#isOver) return;
     const { length } = event.data;
     while (!this.memoryShare.reserve(length)) {
-      if (this.#events.length === 0) {
+      if (this.#count === 0) {
         this.#recordLost(event);
         return;
       }
       this.#evict();
     }
-    this.#events.push(event);
+    (isNotice(event) ? this.#notices : this.#responses).push(event);
+    this.#newest = event;
     this.#length += length;
     while (this.#exceedsLimits()) this.#evict();
   }
@@ -66,28 +70,33 @@ export class EventLog {
     this.#isOver = true;
     this.memoryShare.release(this.#length);
     this.#length = 0;
-    this.#events = [];
+    this.#notices = [];
+    this.#responses = [];
   }
 
   /** What `stream` was given after the event `seq`, in order. */
   after(stream: number, seq: number): readonly (LoggedEvent | LostResponse)[] {
     const isAfter = (event: LoggedEvent | LostResponse): boolean =>
       event.stream === stream && event.seq > seq;
-    const kept = this.#events.filter(isAfter);
-    const lost = this.#lost.filter(isAfter);
-    return lost.length === 0 ? kept : [...kept, ...lost].sort((a, b) => a.seq - b.seq);
+    const all = [this.#notices, this.#responses, this.#lost].flatMap((some) =>
+      (some as readonly (LoggedEvent | LostResponse)[]).filter(isAfter),
+    );
+    return all.sort((a, b) => a.seq - b.seq);
   }
 
   has(stream: number): boolean {
-    return this.#events.some((event) => event.stream === stream);
+    const isOf = (event: LoggedEvent): boolean => event.stream === stream;
+    return this.#notices.some(isOf) || this.#responses.some(isOf);
   }
 
   /** Keeps nothing of `stream` but which requests were answered on it. */
   forget(stream: number): void {
     if (!this.has(stream)) return;
-    for (const event of this.#events) if (event.stream === stream) this.#recordLost(event);
-    this.#events = this.#events.filter((event) => event.stream !== stream);
-    const left = this.#events.reduce((sum, event) => sum + event.data.length, 0);
+    for (const event of this.#responses) if (event.stream === stream) this.#recordLost(event);
+    const isKept = (event: LoggedEvent): boolean => event.stream !== stream;
+    this.#notices = this.#notices.filter(isKept);
+    this.#responses = this.#responses.filter(isKept);
+    const left = lengthOf(this.#notices) + lengthOf(this.#responses);
     this.memoryShare.release(this.#length - left);
     this.#length = left;
   }
@@ -97,9 +106,13 @@ export class EventLog {
     return this.#length;
   }
 
+  get #count(): number {
+    return this.#notices.length + this.#responses.length;
+  }
+
   #exceedsLimits(): boolean {
     const { maxLength, maxEvents } = this.limits;
-    return this.#events.length > 1 && (this.#length > maxLength || this.#events.length > maxEvents);
+    return this.#count > 1 && (this.#length > maxLength || this.#count > maxEvents);
   }
 
   /**
@@ -107,22 +120,19 @@ export class EventLog {
    * likely; then the newest event if it is a notice; and only then a response that was never sent.
    */
   #evict(): void {
-    const newest = this.#events.length - 1;
-    const before = (isIt: (event: LoggedEvent) => boolean): number | undefined => {
-      const at = this.#events.findIndex((event, index) => index < newest && isIt(event));
-      return at === -1 ? undefined : at;
-    };
-    const isNotice = ({ responseTo }: LoggedEvent): boolean => responseTo === undefined;
-    const at = before(isNotice) ?? before(({ sent }) => sent === true) ?? this.#newestNotice(newest) ?? 0;
-    const [event] = this.#events.splice(at, 1);
+    const event = this.#takeOldest();
     if (event === undefined) return;
     this.#length -= event.data.length;
     this.memoryShare.release(event.data.length);
     this.#recordLost(event);
   }
 
-  #newestNotice(newest: number): number | undefined {
-    return this.#events[newest]?.responseTo === undefined ? newest : undefined;
+  #takeOldest(): LoggedEvent | undefined {
+    const [notice] = this.#notices;
+    if (notice !== undefined && notice !== this.#newest) return this.#notices.shift();
+    const sent = this.#responses.findIndex((event) => event.sent === true && event !== this.#newest);
+    if (sent !== -1) return this.#responses.splice(sent, 1)[0];
+    return this.#notices.pop() ?? this.#responses.shift();
   }
 
   #recordLost({ stream, seq, responseTo }: LoggedEvent): void {
@@ -131,3 +141,8 @@ export class EventLog {
     if (this.#lost.length > MAX_LOST) this.#lost.shift();
   }
 }
+
+const isNotice = ({ responseTo }: LoggedEvent): boolean => responseTo === undefined;
+
+const lengthOf = (events: readonly LoggedEvent[]): number =>
+  events.reduce((sum, { data }) => sum + data.length, 0);
