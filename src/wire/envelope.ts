@@ -136,7 +136,7 @@ export function* parseDocumentInSteps(
   text: string,
   maxDepth: number,
 ): Generator<void, Envelope | Batch, void> {
-  const { refused } = yield* outlineInSteps(text, maxDepth);
+  const { refused } = yield* outlineInSteps(text, maxDepth, "host");
   let value: unknown;
   try {
     value = yield* parseInSteps(text, maxDepth);

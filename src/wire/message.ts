@@ -1,5 +1,6 @@
 /** How do bytes from a server become checked messages? */
-import { isAscii } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
+import { StringDecoder } from "node:string_decoder";
 import {
   type Batch,
   CHECKED_IN_STEP,
@@ -61,9 +62,9 @@ export function readMessages(document: Buffer | string): Batch {
 export function* readMessagesInSteps(document: Buffer): Generator<void, Batch, void> {
   // Large results may arrive together; each is decoded in its own turn of the event loop.
   yield;
-  const text = withoutMark(decoded(document));
+  const text = withoutMark(yield* decodedInSteps(document));
   yield;
-  const outline = yield* outlineInSteps(text, MAX_ANSWER_DEPTH, MAX_VALUES);
+  const outline = yield* outlineInSteps(text, MAX_ANSWER_DEPTH, "server");
   if (outline.tooDeep) throw tooDeepFault(idIn(text, outline));
   if (outline.tooMany) throw tooManyFault(idIn(text, outline));
   let value: unknown;
@@ -140,20 +141,28 @@ function membersByMessage(
 const tooManyFault = (id: MessageId | undefined): FrameError =>
   new FrameError(-32600, `the message has more than ${MAX_CONTAINERS} objects and lists`, id);
 
-/**
- * The most values in a message that is no result, which the gateway writes as JSON again. A text that is not read in steps
- * cannot have more.
- */
-const MAX_VALUES = 65_536;
-
 const tooDeepFault = (id?: MessageId): FrameError =>
   new FrameError(-32600, `the message is nested deeper than ${MAX_ANSWER_DEPTH} levels`, id);
 
-const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+const withoutMark = (text: string): string => (startsWithMark(text) ? text.slice(1) : text);
 
 /** ASCII, as most long results are, is detected and decoded faster as Latin-1 than as UTF-8. */
 const decoded = (document: Buffer): string =>
   document.toString(document.length >= MIN_BUFFER_BYTES && isAscii(document) ? "latin1" : "utf8");
+
+/** Bytes that one step decodes: a few milliseconds. */
+const DECODED_BYTES = 524_288;
+
+function* decodedInSteps(document: Buffer): Generator<void, string, void> {
+  if (isAscii(document)) return document.toString("latin1");
+  const decoder = new StringDecoder("utf8");
+  const pieces: string[] = [];
+  for (let at = 0; at < document.length; at += DECODED_BYTES) {
+    pieces.push(decoder.write(document.subarray(at, at + DECODED_BYTES)));
+    yield;
+  }
+  return pieces.join("") + decoder.end();
+}
 
 type Received = Envelope & {
   [RESULT_TEXT]?: string | Buffer;
@@ -163,11 +172,22 @@ type Received = Envelope & {
 /** From this size on results are kept as bytes, which need not be encoded again. */
 const MIN_BUFFER_BYTES = 4096;
 
-/** A long ASCII result is kept as bytes: there, offsets in text and bytes are equal. */
+/** A long result is kept as bytes, unless these are not UTF-8. In ASCII, offsets in text and bytes are equal. */
 function textOf(document: Buffer | string, text: string, { start, end }: Span): string | Buffer {
-  const asBytes = typeof document !== "string" && end - start >= MIN_BUFFER_BYTES && isAscii(document);
-  return asBytes ? document.subarray(start, end) : text.slice(start, end);
+  if (typeof document === "string" || end - start < MIN_BUFFER_BYTES) return text.slice(start, end);
+  if (isAscii(document)) return document.subarray(start, end);
+  if (!isUtf8(document)) return text.slice(start, end);
+  const mark = hasMark(document) && !startsWithMark(text) ? MARK_BYTES : 0;
+  return document.subarray(
+    mark + Buffer.byteLength(text.slice(0, start)),
+    document.length - Buffer.byteLength(text.slice(end)),
+  );
 }
+
+/** Bytes of a byte order mark. */
+const MARK_BYTES = 3;
+const startsWithMark = (text: string): boolean => text.charCodeAt(0) === 0xfeff;
+const hasMark = (line: Buffer): boolean => line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf;
 
 /**
  * False when a line is certainly no message, by its first bytes: much cheaper than a failed parse when a server writes
@@ -176,7 +196,7 @@ function textOf(document: Buffer | string, text: string, { start, end }: Span): 
 export function looksLikeMessage(line: Buffer): boolean {
   if (line.length < MIN_MESSAGE_BYTES) return false;
   // A byte order mark may precede any line.
-  let at = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
+  let at = hasMark(line) ? MARK_BYTES : 0;
   while (line[at] === SPACE || line[at] === TAB || line[at] === LF || line[at] === CR) at += 1;
   return line[at] === OPEN_OBJECT || line[at] === OPEN_ARRAY;
 }

@@ -20,6 +20,8 @@ import {
  * copies these one by one. A text below 64 KiB cannot have more.
  */
 const MAX_MEMBERS = 16_384;
+/** The most members of any object of a message that is written as JSON again, which takes 25 ms with so many. */
+const MAX_OBJECT_MEMBERS = 65_536;
 /**
  * The most objects and lists of a text: a full collection of garbage takes 50 ms with a million more, and a text of 64 MiB
  * could have 32 million.
@@ -42,23 +44,29 @@ export interface Outline {
 /** Characters that one step scans: below 1 ms. */
 const STEP_CHARS = 65_536;
 
+/** Who sent a text, and with that how it is passed on. */
+export type Sender = "host" | "server";
+
 /**
  * One pass over a text in steps. It need not be valid JSON.
  *
- * @param maxValues of a message that is no result
+ * @param sender results of servers are passed on as text, so only other messages of theirs have limits of values and members
  */
 export function* outlineInSteps(
   text: string,
   maxDepth: number,
-  maxValues: number = Number.POSITIVE_INFINITY,
+  sender: Sender,
 ): Generator<void, Outline, void> {
-  return yield* new OutlineScan(text, maxDepth, maxValues).inSteps();
+  return yield* new OutlineScan(text, maxDepth, sender).inSteps();
 }
+
+/** The most values in a message of a server that is no result. A text that is not read in steps cannot have more. */
+const MAX_SERVER_VALUES = 65_536;
 
 class OutlineScan {
   readonly #text: string;
   readonly #maxDepth: number;
-  readonly #maxValues: number;
+  readonly #sender: Sender;
   readonly #refused = new Map<number, string>();
   /** The depth of the members of a message. */
   readonly #outer: number;
@@ -70,6 +78,10 @@ class OutlineScan {
   /** Commas since it began, and in the containers at three depths from its own on. */
   #values = 0;
   readonly #members = [0, 0, 0];
+  /** Commas in each container around the present place, by its depth; far below zero in a list. */
+  readonly #commas: Int32Array;
+  /** Whether an object of the present message has too many members. */
+  #isWide = false;
   /** The names of the present members at the first two of these depths. */
   readonly #names = ["", ""];
   #hasResult = false;
@@ -79,10 +91,11 @@ class OutlineScan {
   #hasMethod = false;
   #id: Span | undefined;
 
-  constructor(text: string, maxDepth: number, maxValues: number) {
+  constructor(text: string, maxDepth: number, sender: Sender) {
     this.#text = text;
     this.#maxDepth = maxDepth;
-    this.#maxValues = maxValues;
+    this.#sender = sender;
+    this.#commas = new Int32Array(maxDepth + 1);
     this.#outer = text.charCodeAt(skipSpace(text, 0)) === OPEN_ARRAY ? 2 : 1;
   }
 
@@ -95,8 +108,10 @@ class OutlineScan {
           at = this.#string(at);
           break;
         case OPEN_OBJECT:
+          this.#open(0);
+          break;
         case OPEN_ARRAY:
-          this.#open();
+          this.#open(IN_LIST);
           break;
         case CLOSE_OBJECT:
         case CLOSE_ARRAY:
@@ -120,9 +135,10 @@ class OutlineScan {
     };
   }
 
-  #open(): void {
+  #open(commas: number): void {
     this.#containers++;
     this.#depth++;
+    this.#commas[this.#depth] = commas;
     if (this.#depth > this.#maxDepth) this.#tooDeep = true;
     const level = this.#depth - this.#outer;
     if (level < 0 || level > 2) return;
@@ -138,6 +154,9 @@ class OutlineScan {
 
   #comma(): void {
     this.#values++;
+    const commas = (this.#commas[this.#depth] ?? 0) + 1;
+    this.#commas[this.#depth] = commas;
+    if (commas === MAX_OBJECT_MEMBERS) this.#isWide = true;
     const level = this.#depth - this.#outer;
     if (level > 2) return;
     if (level < 0) {
@@ -153,9 +172,14 @@ class OutlineScan {
   }
 
   #endMessage(): void {
-    if (this.#values >= this.#maxValues && !this.#hasResult)
-      this.#refuse(`the message has more than ${this.#maxValues} values`);
+    const isFromServer = this.#sender === "server";
+    if (!(isFromServer && this.#hasResult)) {
+      if (isFromServer && this.#values >= MAX_SERVER_VALUES)
+        this.#refuse(`the message has more than ${MAX_SERVER_VALUES} values`);
+      if (this.#isWide) this.#refuse(`an object in the message has more than ${MAX_OBJECT_MEMBERS} members`);
+    }
     this.#values = 0;
+    this.#isWide = false;
     this.#hasResult = false;
   }
 
@@ -200,6 +224,8 @@ const COUNTED: ReadonlySet<string> = new Set([
   // Their elements are renamed one by one.
   ...["content", "contents", "messages"],
 ]);
+/** Where the commas of a list begin: there are never enough to count as members. */
+const IN_LIST = -(2 ** 31);
 /** Of a name that is compared or quoted. */
 const MAX_NAME_LENGTH = 64;
 const ENDS: ReadonlySet<number> = new Set([COMMA, CLOSE_ARRAY, CLOSE_OBJECT]);

@@ -1,7 +1,6 @@
-/** Messages of hosts with more members than the gateway can read at once are refused; arguments may have as many as fit. */
+/** Messages of hosts with more members than the gateway can read at once are refused; so is a single object of arguments with more than can be written. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { META } from "../../src/wire/names.js";
 import { gatewayOf } from "../support/gateway.js";
 import { JSON_HEADERS, modernRequest, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
@@ -87,16 +86,26 @@ describe("150,000 members", () => {
     expect(answers.find(({ id }) => id === 2)).toMatchObject({ result: {} });
   });
 
-  test("of the arguments reach the server", async () => {
-    const args = { ...CALL.arguments, more: MANY };
-    const { text } = await post({ ...REQUEST, method: "tools/call", params: { ...CALL, arguments: args } });
-    expect(text).toContain("here");
+  test.each([
+    ["an object of the arguments", (many: object) => ({ ...CALL.arguments, more: many })],
+    ["an object in a list of the arguments", (many: object) => ({ ...CALL.arguments, rows: [[1, many]] })],
+  ])("of %s are refused, in both eras", async (_where, make) => {
+    const params = { ...CALL, arguments: make(MANY) };
+    const { json } = await post({ ...REQUEST, method: "tools/call", params });
+    const why = { code: -32600, message: "an object in the message has more than 65536 members" };
+    expect(json()).toMatchObject({ id: 7, error: why });
+    const modern = await send(url, modernRequest("tools/call", params));
+    expect(modern.json()).toMatchObject({ error: why });
   });
 
-  test(`of the arguments of a modern request reach the server beside its ${META.clientInfo}`, async () => {
-    const args = { ...CALL.arguments, more: MANY };
-    const { text } = await send(url, modernRequest("tools/call", { ...CALL, arguments: args }));
+  test("of several objects, and as many elements of a list, reach the server", async () => {
+    const some = Object.fromEntries(Object.entries(MANY).slice(0, 60_000));
+    const more = { rows: Object.keys(MANY), some: [some, some, some] };
+    const params = { ...CALL, arguments: { ...CALL.arguments, more } };
+    const { text } = await post({ ...REQUEST, method: "tools/call", params });
     expect(text).toContain("here");
+    const modern = await send(url, modernRequest("tools/call", params));
+    expect(modern.text).toContain("here");
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FRAME_FAULT, FrameError, messagesIn, RESULT_TEXT } from "../../src/wire/envelope.js";
+import { type Envelope, FRAME_FAULT, FrameError, messagesIn, RESULT_TEXT } from "../../src/wire/envelope.js";
 import { looksLikeMessage, readMessages, readMessagesInSteps } from "../../src/wire/message.js";
 
 const read = (text: string) => readMessages(Buffer.from(text));
@@ -162,5 +162,39 @@ describe("a long document that is read in steps", () => {
     expect(() => inSteps(Buffer.from(deep))).toThrow(
       expect.objectContaining({ name: "FrameError", code: -32600 }),
     );
+  });
+});
+
+describe("the result of a long document that is not ASCII", () => {
+  const read = (bytes: Buffer) => {
+    const steps = readMessagesInSteps(bytes);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value[0] as Envelope;
+    }
+  };
+  const result = { text: `${"é😀".repeat(200_000)} "]} \\` };
+  const document = (head: string, tail: string): string =>
+    `{"jsonrpc":"2.0",${head}"result":${JSON.stringify(result)}${tail}}`;
+
+  test.each([
+    ["plain", document('"id":1,', "")],
+    ["with members behind it", document('"note":"ä😀",', ',"id":1,"more":"ü"')],
+    ["behind a byte order mark", `\ufeff${document('"id":1,', "")}`],
+  ])("is kept as the bytes that were received: %s", (_what, text) => {
+    const bytes = Buffer.from(text);
+    const message = read(bytes);
+    expect(message.result).toEqual(result);
+    const kept = message[RESULT_TEXT];
+    expect(Buffer.isBuffer(kept) && kept.buffer === bytes.buffer).toBe(true);
+    expect(JSON.parse(String(kept))).toEqual(result);
+  });
+
+  test("is valid text also where the bytes are not", () => {
+    const bytes = Buffer.from(document('"id":1,', ""));
+    bytes[1_000] = 0xff;
+    const kept = read(bytes)[RESULT_TEXT];
+    expect(typeof kept).toBe("string");
+    expect(JSON.parse(String(kept))).toEqual(read(bytes).result);
   });
 });

@@ -6,6 +6,7 @@ import type { Flaw, MalformedEntry } from "../../core/list-entries.js";
 import type { ListKind } from "../../core/lists.js";
 import { type Steps, Work } from "../../runtime/cooperative-yield.js";
 import { ExactNumber } from "../../wire/json.js";
+import { isWide } from "../../wire/parse-in-steps.js";
 
 /** The most entries of one list; names must be unique, which takes longer than URIs. */
 const MAX_ENTRIES: Readonly<Record<ListKind, number>> = {
@@ -60,8 +61,10 @@ export class ListSize {
       values += 1;
       if (typeof value === "string") this.#characters += value.length;
       else if (Array.isArray(value)) open.push(...value.slice(0, MAX_ENTRY_VALUES + 1));
-      else if (typeof value === "object" && value !== null && !(value instanceof ExactNumber))
+      else if (typeof value === "object" && value !== null && !(value instanceof ExactNumber)) {
+        if (isWide(value)) return MAX_ENTRY_VALUES + 1;
         this.#openObject(value, open);
+      }
       if (this.#work.mustYield(1)) yield;
     }
     return values + open.length;
