@@ -214,6 +214,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const changes = new ChangeNotifier({
     view: (client) => views.of(client),
     listed,
+    merge: (client) => views.merge(client),
     servers,
     mayFollow: options.mayFollow,
     callWaitMs: times.callWaitMs,

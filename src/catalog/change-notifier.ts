@@ -6,7 +6,7 @@ import type { ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";
-import { runSteps } from "../runtime/cooperative-yield.js";
+import { cooperativeYield, runSteps, type Steps } from "../runtime/cooperative-yield.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isSubResource } from "./naming.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
@@ -16,6 +16,8 @@ import type { CatalogView, ListVersion, Snapshot } from "./view.js";
 export interface ChangeNotifierOptions extends ResourceOwnersOptions {
   /** The response to a list request of this client. */
   readonly listed: (client: Client, kind: ListKind) => Snapshot;
+  /** Merges the lists of this client. */
+  readonly merge: (client: Client) => Steps<void>;
   readonly logger: Logger;
 }
 
@@ -199,20 +201,32 @@ export class ChangeNotifier implements ChangeFeed {
       let told = 0;
       for (const subscriber of [...this.#subscribers]) {
         if (++told % BATCH_SIZE === 0) await new Promise((resume) => setImmediate(resume));
-        for (const list of this.#longLists(subscriber)) await runSteps(list.prepare());
+        await runSteps(this.#options.merge(subscriber.client));
+        await this.#makeRevisions(subscriber);
         if (this.#subscribers.has(subscriber)) this.#guard(() => this.#compare(subscriber));
       }
     }
     this.#isNotifying = false;
   }
 
-  /** The lists whose revisions are made in steps before they are compared. */
-  #longLists({ client, knownVersions }: Subscriber): readonly Snapshot[] {
+  /** Long lists get their revisions in steps; the lists may change meanwhile, so this is done twice at most. */
+  async #makeRevisions(subscriber: Subscriber): Promise<void> {
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const lists = this.#unrevised(subscriber);
+      if (lists.length === 0) return;
+      for (const list of lists) {
+        await cooperativeYield();
+        await runSteps(list.prepare());
+      }
+    }
+  }
+
+  #unrevised({ client, knownVersions }: Subscriber): readonly Snapshot[] {
     const lists: Snapshot[] = [];
     this.#guard(() => {
       for (const { kind } of knownVersions) {
         const list = this.#options.listed(client, kind);
-        if (list.isLong) lists.push(list);
+        if (list.isLong && !list.hasRevision) lists.push(list);
       }
     });
     return lists;

@@ -6,7 +6,7 @@ import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import type { ServerList, Upstream } from "../core/upstream.js";
-import { nowOrInSteps } from "../runtime/cooperative-yield.js";
+import { cooperativeYield, nowOrInSteps } from "../runtime/cooperative-yield.js";
 import { digestEntries } from "./entry-digests.js";
 import type { ConnectionLists } from "./scoped-lists.js";
 
@@ -161,7 +161,10 @@ export class ListRefresh {
         rejectOnAbort(giveUp.signal, upstream.name, kind),
       ]);
       const digested = nowOrInSteps(digestEntries(list.items));
-      if (digested instanceof Promise) await digested;
+      if (digested instanceof Promise) {
+        await digested;
+        await cooperativeYield();
+      }
       onLoaded(connection, kind, list);
       return true;
     } catch (cause) {

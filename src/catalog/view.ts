@@ -262,6 +262,11 @@ export class Snapshot {
     return this.length > PAGE_SIZE;
   }
 
+  /** Whether the revision is made already. */
+  get hasRevision(): boolean {
+    return this.#revision !== undefined;
+  }
+
   has(exposed: string): boolean {
     return this.#byExposed.has(exposed);
   }

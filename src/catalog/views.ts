@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
 import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../core/client.js";
 import { isUriList, LIST_KINDS, type ListKind } from "../core/lists.js";
+import type { Steps } from "../runtime/cooperative-yield.js";
 import { writeJson } from "../wire/json-text.js";
 import type { Endpoint } from "./endpoints.js";
 import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
@@ -98,6 +99,16 @@ export class Views {
     }
     this.#byClient.set(client, view);
     return view;
+  }
+
+  /** Merges the lists of `client`, in steps where they are long: one after `of` is cheap. */
+  *merge(client: Client): Steps<void> {
+    const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
+    for (const kind of LIST_KINDS) {
+      const before = this.#lastNumber;
+      const list = this.#listOf(client, endpoint, kind);
+      if (list.isLong && this.#lastNumber !== before) yield;
+    }
   }
 
   /** Like `of`, without caching. */

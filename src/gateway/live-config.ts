@@ -15,6 +15,7 @@ import {
 } from "../downstream/authenticate/authentication.js";
 import type { ClientAddress } from "../http/client-address.js";
 import { followTasks } from "../routing/task-notifications.js";
+import { cooperativeYield } from "../runtime/cooperative-yield.js";
 import { PersistentChangeFeed } from "./change-feed.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
@@ -109,9 +110,12 @@ export class LiveConfig implements ConfigInEffect {
     if (this.#isStopping) throw new Error("the gateway is stopping and takes no other config");
     const before = this.#pipeline;
     const next = typeof wanted === "function" ? wanted(before.config) : wanted;
+    // A large config was read in this turn of the event loop; long lists are merged in one of their own.
+    await cooperativeYield();
     const built = createPipeline(next, this.#parts, this, before);
     // Hosts use the old catalog until the new one has the lists of new servers.
     await built.catalog.prepare(CLI_CLIENT);
+    await cooperativeYield();
     if (this.#isStopping) built.catalog.stopWaiting();
     this.#pipeline = built;
     adopt(next, before.config);

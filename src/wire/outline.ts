@@ -20,7 +20,7 @@ import {
  * copies these one by one. A text below 64 KiB cannot have more.
  */
 const MAX_MEMBERS = 16_384;
-/** The most members of any object of a message that is written as JSON again, which takes 25 ms with so many. */
+/** The most members of any object of a message that is written as JSON again, which takes 25 ms then. */
 const MAX_OBJECT_MEMBERS = 65_536;
 /**
  * The most objects and lists of a text: a full collection of garbage takes 50 ms with a million more, and a text of 64 MiB

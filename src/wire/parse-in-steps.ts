@@ -28,7 +28,7 @@ const WIDE_MEMBERS = 16_384;
 const wideObjects = new WeakSet<object>();
 
 /**
- * Whether an object of a long text had so many members that nothing should enumerate it in one turn of the event loop. False
+ * Whether an object of a long text has more members than one turn of the event loop can enumerate. False
  * for an object that was not parsed by `parseInSteps`, whose text is short.
  */
 export const isWide = (object: object): boolean => wideObjects.has(object);

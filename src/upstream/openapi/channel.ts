@@ -7,7 +7,7 @@ import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { contextOf, readContext } from "../../core/trace-context.js";
 import { publicLookup } from "../../http/public-addresses.js";
-import { runSteps } from "../../runtime/cooperative-yield.js";
+import { cooperativeYield, runSteps } from "../../runtime/cooperative-yield.js";
 import { type Envelope, PrototypeMemberError, RESULT_TEXT, type Request } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
@@ -40,7 +40,11 @@ export async function openOpenApiChannel(
   for (const warning of api.warnings) log.warn({ server }, warning);
   if (api.operations.length === 0)
     log.warn({ server }, "no operation of its OpenAPI document is a tool; see include and exclude");
-  return new OpenApiChannel(source, api);
+  // The maps of 20,000 operations take 25 ms, and their list as long.
+  await cooperativeYield();
+  const channel = new OpenApiChannel(source, api);
+  await cooperativeYield();
+  return channel;
 }
 
 type Outcome = Pick<Envelope, "result" | "error" | typeof RESULT_TEXT>;

@@ -21,6 +21,9 @@ const MAX_LIST_VALUES = 600_000;
 /** The most characters of all texts and names in a list. */
 const MAX_LIST_CHARACTERS = 16 * 1024 * 1024;
 
+/** What a value costs to count and to check, in characters searched. */
+const WORK_OF_VALUE = 4;
+
 /** Counts the entries of one list. */
 export class ListSize {
   readonly #kind: ListKind;
@@ -65,7 +68,7 @@ export class ListSize {
         if (isWide(value)) return MAX_ENTRY_VALUES + 1;
         this.#openObject(value, open);
       }
-      if (this.#work.mustYield(1)) yield;
+      if (this.#work.mustYield(WORK_OF_VALUE)) yield;
     }
     return values + open.length;
   }

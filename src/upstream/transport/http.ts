@@ -1,5 +1,6 @@
 /** How messages are exchanged with a server over Streamable HTTP, in all revisions since 2025-03-26. */
 
+import PQueue from "p-queue";
 import { GatewayError } from "../../core/errors.js";
 import { settle, withTimeout } from "../../core/stop.js";
 import type { Envelope, Notification, Request } from "../../wire/envelope.js";
@@ -17,6 +18,8 @@ export interface HttpOptions extends HttpServer, UnmatchedHandlers {
 }
 
 const SESSION_DELETE_TIMEOUT_MS = 2_000;
+/** Notifications and answers on their way at once; each takes a connection, and a server can ask 50,000 things in a batch. */
+const MAX_POSTS = 32;
 
 /**
  * A channel that connects when it is first used.
@@ -34,6 +37,7 @@ class HttpChannel implements Channel, ExchangeOwner {
   readonly unmatched: UnmatchedHandlers;
   readonly #ownPool: HttpPool | undefined;
   readonly #postHeaders: Headers;
+  readonly #posts = new PQueue({ concurrency: MAX_POSTS });
   readonly #merged = new WeakMap<Headers, Headers>();
   /**
    * Unordered. Not a Set: a Set with constant churn rehashes, and its old tables keep dead entries alive past the young
@@ -81,8 +85,10 @@ class HttpChannel implements Channel, ExchangeOwner {
   }
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
-    if (this.#closeReason !== undefined) throw this.#notSent(this.#closeReason);
-    await this.#send("POST", this.#withHeaders(options?.headers), textOf(message));
+    await this.#posts.add(async () => {
+      if (this.#closeReason !== undefined) throw this.#notSent(this.#closeReason);
+      await this.#send("POST", this.#withHeaders(options?.headers), textOf(message));
+    });
   }
 
   listen(
