@@ -306,13 +306,12 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 
   async #writeAll(): Promise<void> {
-    const all = [...this.#held];
-    for (let at = 0; at < all.length; at += WRITTEN_AT_ONCE) {
-      const some = all.slice(at, at + WRITTEN_AT_ONCE);
-      await Promise.all(
-        some.map(([id, record]) => (record === undefined ? undefined : this.#writeOne(id, record))),
-      );
+    const written: Promise<void>[] = [];
+    for (const [id, record] of [...this.#held]) {
+      if (record !== undefined) written.push(this.#writeOne(id, record));
+      if (written.length >= WRITTEN_AT_ONCE) await Promise.all(written.splice(0));
     }
+    await Promise.all(written);
   }
 
   async #renewAll(): Promise<void> {
