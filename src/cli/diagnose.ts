@@ -4,8 +4,9 @@ import type { Config, OpenApiTransport, ServerConfig } from "../config/config.js
 import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
+import type { ProxyError } from "../outgoing/proxy.js";
 import { stringAt } from "../wire/json.js";
-import { codesOf, messageOf, statusOf } from "./error-facts.js";
+import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
 
 /** The state of one server; if it does not start, why, and what to do. */
@@ -36,6 +37,7 @@ type Cause =
   | "no_answer"
   | "refused"
   | "host_not_found"
+  | "proxy"
   | "nobody_listens"
   | "tls"
   | "credentials"
@@ -204,6 +206,8 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
   const { host, hostname, pathname, protocol } = new URL(url);
   const codes = codesOf(error);
   const message = messageOf(error);
+  const proxy = proxyErrorOf(error);
+  if (proxy !== undefined) return diagnoseProxy(proxy, host);
   const has = (...wanted: readonly string[]): boolean => wanted.some((code) => codes.includes(code));
   if (has("ENOTFOUND", "EAI_AGAIN")) {
     return {
@@ -225,7 +229,7 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
       cause: "tls",
       sentence: `the secure connection cannot be made: ${message}`,
       ...(authority && {
-        advice: "if you trust its authority, name the authority's file in NODE_EXTRA_CA_CERTS",
+        advice: `if you trust its authority, give its certificate as tls.ca of this server, such as "\${file:/etc/ssl/corp.pem}", or name its file in NODE_EXTRA_CA_CERTS`,
       }),
     };
   }
@@ -282,6 +286,18 @@ function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
     return { cause: "speaks_no_mcp", sentence: `it does not speak MCP at ${pathname}: ${message}` };
   }
   return { cause: /refused initialize/.test(message) ? "refused" : "unreachable", sentence: message };
+}
+
+/** The proxy is at fault, or does not allow the connection; the server was not asked. */
+function diagnoseProxy({ message, kind, proxyStatus }: ProxyError, host: string): Diagnosis {
+  const direct = `if ${host} is reached without a proxy, name it in NO_PROXY or set "proxy": "none" for this server`;
+  const advice =
+    proxyStatus === 407
+      ? "write the user and the password into the URL of the proxy, before its host: USER:PASSWORD@HOST:PORT"
+      : kind === "refused"
+        ? `ask the operator of the proxy; ${direct}`
+        : `fix the address of the proxy; ${direct}`;
+  return { cause: "proxy", sentence: message, advice };
 }
 
 /** What a 401 that asks for no sign-in says: for which scheme, and in the server's own words. */

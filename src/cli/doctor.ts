@@ -7,6 +7,7 @@ import type { ClusterFinding } from "../core/cluster.js";
 import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
+import { proxyFor } from "../outgoing/proxy.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { refusalToStart } from "./agreement.js";
 import { type CommandContext, write } from "./command-context.js";
@@ -27,6 +28,8 @@ interface Report extends Diagnosis {
   readonly signIn?: readonly Step[];
   /** For a server that was signed in to: the authorization server that it is bound to. */
   readonly issuer?: NonNullable<ProbeResult["issuerPin"]>;
+  /** The proxy of its requests, without credentials, and what names it. */
+  readonly proxy?: string;
 }
 
 type Step = NonNullable<ProbeResult["signInSteps"]>[number];
@@ -131,12 +134,13 @@ async function ineffective(
 }
 
 function report(
-  { name }: ServerConfig,
+  { name, transport }: ServerConfig,
   diagnosis: Diagnosis,
   { stderr, connected, signInSteps, issuerPin }: ProbeResult,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
+  const proxy = proxyOf(transport);
   return {
     server: name,
     ok,
@@ -149,9 +153,25 @@ function report(
       ...(name !== undefined && { name: safe(name) }),
       member: safe(one.member),
     })),
+    ...(proxy !== undefined && { proxy: safe(proxy) }),
     ...(signInSteps !== undefined && { signIn: signInSteps.map((step) => safeStep(step, safe)) }),
     ...(issuerPin !== undefined && { issuer: safePin(issuerPin, safe) }),
   };
+}
+
+/** The proxy in use, as its errors name it; undefined for a direct connection, and for an address that is none. */
+function proxyOf(transport: ServerConfig["transport"]): string | undefined {
+  if (transport.kind === "stdio") return undefined;
+  const url =
+    transport.kind === "http"
+      ? transport.url
+      : (transport.baseUrl ?? ("url" in transport.document ? transport.document.url : undefined));
+  if (url === undefined) return undefined;
+  try {
+    return proxyFor(url, transport.network?.proxy)?.shown;
+  } catch {
+    return undefined;
+  }
 }
 
 const safeStep = ({ what, reason, quirk, ...step }: Step, safe: (text: string) => string): Step => ({
@@ -178,12 +198,12 @@ function tellingLines(lines: readonly string[]): readonly string[] {
     : lines.slice(error, error + STDERR_LINES);
 }
 
-type Shown = Pick<Report, "ok" | "sentence" | "advice" | "signIn" | "issuer"> &
+type Shown = Pick<Report, "ok" | "sentence" | "advice" | "signIn" | "issuer" | "proxy"> &
   Partial<Pick<Report, "stderr">>;
 
 function asText(
   name: string,
-  { ok, sentence, advice, stderr = [], signIn = [], issuer }: Shown,
+  { ok, sentence, advice, stderr = [], signIn = [], issuer, proxy }: Shown,
   paint: Paint,
 ): string {
   const isPainted = paint("green", "x") !== "x";
@@ -192,6 +212,7 @@ function asText(
   const lines = [
     `${mark} ${paint("bold", escapeHidden(name))}: ${escapeHidden(sentence)}`,
     ...(advice === undefined ? [] : [`${indent}${paint(ok ? "yellow" : "bold", advice)}`]),
+    ...(proxy === undefined ? [] : [`${indent}${paint("dim", `proxy: ${proxy}`)}`]),
     ...(issuer === undefined ? [] : [`${indent}${paint("dim", pinLine(issuer))}`]),
     ...stderr.map((line) => `${indent}${paint("dim", `| ${line}`)}`),
     ...signIn.map((step) => `${indent}${stepText(step, paint)}`),

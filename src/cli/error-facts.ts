@@ -1,5 +1,7 @@
 /** Facts of an error and its causes: system codes, HTTP status, message. */
 
+import { ProxyError } from "../outgoing/proxy.js";
+
 /** Every string `code`, from the error down to its last cause. */
 export function codesOf(error: unknown): readonly string[] {
   return chain(error).flatMap((link) => ("code" in link && typeof link.code === "string" ? [link.code] : []));
@@ -12,6 +14,10 @@ export function statusOf(error: unknown): number | undefined {
   }
   return undefined;
 }
+
+/** The error of a proxy, where that is the cause. */
+export const proxyErrorOf = (error: unknown): ProxyError | undefined =>
+  chain(error).find((link) => link instanceof ProxyError);
 
 /** The message of an error, for a log line. */
 export const messageOf = (error: unknown): string =>

@@ -6,6 +6,9 @@ import { parse } from "../config/read.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { plainValue } from "../config/tree.js";
+import { outgoingAgent } from "../outgoing/connector.js";
+import { ProxyError } from "../outgoing/proxy.js";
+import { undici } from "../runtime/undici.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 
@@ -81,12 +84,14 @@ async function lookUp(name: string, registry: string | undefined, log: Log): Pro
 /** The text at the first URL without a 404. */
 async function fetchText(addresses: readonly string[], log: Log): Promise<string | undefined> {
   let problem = "";
+  const dispatcher = outgoingAgent({ timeoutMs: FETCH_MS });
   for (const url of addresses) {
     const { host } = new URL(url);
     try {
-      const response = await fetch(url, {
+      const response = await undici().fetch(url, {
         headers: { accept: "application/json" },
         signal: AbortSignal.timeout(FETCH_MS),
+        dispatcher,
       });
       if (response.ok) return await boundedText(response);
       problem =
@@ -101,7 +106,7 @@ async function fetchText(addresses: readonly string[], log: Log): Promise<string
   return undefined;
 }
 
-async function boundedText(response: Response): Promise<string> {
+async function boundedText(response: Pick<Response, "body">): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -116,6 +121,7 @@ function fetchErrorMessage(error: unknown): string {
   if (error instanceof RangeError) return error.message;
   if (error instanceof Error && error.name === "TimeoutError") return "no answer within 30 s";
   const cause: unknown = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof ProxyError) return cause.message;
   if (!(cause instanceof Error)) return "it failed";
   return "code" in cause ? String(cause.code) : cause.message;
 }

@@ -6,6 +6,8 @@ import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, parse, sep } from "node:path";
 import type { ServerConfig, TransportConfig } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
+import type { Network } from "../outgoing/network.js";
+import { proxiesIn, proxyCredentials } from "../outgoing/proxy.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
 
 /** The secret values of a config, to redact from logs. */
@@ -13,6 +15,7 @@ export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
     ...secrets.flatMap((value) => secretPartsOf(value, isPlain(value))),
     ...config.servers.flatMap(({ transport }) => secretsOfTransport(transport)),
+    ...proxiesIn(process.env).flatMap(proxyCredentials),
   ];
   return [...new Set(found)];
 }
@@ -22,15 +25,25 @@ function secretsOfTransport(transport: ServerConfig["transport"]): readonly stri
     case "stdio":
       return [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)];
     case "http":
-      return [...secretsInNamedValues(transport.headers), ...secretsInUrl(transport.url)];
+      return [
+        ...secretsInNamedValues(transport.headers),
+        ...secretsInUrl(transport.url),
+        ...secretsOfNetwork(transport.network),
+      ];
     case "openapi":
       return [
         ...secretsInNamedValues(transport.headers),
         ...secretsInUrl("url" in transport.document ? transport.document.url : ""),
         ...secretsInUrl(transport.baseUrl ?? ""),
+        ...secretsOfNetwork(transport.network),
       ];
   }
 }
+
+const secretsOfNetwork = ({ proxy, tls }: Network = {}): readonly string[] => [
+  ...(proxy === undefined ? [] : proxyCredentials(proxy)),
+  ...(tls?.key === undefined ? [] : [tls.key]),
+];
 
 const secretsInNamedValues = (values: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(values).flatMap(([name, value]) => secretPartsOf(value, !isSecretValue(name, value)));

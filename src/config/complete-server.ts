@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Network } from "../outgoing/network.js";
+import { completeNetwork } from "./complete-network.js";
 import type {
   NameFilter,
   OpenApiTransport,
@@ -13,18 +15,10 @@ import type {
 import { parseEnvFile } from "./env-file.js";
 import type { ReadNamedFile } from "./named-files.js";
 import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
+import { ServerConfigError } from "./server-config-error.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { readErrorMessage } from "./text-file.js";
 import { parseDuration } from "./units.js";
-
-/** A contradiction in a server's settings: a sentence, and the path within the server. */
-export class ServerConfigError extends Error {
-  readonly path: readonly string[];
-  constructor(message: string, ...path: readonly string[]) {
-    super(message);
-    this.path = path;
-  }
-}
 
 /** The folder of the config file, and how files are read. */
 export interface FileContext {
@@ -39,7 +33,7 @@ export interface FileContext {
   readonly defaults?: Pick<ServerShape, "descriptions" | "schemas" | "lease"> | undefined;
 }
 
-/** @throws Contradiction */
+/** @throws ServerConfigError */
 export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   const transport = transportOf(shape, context);
@@ -119,6 +113,9 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
   if (type === "stdio" || (type === undefined && shape.command !== undefined)) {
     if (urlKey !== undefined)
       throw new ServerConfigError(`has "${urlKey}", which stdio servers do not have`, urlKey);
+    const foreign = HTTP_KEYS.find((key) => shape[key] !== undefined);
+    if (foreign !== undefined)
+      throw new ServerConfigError(`has "${foreign}", which stdio servers do not have`, foreign);
     return stdio(shape, context);
   }
   if (shape.command !== undefined) {
@@ -126,7 +123,25 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
   }
   const url = urlKey === undefined ? undefined : shape[urlKey];
   if (urlKey === undefined || url === undefined) throw new ServerConfigError('needs a "url"');
-  return { kind: "http", url: checkedUrl(url, urlKey), headers: shape.headers, sse: type === "sse" };
+  const address = checkedUrl(url, urlKey);
+  return {
+    kind: "http",
+    url: address,
+    headers: shape.headers,
+    sse: type === "sse",
+    ...networkOf(shape, address),
+  };
+}
+
+/** Keys of servers that are reached by HTTP. */
+const HTTP_KEYS = ["proxy", "tls"] as const;
+
+/** @param url where requests go; undefined if only the OpenAPI document says it */
+function networkOf(shape: ServerShape, url: string | undefined): { readonly network?: Network } {
+  const network = completeNetwork(shape);
+  if (network?.tls !== undefined && url?.startsWith("http:") === true)
+    throw new ServerConfigError('has "tls", and a URL that is http:', "tls");
+  return network === undefined ? {} : { network };
 }
 
 /** As much as the server of the document reads (bytes). */
@@ -148,6 +163,7 @@ function openApi(
   const others = {
     ...(baseUrl !== undefined && { baseUrl: checkedUrl(baseUrl, "baseUrl") }),
     headers,
+    ...networkOf(shape, baseUrl ?? url),
     ...(include !== undefined && { include }),
     ...(exclude !== undefined && { exclude }),
   };

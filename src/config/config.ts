@@ -1,5 +1,6 @@
 /** The complete config: every default filled in, every variable expanded, durations in milliseconds. */
 import type { AddressRange } from "../http/address-ranges.js";
+import type { Network } from "../outgoing/network.js";
 import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import type { ServerAuthConfig } from "./server-auth.js";
@@ -142,6 +143,8 @@ export type TransportConfig =
       readonly kind: "http";
       readonly url: string;
       readonly headers: Readonly<Record<string, string>>;
+      /** Absent without proxy and TLS settings. */
+      readonly network?: Network;
       /** True for `type: "sse"`: the 2024-11-05 transport is tried first. */
       readonly sse: boolean;
     }
@@ -162,6 +165,8 @@ export interface OpenApiTransport {
   /** Absent: the document's first server. */
   readonly baseUrl?: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Absent without proxy and TLS settings. */
+  readonly network?: Network;
   readonly include?: OperationFilter;
   readonly exclude?: OperationFilter;
 }

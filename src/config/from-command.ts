@@ -1,8 +1,9 @@
 /** Makes a config from a command line: one server, with its own names. */
 import { basename } from "node:path";
-import { completeServer, ServerConfigError } from "./complete-server.js";
+import { completeServer } from "./complete-server.js";
 import type { Config } from "./config.js";
 import { type ListenOverrides, readConfig } from "./read.js";
+import { ServerConfigError } from "./server-config-error.js";
 import { serverSchema } from "./server-schema.js";
 
 /** The flags that make up a config without a file. */

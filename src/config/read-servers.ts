@@ -1,10 +1,11 @@
 /** Reads the servers of a file, in its order, one by one: their names may be anything. */
 import { identifierFault } from "../wire/readable-text.js";
 import { loginCollisions, prefixCollisions } from "./collisions.js";
-import { completeServer, type FileContext, ServerConfigError } from "./complete-server.js";
+import { completeServer, type FileContext } from "./complete-server.js";
 import type { ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import { SERVER_KEYS } from "./schema.js";
+import { ServerConfigError } from "./server-config-error.js";
 import { serverSchema } from "./server-schema.js";
 import { type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
 import { describePath } from "./variables.js";

@@ -1,6 +1,7 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
 import { duration } from "./duration-schema.js";
+import { networkSchemas } from "./network-schema.js";
 import { serverAuthSchema } from "./sign-in-schema.js";
 import { argumentsSchema, checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 
@@ -143,6 +144,7 @@ export const serverSchema = z.strictObject({
   serverUrl: z.string().min(1).optional().describe("The same as `url`, as Windsurf writes it."),
   httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
   headers: headers.default({}).describe("HTTP headers of every request to the server."),
+  ...networkSchemas,
   auth: serverAuthSchema
     .exactOptional()
     .describe(

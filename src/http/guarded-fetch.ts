@@ -1,5 +1,9 @@
 /** A `fetch` for URLs that a peer named: public addresses only, https only, limits of time, size and redirects (SSRF). */
 import type { lookup as systemLookup } from "node:dns";
+import type { LookupFunction } from "node:net";
+import { outgoingAgent } from "../outgoing/connector.js";
+import { type Network, networkTowards } from "../outgoing/network.js";
+import { ProxyError } from "../outgoing/proxy.js";
 import { inflateBody } from "../runtime/decompression.js";
 import { undici } from "../runtime/undici.js";
 import { isLoopback } from "./loopback.js";
@@ -17,6 +21,8 @@ export interface GuardedFetchOptions {
   readonly timeoutMs?: number;
   /** Default: the resolver of the system. */
   readonly resolve?: typeof systemLookup;
+  /** The proxy and TLS settings of the server; see `networkTowards` for other origins. */
+  readonly network?: Network | undefined;
 }
 
 /** The part of `RequestInit` that OAuth needs. */
@@ -28,7 +34,7 @@ export interface GuardedRequest {
 }
 
 /**
- * Fetches `url`. A GET follows up to 3 redirects, each checked as the first URL is; other methods follow none.
+ * Fetches `url`, through a proxy where one is configured. A GET follows up to 3 redirects, each checked as the first URL is; other methods follow none.
  *
  * @throws FetchError with a sentence that names the URL, without its query, and the reason
  */
@@ -128,22 +134,20 @@ async function exchange(
 ): Promise<Response> {
   const refusal = whyNotFetched(url, options);
   if (refusal !== undefined) throw new FetchError(`${named(url)}: ${refusal}`, "blocked");
-  const { Agent, buildConnector, request } = undici();
-  const { timeoutMs = TIMEOUT_MS, resolve } = options;
-  const isAnywhere = reachesAnywhere(url, options);
-  const lookup = isAnywhere ? resolve && { lookup: resolve } : { lookup: publicLookup(resolve) };
-  const connect = buildConnector({ timeout: timeoutMs, ...lookup } as Parameters<typeof buildConnector>[0]);
+  const { request } = undici();
+  const { timeoutMs = TIMEOUT_MS, resolve, serverUrl } = options;
+  const lookup = reachesAnywhere(url, options) ? (resolve as LookupFunction) : publicLookup(resolve);
+  const network = networkTowards(url, serverUrl, options.network);
   let isConnected = false;
-  const dispatcher = new Agent({
-    connect: (target, done) =>
-      connect(target, (...args) => {
-        isConnected = args[0] === null;
-        done(...args);
-      }),
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxResponseSize: MAX_BYTES,
-  });
+  const dispatcher = outgoingAgent(
+    {
+      ...{ network, timeoutMs, lookup },
+      onConnect: () => {
+        isConnected = true;
+      },
+    },
+    { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, maxResponseSize: MAX_BYTES },
+  );
   try {
     const answer = await request(url, {
       dispatcher,
@@ -178,6 +182,7 @@ function headersOf(incoming: Readonly<Record<string, string | string[] | undefin
 function reasonOf(cause: unknown, timeoutMs: number, options: GuardedFetchOptions): string {
   if (!(cause instanceof Error)) return "the request failed";
   if (cause instanceof NotPublicError) return `${cause.message}${allowAdvice(options)}`;
+  if (cause instanceof ProxyError) return cause.message;
   if (cause.name === "TimeoutError" || /Timeout/.test(cause.name)) return `no answer within ${timeoutMs} ms`;
   if (cause.name === "ResponseExceededMaxSizeError") return `the answer is larger than ${MAX_BYTES} bytes`;
   if (cause.name === "AbortError") return "the request was cancelled";

@@ -49,6 +49,7 @@ export function isPublicAddress(address: string): boolean {
 export const publicLookup =
   (resolve: typeof systemLookup = systemLookup): LookupFunction =>
   (hostname, options, callback) => {
+    if (isLocalName(hostname)) return callback(notPublic(hostname), "");
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, "");
       const blocked = addresses.find(({ address }) => !isPublicAddress(address));
@@ -58,6 +59,12 @@ export const publicLookup =
       else callback(null, first.address, first.family);
     });
   };
+
+/** Names that are never public: without a dot, or below a domain that is reserved for local use (RFC 6761, 6762, 8375). */
+const isLocalName = (hostname: string): boolean =>
+  isIP(hostname) === 0 &&
+  (!hostname.replace(/\.$/, "").includes(".") ||
+    /\.(?:localhost|local|internal|home\.arpa|lan)\.?$/i.test(hostname));
 
 /** Whether the host of a URL is a name, or a public address. */
 export function isPublicHost(hostname: string): boolean {

@@ -4,6 +4,7 @@
  */
 import type { AuthConfig } from "../config/auth-config.js";
 import type { Config } from "../config/config.js";
+import { networkTowards } from "../outgoing/network.js";
 import { type SignInServer, signInServer } from "./sign-in-server.js";
 
 /**
@@ -20,6 +21,7 @@ export function loginServerOf(server: SignInServer): SignInServer {
     url: issuer,
     headers: {},
     isIssuer: true,
+    network: networkTowards(issuer, server.url, server.network),
     // An issuer is not a protected resource: its tokens are for the gateway.
     auth: {
       ...{ type: "oauth", as, hasPrincipals, issuer, allowHosts },

@@ -126,5 +126,6 @@ function environment(): NodeJS.ProcessEnv {
 
 const KEPT_VARIABLES = [
   ...["PATH", "HOME", "TMPDIR", "SystemRoot", "LANG"],
+  ...["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"],
   ...["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_TLS_REJECT_UNAUTHORIZED"],
 ];

@@ -2,6 +2,7 @@
 import type { Config } from "../config/config.js";
 import type { ServerAuthConfig } from "../config/server-auth.js";
 import { type GuardedFetch, guardedFetch } from "../http/guarded-fetch.js";
+import type { Network } from "../outgoing/network.js";
 import { importSigningKey, type TokenRequestContext } from "./oauth/client.js";
 import type { PreparedSignIn } from "./pending-content.js";
 import type { Credential } from "./types.js";
@@ -12,6 +13,8 @@ export interface SignInServer {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly auth: ServerAuthConfig;
+  /** The proxy and TLS settings of the server. */
+  readonly network?: Network | undefined;
   /** Whether it is the company's issuer (`auth.idp`), not an MCP server. */
   readonly isIssuer?: true;
 }
@@ -20,8 +23,8 @@ export interface SignInServer {
 export function signInServer(config: Config, name: string): SignInServer | undefined {
   const server = config.servers.find((each) => each.name === name);
   if (server?.auth === undefined || server.transport.kind !== "http") return undefined;
-  const { url, headers } = server.transport;
-  return { name, url, headers, auth: server.auth };
+  const { url, headers, network } = server.transport;
+  return { name, url, headers, auth: server.auth, ...(network !== undefined && { network }) };
 }
 
 /** The keys of the config with which the gateway proves itself as a client, each after `prefix`. */
@@ -39,8 +42,8 @@ export const ownerAt = ({ auth }: SignInServer, principal: string): string =>
   auth.as === "principal" ? principal : auth.as;
 
 /** The guarded fetch for all URLs that the server and its authorization server name. */
-export const fetchFor = ({ url, auth }: SignInServer): GuardedFetch =>
-  guardedFetch({ serverUrl: url, allowHosts: auth.allowHosts });
+export const fetchFor = ({ url, auth, network }: SignInServer): GuardedFetch =>
+  guardedFetch({ serverUrl: url, allowHosts: auth.allowHosts, network });
 
 /** The members of a token request that all grants share. @throws OAuthError if the key cannot be used */
 export async function tokenContext(

@@ -2,7 +2,9 @@
  * Sends spans to the collector: the transport of `@opentelemetry/exporter-trace-otlp-http`, with its variables, TLS,
  * compression and retries, without its conversion: spans are already text.
  */
+import type { Agent } from "node:http";
 import { createRequire } from "node:module";
+import { throughProxy } from "../outgoing/through-proxy.js";
 import { parseJson } from "../wire/json-text.js";
 import type { SpanBatch } from "./span-batch.js";
 import type { SpanExporter } from "./span-queue.js";
@@ -15,7 +17,7 @@ interface Transport {
     signal: "TRACES",
     path: "v1/traces",
     required: Readonly<Record<string, string>>,
-  ): { readonly url: string };
+  ): { readonly url: string; readonly agentFactory: AgentFactory };
   createOtlpHttpExportDelegate(
     options: object,
     serializer: {
@@ -26,6 +28,12 @@ interface Transport {
     metrics: { readonly name: string; countItems(batch: SpanBatch): number },
   ): SpanExporter;
 }
+
+/** Makes the agent of the exporter, with the TLS settings of the environment. */
+type AgentFactory = (protocol: string) => Agent | Promise<Agent>;
+
+/** For a tunnel through a proxy, in ms; as for an export. */
+const TUNNEL_MS = 10_000;
 
 /** Endpoint and headers. */
 export interface ExporterOptions {
@@ -44,7 +52,12 @@ export function openExporter({ url, headers }: ExporterOptions): {
   const transport = load("@opentelemetry/otlp-exporter-base/node-http") as Transport;
   const config = { headers, ...(url !== undefined && { url }) };
   const json = { "Content-Type": "application/json" };
-  const options = transport.convertLegacyHttpOptions(config, "TRACES", "v1/traces", json);
+  const completed = transport.convertLegacyHttpOptions(config, "TRACES", "v1/traces", json);
+  const options = {
+    ...completed,
+    agentFactory: async (protocol: string) =>
+      throughProxy(await completed.agentFactory(protocol), completed.url, TUNNEL_MS),
+  };
   const serializer = {
     serializeRequest: ({ body }: SpanBatch) => body,
     deserializeResponse: (body: Uint8Array): unknown =>

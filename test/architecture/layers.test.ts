@@ -6,7 +6,7 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
-  ...["state", "workers", "audit", "cluster", "tracing"],
+  ...["state", "workers", "audit", "cluster", "tracing", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   ...[
     "vault",
@@ -27,12 +27,14 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   // One definition, so that a config which passes its check is one that is served.
   "http/loopback.ts": [],
   "http/address-ranges.ts": [],
-  config: ["http/loopback.ts", "http/address-ranges.ts", "wire"],
+  // How every request leaves: directly or through a proxy, with the TLS settings of its server.
+  outgoing: ["core", "runtime", "http/loopback.ts"],
+  config: ["http/loopback.ts", "http/address-ranges.ts", "outgoing", "wire"],
   core: ["wire"],
   // What the gateway needs of Node and V8: yields, timers, digests, caches, memory.
   runtime: ["core", "wire"],
   // What both listeners check of an HTTP request, and how a URL that a peer named is fetched.
-  http: ["core", "wire", "runtime", "http/loopback.ts", "http/address-ranges.ts"],
+  http: ["core", "wire", "runtime", "outgoing", "http/loopback.ts", "http/address-ranges.ts"],
   // Packages are allowed here, so RE2 is here and not in `core`.
   patterns: ["core"],
   catalog: ["core", "wire", "runtime", "patterns"],
@@ -53,6 +55,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "runtime",
     "http",
     "http/loopback.ts",
+    "outgoing",
     "config",
     "telemetry",
     "downstream/edge.ts",
@@ -60,7 +63,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "downstream/modern",
   ],
   "upstream/connection.ts": ["core", "wire"],
-  "upstream/transport": ["core", "wire", "runtime"],
+  "upstream/transport": ["core", "wire", "runtime", "outgoing"],
   // What both eras need to hold a conversation; they share it, and never look at each other.
   "upstream/protocol": ["core", "wire", "runtime", "upstream/transport", "upstream/connection.ts"],
   "upstream/legacy": [
@@ -74,7 +77,9 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["upstream/legacy", "upstream/modern", "upstream/openapi"],
   ],
   // Translates an OpenAPI document; it is a channel, and knows neither era. `http` says which addresses are public.
-  "upstream/openapi": ["core", "wire", "runtime", "config", "patterns", "http", "upstream/transport"],
+  "upstream/openapi": [
+    ...["core", "wire", "runtime", "config", "patterns", "http", "outgoing", "upstream/transport"],
+  ],
   "upstream/leases": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
     ...["upstream/legacy", "upstream/supervision"],
@@ -98,7 +103,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   // The audit log: events become lines of a chain.
   audit: ["core", "wire", "runtime", "config", "telemetry"],
   // Spans of calls, and their way to a collector.
-  tracing: ["core", "wire", "runtime", "config", "telemetry"],
+  tracing: ["core", "wire", "runtime", "config", "telemetry", "outgoing"],
   // What is kept on the disk; it reads the words of others, and knows no era.
   state: ["core", "wire", "runtime", "config", "catalog", "state/private-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
@@ -107,7 +112,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   // A client of authorization servers: functions without state, files and timers.
   "sign-in/oauth": ["core", "wire", "config", "http", "http/loopback.ts", "sign-in/types.ts"],
   "sign-in": [
-    ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "telemetry", "vault"],
+    ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "outgoing", "telemetry", "vault"],
     ...["sign-in/types.ts", "sign-in/oauth"],
   ],
   // A program of its own, which opens what it needs.
@@ -127,7 +132,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],
   cli: [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator", "audit"],
-    ...["config", "telemetry", "runtime", "core", "wire"],
+    ...["config", "telemetry", "runtime", "outgoing", "core", "wire"],
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { connectProxy, proxyEnvironment } from "../support/connect-proxy.js";
 import { atHome } from "./at-home.js";
 
 const CONFIG = `{
@@ -175,6 +176,25 @@ describe("add", () => {
       } finally {
         await new Promise((done) => server.close(done));
       }
+    });
+
+    test("reads it through the proxy of the environment, and names that where it refuses", async () => {
+      const server = createServer(
+        (_, answer) => void answer.end(JSON.stringify({ server: ENTRY, _meta: {} })),
+      );
+      await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+      onTestFinished(() => void server.close());
+      const proxy = await connectProxy((authority) =>
+        authority === "registry.corp.test:80" ? (server.address() as AddressInfo).port : { status: 403 },
+      );
+      proxyEnvironment({ HTTP_PROXY: proxy.url });
+      const { run } = atHome({ WEATHER_KEY: "x" });
+      expect((await run("add", "one", "http://registry.corp.test/server.json", "--yes")).code).toBe(0);
+      const { code, said } = await run("add", "two", "http://elsewhere.corp.test/server.json", "--yes");
+      expect([code, said.join()]).toEqual([
+        1,
+        expect.stringContaining(`the proxy ${proxy.url} (HTTP_PROXY) does not allow connections`),
+      ]);
     });
 
     test("keeps a concurrent change of the config during the registry request", async () => {

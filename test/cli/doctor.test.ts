@@ -9,6 +9,7 @@ import { runCommandLine } from "../../src/cli/program.js";
 import type { ClusterFinding } from "../../src/core/cluster.js";
 import { type ProbeResult, probeServer } from "../../src/operator/probe.js";
 import { Redactor } from "../../src/telemetry/redact.js";
+import { connectProxy, proxyEnvironment } from "../support/connect-proxy.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -160,6 +161,45 @@ describe("doctor with real servers", () => {
 
   test("the stderr of a server is shown once, without secrets", () => {
     expect(reports.find(({ server }) => server === "exits")?.stderr).toEqual(["the database is [redacted]"]);
+  });
+});
+
+describe("doctor behind a proxy", () => {
+  const shellFor = () =>
+    fakeShell({
+      cwd: folder,
+      examine: (server, signal) => probeServer(server, { gateway: { name: "cardea", version: "0" }, signal }),
+    });
+
+  test("names the proxy of each server, without its password, and tells its refusal from the server's", async () => {
+    const proxy = await connectProxy((authority) => ({ status: authority.startsWith("open.") ? 502 : 407 }));
+    proxyEnvironment({ HTTPS_PROXY: proxy.url.replace("//", "//me:hunter22@") });
+    write({
+      shut: { url: "https://shut.corp.test/mcp" },
+      open: { url: "https://open.corp.test/mcp" },
+      own: { url: "https://own.corp.test/mcp", proxy: "http://127.0.0.1:1" },
+      local: { url: "http://127.0.0.1:9/mcp" },
+    });
+    const json = shellFor();
+    expect(await runCommandLine(["doctor", "--json"], json)).toBe(1);
+    const shown = `${proxy.url} (HTTPS_PROXY)`;
+    const { servers } = JSON.parse(json.out()) as { readonly servers: readonly object[] };
+    expect(servers).toMatchObject([
+      {
+        cause: "proxy",
+        proxy: shown,
+        sentence: `the proxy ${shown} refused the credentials in its URL: it answered 407 Proxy Authentication Required`,
+        advice: expect.stringContaining(": USER:PASSWORD@HOST:PORT"),
+      },
+      { cause: "proxy", proxy: shown, advice: expect.stringContaining("NO_PROXY") },
+      { cause: "proxy", proxy: "http://127.0.0.1:1 (proxy of the config)" },
+      { cause: "nobody_listens" },
+    ]);
+    expect(servers[3]).not.toHaveProperty("proxy");
+    const text = shellFor();
+    await runCommandLine(["doctor"], text);
+    expect(text.out()).toContain(`proxy: ${shown}\n`);
+    expect(json.out() + text.out() + text.said.join()).not.toContain("hunter22");
   });
 });
 

@@ -1,11 +1,12 @@
 /** Which public keys has the issuer (JWKS)? They are found by its metadata, fetched on demand and cached. */
 import { createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey, jwksCache } from "jose";
-import { Agent, request } from "undici";
 import type { JwtConfig } from "../../config/auth-config.js";
 import type { Logger } from "../../core/logger.js";
 import { isLoopback } from "../../http/loopback.js";
 import { isPublicHost, notPublic, publicLookup } from "../../http/public-addresses.js";
+import { outgoingAgent } from "../../outgoing/connector.js";
 import { inflateBody } from "../../runtime/decompression.js";
+import { undici } from "../../runtime/undici.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
 
@@ -145,14 +146,12 @@ export async function fetchJson(url: string, signal: AbortSignal, reach: Reach):
   if (reach === "public" && !isPublicHost(hostname))
     throw new Error(`${url}: ${notPublic(hostname).message}`);
   // Fetches are rare, so each has a connection of its own.
-  const dispatcher = new Agent({
-    connect: { timeout: TIMEOUT_MS, ...(reach === "public" && { lookup: publicLookup() }) },
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-    maxResponseSize: MAX_BYTES,
-  });
+  const dispatcher = outgoingAgent(
+    { timeoutMs: TIMEOUT_MS, lookup: reach === "public" ? publicLookup() : undefined },
+    { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS, maxResponseSize: MAX_BYTES },
+  );
   try {
-    const { statusCode, headers, body } = await request(url, {
+    const { statusCode, headers, body } = await undici().request(url, {
       dispatcher,
       signal,
       headers: { accept: "application/json", "accept-encoding": "identity" },

@@ -68,6 +68,7 @@ class OpenApiChannel implements Channel {
     this.#pool = new HttpPool({
       url: api.baseUrl,
       connectTimeoutMs,
+      network: transport.network,
       ...(api.mustBePublic && { lookup: publicLookup() }),
     });
     this.#target = new HttpTarget(

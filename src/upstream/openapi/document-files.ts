@@ -4,6 +4,7 @@ import { type FileHandle, open, realpath, stat } from "node:fs/promises";
 import { dirname, extname, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { StopSignal } from "../../core/stop.js";
+import type { Network } from "../../outgoing/network.js";
 import type { Headers } from "../transport/channel.js";
 import { HttpPool } from "../transport/http-pool.js";
 import { HttpTarget } from "../transport/http-target.js";
@@ -27,6 +28,8 @@ export interface DocumentPlace {
   /** Sent to the document's origin; absent where the config sends them to another one. */
   readonly headers: Headers;
   readonly connectTimeoutMs: number;
+  /** Of the requests for it. Default: none. */
+  readonly network?: Network | undefined;
 }
 
 /** The most bytes of all files of a document together; as of one answer of a server. */
@@ -122,11 +125,11 @@ export class DocumentFiles {
   }
 
   async #download(url: string): Promise<Buffer> {
-    const { name, headers, connectTimeoutMs } = this.#place;
+    const { name, headers, connectTimeoutMs, network } = this.#place;
     const { origin, pathname, search } = new URL(url);
     if (origin !== new URL(this.url).origin)
       throw outside(origin, "a document refers to files at its own origin");
-    this.#pool ??= new HttpPool({ url: this.url, connectTimeoutMs });
+    this.#pool ??= new HttpPool({ url: this.url, network, connectTimeoutMs });
     const target = new HttpTarget(
       { name, url: this.url, headers, connectTimeoutMs, redact: this.#redact },
       this.#pool,

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { OpenApiTransport } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import type { Network } from "../../outgoing/network.js";
 import { scheduleStep } from "../../runtime/cooperative-yield.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
 import type { Redact } from "../transport/server-words.js";
@@ -30,11 +31,13 @@ export interface ApiSource {
 export async function loadApi(source: ApiSource, signal: StopSignal): Promise<ApiDescription> {
   const { name, transport, connectTimeoutMs, credentials, redact } = source;
   const { document, baseUrl, headers, include, exclude } = transport;
+  const isAtApi = "url" in document && isOrigin(document.url, baseUrl ?? document.url);
   const place: DocumentPlace = {
     name,
     document:
       "url" in document ? { url: document.url } : { file: document.file, configFiles: document.configFiles },
-    headers: "url" in document && isOrigin(document.url, baseUrl ?? document.url) ? headers : {},
+    headers: isAtApi ? headers : {},
+    network: documentNetwork(transport.network, isAtApi),
     connectTimeoutMs,
   };
   const names = Object.keys(headers).map((header) => header.toLowerCase());
@@ -64,6 +67,13 @@ export async function loadApi(source: ApiSource, signal: StopSignal): Promise<Ap
 }
 
 const isOrigin = (url: string, other: string): boolean => new URL(url).origin === new URL(other).origin;
+
+/** The certificates of the client and the name are for the origin of the API, as its headers are. */
+function documentNetwork(network: Network | undefined, isAtApi: boolean): Network | undefined {
+  if (network?.tls === undefined || isAtApi) return network;
+  const { tls, ...others } = network;
+  return { ...others, ...(tls.ca !== undefined && { tls: { ca: tls.ca } }) };
+}
 
 function describeInThread(input: ThreadInput, signal: StopSignal): Promise<ApiDescription> {
   const worker = new Worker(new URL("./document-thread.js", import.meta.url), { workerData: input });

@@ -221,8 +221,8 @@ export function channelFactory(
       close: async () => {},
     };
   }
-  const { url, headers } = transport;
-  const pool = new HttpPool({ url, connectTimeoutMs: server.connectTimeoutMs });
+  const { url, headers, network } = transport;
+  const pool = new HttpPool({ url, network, connectTimeoutMs: server.connectTimeoutMs });
   const target = {
     name,
     url,

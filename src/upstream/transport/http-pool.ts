@@ -2,6 +2,9 @@
 import { lookup } from "node:dns";
 import { isIP, type LookupFunction, type OnReadOpts, type Socket } from "node:net";
 import type { Client, Dispatcher } from "undici";
+import { outgoingConnector } from "../../outgoing/connector.js";
+import type { Network } from "../../outgoing/network.js";
+import { proxyFor } from "../../outgoing/proxy.js";
 import { undici } from "../../runtime/undici.js";
 
 /** Loads what pools need, before the first one is made. */
@@ -12,8 +15,8 @@ interface HttpPoolOptions {
   readonly url: string;
   /** For the TCP and the TLS handshake together, in milliseconds. */
   readonly connectTimeoutMs: number;
-  /** Certificates to trust instead of those that Node trusts, as PEM. */
-  readonly ca?: string;
+  /** The proxy and TLS settings of the server. Default: none, and the proxy of the environment. */
+  readonly network?: Network | undefined;
   /** Resolves the name for each connection, and may refuse it. Default: the resolver of the system. */
   readonly lookup?: LookupFunction;
   /** How long connections to a host name take new requests, in milliseconds. Default: 45 s. */
@@ -70,20 +73,16 @@ export class HttpPool {
   constructor({
     url,
     connectTimeoutMs,
-    ca,
+    network,
     lookup: resolve,
     maxAgeMs = MAX_AGE_MS,
     addressTtlMs = ADDRESS_TTL_MS,
     connections = MAX_CONNECTIONS,
   }: HttpPoolOptions) {
-    const { origin, hostname } = new URL(url);
-    const connect = undici().buildConnector({
-      timeout: connectTimeoutMs,
-      // TCP keep-alive detects a peer that is gone, on silent streams too; in ms.
-      keepAliveInitialDelay: 15_000,
-      onread: SHARED_READ,
-      ...(ca === undefined ? {} : { ca }),
-      ...(resolve === undefined ? {} : { lookup: resolve }),
+    const { origin } = new URL(url);
+    const hostname = connectedHost(url, network);
+    const connect = outgoingConnector({
+      ...{ network, timeoutMs: connectTimeoutMs, lookup: resolve, onread: SHARED_READ },
     });
     this.#open = () => {
       const addresses = new Set<string>();
@@ -174,6 +173,17 @@ export class HttpPool {
     if (left.length === 0) return;
     for (const one of left) this.#notified.add(one);
     for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+/** The host that sockets are connected to: that of the proxy, where there is one. */
+function connectedHost(url: string, network: Network | undefined): string {
+  const { hostname } = new URL(url);
+  try {
+    return proxyFor(url, network?.proxy)?.url.hostname ?? hostname;
+  } catch {
+    // The address of the proxy is none, with which each connection fails.
+    return hostname;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Where is an HTTP server (URL, pool, path, constant headers), and did it accept a message that needs no response? */
 import { GatewayError } from "../../core/errors.js";
+import type { Network } from "../../outgoing/network.js";
 import type { Headers } from "./channel.js";
 import { connectionError, statusError } from "./http-errors.js";
 import type { HttpPool } from "./http-pool.js";
@@ -22,6 +23,8 @@ export interface HttpServer {
   readonly redact?: Redact | undefined;
   /** For the TCP and the TLS handshake together, in milliseconds. */
   readonly connectTimeoutMs: number;
+  /** The proxy and TLS settings, for a pool of its own. */
+  readonly network?: Network | undefined;
 }
 
 /** A server that requests are sent to. */

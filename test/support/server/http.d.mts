@@ -29,3 +29,5 @@ export function serveHttp(
     ) => boolean | Promise<boolean>;
   },
 ): Promise<HttpServer>;
+
+export function serveSse(answer: Answer): Promise<HttpServer>;

@@ -18,7 +18,11 @@ async function serve(cert: string): Promise<number> {
 }
 
 function call(url: string, ca?: string): Promise<unknown> {
-  const pool = new HttpPool({ url, connectTimeoutMs: 60_000, ...(ca !== undefined && { ca }) });
+  const pool = new HttpPool({
+    url,
+    connectTimeoutMs: 60_000,
+    ...(ca !== undefined && { network: { tls: { ca } } }),
+  });
   const channel = openHttpChannel({ name: "quiz", url, headers: {}, connectTimeoutMs: 60_000, pool });
   onTestFinished(() => channel.close());
   onTestFinished(() => pool.destroy());
