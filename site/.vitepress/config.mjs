@@ -72,6 +72,7 @@ export default defineConfig({
           page("Ranking of tools", "/docs/search-ranking"),
           page("Token costs", "/docs/tokens"),
           page("State on disk", "/docs/state"),
+          page("Closed networks", "/docs/networks"),
           page("Quirks of logins", "/docs/sign-in-quirks"),
           page("Workers", "/docs/workers"),
           page("Clusters", "/docs/cluster"),

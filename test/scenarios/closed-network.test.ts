@@ -176,7 +176,7 @@ test("the proxy of a server has precedence, gets its credentials, and may itself
   );
 });
 
-describe("a proxy that does not open the tunnel is named, without its password, and told from the server", () => {
+describe("a proxy that does not open the tunnel is named, without its password, as another cause than the server", () => {
   const refusals: readonly (readonly [
     status: number,
     headers: Readonly<Record<string, string>>,
