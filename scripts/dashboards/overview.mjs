@@ -10,8 +10,8 @@ export default {
     row("At a glance"),
     stat(
       "Servers that cannot be reached",
-      { unit: "none", description: "Of those in the config.", steps: [["green"], ["red", 1]] },
-      'sum(1 - cardea_upstream_up{AT,server=~"$server"}) or vector(0)',
+      { unit: "none", description: "Of those in the config; idle ones can.", steps: [["green"], ["red", 1]] },
+      'sum(max by (instance, server) (cardea_server_state{AT,server=~"$server",state=~"starting|backoff|stopped|misconfigured"})) or vector(0)',
     ),
     stat(
       "Calls",

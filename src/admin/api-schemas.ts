@@ -1,5 +1,6 @@
 /** The response schemas of the admin API, for the OpenAPI document. */
 import { z } from "zod";
+import { UPSTREAM_STATES } from "../core/upstream.js";
 
 const text = z.string();
 const count = z.int().min(0);
@@ -37,11 +38,12 @@ export const status = readiness.extend({
 export const servers = z.array(
   z.object({
     name: text,
-    transport: z.enum(["stdio", "http", "openapi"]),
-    state: z.enum(["starting", "ready", "idle", "needs_sign_in", "backoff", "stopped"]),
+    transport: z.enum(["stdio", "http", "openapi", "unknown"]),
+    state: z.enum(UPSTREAM_STATES),
     revisions: z.array(text),
     required: z.boolean(),
     lastError: text.optional(),
+    problems: z.array(z.object({ file: text, line: count, column: count, message: text })).optional(),
     serverInfo: anything.optional(),
     circuit: z.enum(["closed", "half_open", "open"]),
     inFlight: count,

@@ -1,6 +1,7 @@
 /** The data of the pages of `/api/v1/…`; the console shows the same. */
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { StopSignal } from "../core/stop.js";
+import type { UpstreamState } from "../core/upstream.js";
 
 /** `GET /api/v1/status` */
 interface StatusPage {
@@ -19,17 +20,29 @@ interface StatusPage {
   readonly [more: string]: unknown;
 }
 
+/** A problem of the config file. */
+interface ConfigProblem {
+  readonly file: string;
+  /** From 1, like `column`. */
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
 /** One row of `GET /api/v1/servers` */
 interface ServerRow {
   /** The server's key in the config. */
   readonly name: string;
-  readonly transport: "stdio" | "http" | "openapi";
-  readonly state: "starting" | "ready" | "idle" | "needs_sign_in" | "backoff" | "stopped";
+  /** `unknown` where the entry in the config is wrong. */
+  readonly transport: "stdio" | "http" | "openapi" | "unknown";
+  readonly state: UpstreamState;
   readonly required: boolean;
   /** The protocol revisions of its open connections: one, or two if it serves hosts of both eras. */
   readonly revisions?: readonly string[];
   /** Why it is not ready, as a sentence. */
   readonly lastError?: string;
+  /** What is wrong with its entry in the config; absent unless it is misconfigured. */
+  readonly problems?: readonly ConfigProblem[];
   /** The server's own name, version and title. */
   readonly serverInfo?: Readonly<Record<string, unknown>>;
   readonly circuit?: "closed" | "half_open" | "open";

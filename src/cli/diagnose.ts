@@ -20,6 +20,7 @@ export interface Diagnosis {
 
 type Cause =
   | "ok"
+  | "misconfigured"
   | "command_not_found"
   | "folder_not_found"
   | "not_allowed"

@@ -1,6 +1,6 @@
 /** `cardea doctor`: starts each server once, and prints its problems and the parts of the config that match nothing. */
 import type { Advice } from "../config/advice.js";
-import type { Config, ServerConfig } from "../config/config.js";
+import { type Config, type ConfiguredServer, isMisconfigured } from "../config/config.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import type { ClusterFinding } from "../core/cluster.js";
@@ -12,6 +12,7 @@ import { escapeHidden } from "../telemetry/log-format.js";
 import { refusalToStart } from "./agreement.js";
 import { type CommandContext, write } from "./command-context.js";
 import { type Diagnosis, diagnose } from "./diagnose.js";
+import { diagnoseEntry } from "./diagnose-entry.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
@@ -38,6 +39,9 @@ type Step = NonNullable<ProbeResult["signInSteps"]>[number];
 const MAX_CONCURRENT = 4;
 const STDERR_LINES = 8;
 
+/** A server whose entry is wrong is not started. */
+const NOT_PROBED: ProbeResult = { stderr: [], nonProtocolOutput: [] };
+
 /**
  * Reports are printed as servers respond; JSON at the end: `{ file, servers, cluster?, warnings }`, in config order.
  * Returns the exit code.
@@ -48,7 +52,7 @@ export async function doctor(
 ): Promise<number> {
   const log = await shell.openLog();
   const json = wantsJson(flags, shell.env);
-  const opened = await openConfig(shell, log, flags.config, { logsWarnings: !json });
+  const opened = await openConfig(shell, log, flags.config, { logsWarnings: !json, logsProblems: false });
   if (opened === undefined) return EXIT.config;
   const refusal = await refusalToStart(opened, flags, shell, log);
   if (refusal !== undefined) return refusal;
@@ -62,9 +66,10 @@ export async function doctor(
   const progress = new Progress(shell.stderr, shell.env, waitingText(waiting, config));
   const probes = new Map<string, ProbeResult>();
   const work = mapConcurrently(config.servers, async (server) => {
-    const probed = await shell.probe(server, giveUp.signal, config);
+    const probed = isMisconfigured(server) ? NOT_PROBED : await shell.probe(server, giveUp.signal, config);
     probes.set(server.name, probed);
-    const found = report(server, diagnose(server, probed, config), probed, safe);
+    const diagnosis = isMisconfigured(server) ? diagnoseEntry(server) : diagnose(server, probed, config);
+    const found = report(server, diagnosis, probed, safe);
     waiting.delete(server.name);
     if (json || giveUp.signal.aborted) return found;
     progress.clear();
@@ -134,7 +139,7 @@ async function ineffective(
 }
 
 function report(
-  { name, transport }: ServerConfig,
+  { name, transport }: ConfiguredServer,
   diagnosis: Diagnosis,
   { stderr, connected, signInSteps, issuerPin }: ProbeResult,
   safe: (text: string) => string,

@@ -82,7 +82,7 @@ export async function changeConfig(
 
 function syntaxProblems(text: string, file: string, shell: CommandContext): readonly Problem[] {
   const read = readConfig(text, file, { env: ANY_VARIABLE, cwd: shell.cwd, readFile: () => "" });
-  return read.ok ? [] : read.problems;
+  return read.problems;
 }
 
 /** The problems that the edit introduces. */
@@ -96,7 +96,7 @@ async function newProblems(
   const problemsOf = async (text: string): Promise<readonly Problem[]> => {
     const readWith = { env, cwd: shell.cwd, ...(env === ANY_VARIABLE && { readFile: () => "" }) };
     const read = await checkRules(readConfig(text, file, readWith), shell.checkRules);
-    return read.ok ? [] : read.problems;
+    return read.problems;
   };
   const known = new Set((await problemsOf(before)).map(({ message }) => message));
   return (await problemsOf(after)).filter(({ message }) => !known.has(message));

@@ -21,6 +21,11 @@ export interface ListenFlags {
   readonly insecure?: boolean;
 }
 
+/** The flag that makes warnings errors. */
+export interface StrictFlag {
+  readonly strict?: boolean;
+}
+
 /** The flag that ends orphaned processes. */
 export interface ReapFlag {
   readonly reap?: boolean;
@@ -107,6 +112,11 @@ export function withListenFlags(command: Command): Command {
 /** Adds the flag that ends orphaned processes. */
 export function withReapFlag(command: Command): Command {
   return command.option("--reap", "end server processes that a killed gateway left behind (CARDEA_REAP)");
+}
+
+/** Adds the flag that makes warnings errors; `refused` says what they refuse. */
+export function withStrictFlag(command: Command, refused: string): Command {
+  return command.option("--strict", `${refused} (CARDEA_STRICT)`);
 }
 
 /** Adds `--as` and `--groups`. */

@@ -124,5 +124,5 @@ export function mergeServers(
 function problemOf(name: string, server: ImportedServer): string | undefined {
   const text = JSON.stringify({ mcpServers: { [name]: server } });
   const read = readConfig(text, "cardea.json", { env: ANY_VARIABLE, readFile: () => "" });
-  return read.ok ? undefined : read.problems[0]?.message;
+  return read.problems[0]?.message;
 }

@@ -6,11 +6,13 @@ import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile, readTextStream } from "../config/text-file.js";
+import { askForUnset, fillVariable, isSecretVariable } from "./ask-variables.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { ANY_VARIABLE } from "./edit-config.js";
 import { EXIT } from "./exit.js";
 import { isFlagSet } from "./flags.js";
+import { canPrompt } from "./prompt.js";
 
 /** Prints a host's config as Cardea's. Returns the exit code. */
 export async function importConfig(
@@ -34,11 +36,24 @@ export async function importConfig(
   for (const problem of problems) log.warn({}, formatProblem(problem));
   for (const note of imported.notes) log.warn({}, note);
   const isPlain = isFlagSet(flags.plain, "CARDEA_PLAIN", shell.env);
-  const output = format(isPlain ? imported : apart(imported, shell, log), name);
+  const filled = file !== "-" && canPrompt(shell) ? await fill(imported, isPlain, shell) : imported;
+  const output = format(isPlain ? filled : apart(filled, shell, log), name);
   warnOfUnsupported(output, log);
-  if (isPlain) warnOfSecrets(imported.servers, log);
+  if (isPlain) warnOfSecrets(filled.servers, log);
   await write(shell.stdout, output);
   return EXIT.done;
+}
+
+/** What the person at the terminal types, in place of variables. Secrets are asked for only if they are printed. */
+async function fill(imported: Imported, isPlain: boolean, shell: CommandContext): Promise<Imported> {
+  const asked = imported.variables.filter((variable) => isPlain || !isSecretVariable(variable));
+  const given = await askForUnset(asked, shell);
+  const values = new Map([...given].map(([name, value]) => [name, [value]] as const));
+  return {
+    ...imported,
+    servers: new Map([...imported.servers].map(([name, server]) => [name, fillVariable(server, values)])),
+    variables: imported.variables.filter(({ name }) => !given.has(name)),
+  };
 }
 
 /** Variables in place of plaintext secrets: what is printed is written into a config. */
@@ -108,7 +123,7 @@ function format({ servers: found, variables }: Imported, name: string): string {
 /** Settings that the host accepts and Cardea does not; every variable counts as set. */
 function warnOfUnsupported(output: string, log: Log): void {
   const loaded = readConfig(output, "the imported config", { env: ANY_VARIABLE, readFile: () => "" });
-  if (!loaded.ok) for (const problem of loaded.problems) log.warn({}, formatProblem(problem));
+  for (const problem of loaded.problems) log.warn({}, formatProblem(problem));
 }
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ");

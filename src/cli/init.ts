@@ -7,17 +7,17 @@ import { hostPathContext } from "../config/hosts/host-paths.js";
 import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
 import { writeErrorMessage } from "../config/load.js";
-import { type Piece, replaceVariables, variablesIn } from "../config/template.js";
+import { type Piece, variablesIn } from "../config/template.js";
 import { escapeHidden } from "../telemetry/log-format.js";
-import { mayBeSecretName } from "../telemetry/secrets.js";
 import { freeNames } from "./add.js";
 import { agreeToOwn } from "./agreement.js";
+import { askForUnset, fillVariable } from "./ask-variables.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
 import { booleanVariable, isFlagSet, linesOf } from "./flags.js";
 import { existingHostFiles, type HostServers, mergeServers, readServersOf } from "./host-servers.js";
-import { canPrompt, confirm, prompt } from "./prompt.js";
+import { canPrompt, confirm } from "./prompt.js";
 import { keepSecrets, type SecretFile, secretFileOf } from "./secret-file.js";
 import { selfCommand, shellWord } from "./self-command.js";
 
@@ -54,7 +54,7 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
     log.error({ file }, `${secretFile}; --plain writes secrets into ${file}`);
     return EXIT.failed;
   }
-  const given = asks ? await askFor(variables, shell) : new Map<string, string>();
+  const given = asks ? await askForUnset(variables, shell) : new Map<string, string>();
   const { servers, secrets } = apart(merged.servers, given, secretFile, shell);
   const text = await initialConfig(
     { servers, variables: variables.filter(({ name }) => !given.has(name)), sources },
@@ -98,21 +98,6 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
   return EXIT.done;
 }
 
-/** What a person types for variables that the hosts' files ask for; the others are taken from the environment. */
-async function askFor(
-  variables: readonly NeededVariable[],
-  shell: CommandContext,
-): Promise<ReadonlyMap<string, string>> {
-  const values = new Map<string, string>();
-  for (const { name, about, isSecret = false } of variables) {
-    const question = `${name}${about === undefined ? "" : ` (${oneLine(about)})`}, or Enter to take it from the environment: `;
-    const hidden = isSecret || mayBeSecretName(name);
-    const answer = await prompt(escapeHidden(question), shell, { hidden });
-    if (answer !== "") values.set(name, answer);
-  }
-  return values;
-}
-
 /** The servers with the typed values, secrets apart. Without an env file all of them stand in the config. */
 function apart(
   found: ReadonlyMap<string, ImportedServer>,
@@ -136,9 +121,9 @@ function apart(
     typed.set(name, [kept === undefined ? value : { variable: kept }]);
   }
   const servers = [...found].map(([name, server]): [string, ImportedServer] => {
-    const filled = replaceVariables(server, (variable) => typed.get(variable.replace(/:-.*$/s, "")));
-    if (freeName === undefined) return [name, filled as ImportedServer];
-    const moved = withoutSecrets(name, filled as ImportedServer, freeName);
+    const filled = fillVariable(server, typed);
+    if (freeName === undefined) return [name, filled];
+    const moved = withoutSecrets(name, filled, freeName);
     for (const [variable, value] of moved.secrets) secrets.set(variable, value);
     return [name, moved.server];
   });

@@ -11,8 +11,8 @@ import {
   type ConfigFlags,
   type GatewayFlags,
   type JsonFlag,
-  type ListenFlags,
   type ReapFlag,
+  type StrictFlag,
   withAsFlags,
   withConfigFlag,
   withGatewayFlags,
@@ -20,6 +20,7 @@ import {
   withListenFlags,
   withReapFlag,
   withStateFlag,
+  withStrictFlag,
   withYesFlag,
   type YesFlag,
 } from "./flags.js";
@@ -27,6 +28,7 @@ import { HELP, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
 import type { ListFlags } from "./list.js";
 import type { LoginFlags } from "./login.js";
+import type { ServeFlags } from "./serve.js";
 import { addSetupCommands } from "./setup-commands.js";
 import type { WatchFlag } from "./status.js";
 import type { TailFlags } from "./tail.js";
@@ -83,9 +85,12 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     withStateFlag(program.command(name), (folder) => shell.useStateFolder(folder));
   addSetupCommands(program, shell, finish, command);
 
-  withReapFlag(withListenFlags(withConfigFlag(stateful("serve"))))
+  withStrictFlag(
+    withReapFlag(withListenFlags(withConfigFlag(stateful("serve")))),
+    "do not start, and reload nothing, while the config has any problem or warning",
+  )
     .description("Serve the gateway over HTTP until a signal.")
-    .action((flags: ConfigFlags & ListenFlags & ReapFlag) => finish(runServe(flags, command, shell)));
+    .action((flags: ServeFlags) => finish(runServe(flags, command, shell)));
 
   withReapFlag(withConfigFlag(stateful("stdio")))
     .description("Serve the gateway on stdin and stdout, for hosts that only start commands.")
@@ -105,9 +110,9 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./stdio.js").then(({ connect }) => connect(url, flags, shell))),
     );
 
-  withJsonFlag(withConfigFlag(program.command("check")))
+  withStrictFlag(withJsonFlag(withConfigFlag(program.command("check"))), "exit with 78 for warnings, too")
     .description("Check the config: print every problem, and advice. Starts nothing.")
-    .action((flags: ConfigFlags & JsonFlag) =>
+    .action((flags: ConfigFlags & JsonFlag & StrictFlag) =>
       finish(import("./check.js").then(({ check }) => check(flags, shell))),
     );
 
@@ -311,7 +316,7 @@ function addExamples(command: Command, before: readonly string[]): void {
 }
 
 async function runServe(
-  flags: ConfigFlags & ListenFlags & ReapFlag,
+  flags: ServeFlags,
   command: readonly string[] | undefined,
   shell: CommandContext,
 ): Promise<number> {

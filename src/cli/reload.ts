@@ -9,8 +9,9 @@ import { readConfig } from "../config/read.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
-import type { OpenedConfig } from "./open-config.js";
+import { logServerProblems, type OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
+import { strictProblems } from "./strict.js";
 
 /** Settings that need a restart. */
 const RESTART_KEYS = ["listen", "keys", "credentials", "cluster", "audit"] as const;
@@ -50,12 +51,16 @@ function inEffect(changes: string, postponed: readonly string[]): string {
   return `in effect except ${postponed.join(" and ")}: ${changes || "nothing else has changed"}`;
 }
 
-/** Watches until the returned function is called. SIGHUP reloads the file even if it is unchanged. */
+/**
+ * Watches until the returned function is called. SIGHUP reloads the file even if it is unchanged. `isStrict`: a file with any
+ * problem or warning is rejected.
+ */
 export function watchAndReload(
   gateway: Gateway,
   opened: OpenedConfig,
   shell: CommandContext,
   log: Log,
+  { isStrict = false }: { readonly isStrict?: boolean } = {},
 ): () => void {
   const { file, options } = opened;
   let running: Config = opened.loaded.config;
@@ -76,6 +81,12 @@ export function watchAndReload(
       return;
     }
     log.addSecrets(secretsOf(loaded));
+    const unwanted = isStrict ? await strictProblems(loaded, shell) : [];
+    if (unwanted.length > 0) {
+      refuse(unwanted);
+      return;
+    }
+    logServerProblems(loaded, log);
     const obstacle = shell.worker === undefined ? undefined : workersConflict(loaded.config);
     if (obstacle !== undefined) {
       refuse([{ file, line: 1, column: 1, message: obstacle }]);

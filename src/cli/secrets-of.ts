@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, parse, sep } from "node:path";
-import type { ServerConfig, TransportConfig } from "../config/config.js";
+import { type TransportConfig, usableServers } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
 import type { Network } from "../outgoing/network.js";
 import { proxiesIn, proxyCredentials } from "../outgoing/proxy.js";
@@ -14,13 +14,13 @@ import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/se
 export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
   const found = [
     ...secrets.flatMap((value) => secretPartsOf(value, isPlain(value))),
-    ...config.servers.flatMap(({ transport }) => secretsOfTransport(transport)),
+    ...usableServers(config).flatMap(({ transport }) => secretsOfTransport(transport)),
     ...proxiesIn(process.env).flatMap(proxyCredentials),
   ];
   return [...new Set(found)];
 }
 
-function secretsOfTransport(transport: ServerConfig["transport"]): readonly string[] {
+function secretsOfTransport(transport: TransportConfig): readonly string[] {
   switch (transport.kind) {
     case "stdio":
       return [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)];

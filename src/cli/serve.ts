@@ -14,25 +14,28 @@ import { messageOf } from "./error-facts.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
 import {
   type ConfigFlags,
+  isFlagSet,
   type ListenFlags,
   listenOverrides,
   orphanPolicyFrom,
   type ReapFlag,
+  type StrictFlag,
   workerCount,
 } from "./flags.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
 import { untilStopped } from "./stop.js";
+import { strictProblems } from "./strict.js";
 
 /** A gateway, or several workers as one: it starts, may fail, and is stopped. */
 type Runnable = Pick<Gateway, "start" | "stop" | "failed" | "hasCutOff"> & Partial<Pick<Gateway, "isUnused">>;
 
+/** The flags of `cardea serve`. */
+export type ServeFlags = ConfigFlags & ListenFlags & ReapFlag & StrictFlag;
+
 /** Runs the gateway over HTTP until a signal. Returns the exit code. */
-export async function serve(
-  flags: ConfigFlags & ListenFlags & ReapFlag,
-  shell: CommandContext,
-): Promise<number> {
+export async function serve(flags: ServeFlags, shell: CommandContext): Promise<number> {
   const overrides = listenOverrides(flags, shell.env);
   const count = workersOf(flags, shell);
   const log = await shell.openLog();
@@ -40,6 +43,9 @@ export async function serve(
   const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
   const found = await openConfig(shell, own, flags.config, { overrides });
   if (found === undefined) return EXIT.config;
+  const isStrict = isFlagSet(flags.strict, "CARDEA_STRICT", shell.env);
+  // A worker that is replaced later starts with what the file is then.
+  if (isStrict && shell.worker === undefined && (await refuseStrictly(found, shell, log))) return EXIT.config;
   const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
   const { config } = opened.loaded;
   // When a worker restarts, the config path may differ from that of the primary process.
@@ -52,8 +58,22 @@ export async function serve(
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
   return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () =>
-    watchAndReload(gateway, opened, shell, log),
+    watchAndReload(gateway, opened, shell, log, { isStrict }),
   );
+}
+
+/** Whether the config has a problem or a warning; they are logged. */
+async function refuseStrictly(
+  { file, loaded }: OpenedConfig,
+  shell: CommandContext,
+  log: Log,
+): Promise<boolean> {
+  const unwanted = await strictProblems(loaded, shell);
+  if (unwanted.length === 0) return false;
+  for (const problem of unwanted) log.error({}, formatProblem(problem));
+  const count = unwanted.length === 1 ? "1 problem or warning" : `${unwanted.length} problems or warnings`;
+  log.error({ file }, `the gateway does not start: ${file} has ${count}, and --strict allows none`);
+  return true;
 }
 
 /** One stdio server as HTTP, with its own names. */

@@ -76,6 +76,7 @@ const STATE_COLOURS: Readonly<Record<string, "green" | "yellow" | "red" | "dim">
   starting: "yellow",
   needs_sign_in: "yellow",
   backoff: "red",
+  misconfigured: "red",
   stopped: "red",
 };
 

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
-import type { Config, ServerConfig } from "./config.js";
+import { type Config, type ServerConfig, usableServers } from "./config.js";
 import type { Path } from "./tree.js";
 
 /** Advice about one path of the config. */
@@ -22,7 +22,7 @@ export function advise(config: Config): readonly Advice[] {
     ...adviseNoPrefix(config),
     ...adviseStartupWait(config),
     ...adviseAccess(config),
-    ...config.servers.flatMap((server) =>
+    ...usableServers(config).flatMap((server) =>
       [
         ...adviseTransport(server),
         ...advisePrefix(server, config),

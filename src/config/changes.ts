@@ -1,6 +1,6 @@
 /** Summarises the changes of a new config for the log: servers, rules, and everything else by key. */
 import { isDeepStrictEqual } from "node:util";
-import type { Config, ServerConfig } from "./config.js";
+import { type Config, type ConfiguredServer, isMisconfigured } from "./config.js";
 
 /** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty if these are equal. */
 export function describeChanges(before: Config, now: Config): string {
@@ -30,23 +30,30 @@ const OTHERS = [
 const defaultOf = ({ policy }: Config): string => policy?.default ?? "allow";
 const withoutKeys = ({ auth }: Config): unknown => auth && { ...auth, keys: [] };
 
-function serverChanges(before: readonly ServerConfig[], now: readonly ServerConfig[]): string {
+function serverChanges(before: readonly ConfiguredServer[], now: readonly ConfiguredServer[]): string {
   const was = new Map(before.map((server) => [server.name, server]));
   const is = new Map(now.map((server) => [server.name, server]));
   const changed = now.flatMap((server) => {
     const old = was.get(server.name);
     return old === undefined || isDeepStrictEqual(old, server) ? [] : [{ old, server }];
   });
+  const fixed = changed.filter(({ old, server }) => isMisconfigured(old) && !isMisconfigured(server));
+  const good = changed.filter(({ old, server }) => !isMisconfigured(old) && !isMisconfigured(server));
   const groups: readonly (readonly [word: string, names: readonly string[]])[] = [
     ["added", [...is.keys()].filter((name) => !was.has(name))],
     ["removed", [...was.keys()].filter((name) => !is.has(name))],
     [
+      "misconfigured",
+      changed.filter(({ server }) => isMisconfigured(server)).map(({ server }) => server.name),
+    ],
+    ["started", fixed.map(({ server }) => server.name)],
+    [
       "restarted",
-      changed.filter(({ old, server }) => needsRestart(old, server)).map(({ server }) => server.name),
+      good.filter(({ old, server }) => needsRestart(old, server)).map(({ server }) => server.name),
     ],
     [
       "changed without a restart",
-      changed.filter(({ old, server }) => !needsRestart(old, server)).map(({ server }) => server.name),
+      good.filter(({ old, server }) => !needsRestart(old, server)).map(({ server }) => server.name),
     ],
   ];
   return groups
@@ -54,17 +61,15 @@ function serverChanges(before: readonly ServerConfig[], now: readonly ServerConf
     .join(", ");
 }
 
-/** Whether a running server must be replaced: its transport or protocol settings differ. */
-export function needsRestart(before: ServerConfig, now: ServerConfig): boolean {
-  const essence = ({ transport, auth, protocol, lease, connectTimeoutMs, roots }: ServerConfig) => ({
-    transport,
-    auth,
-    protocol,
-    lease,
-    connectTimeoutMs,
-    roots,
-  });
-  return !isDeepStrictEqual(essence(before), essence(now));
+/** Whether a running server must be replaced: its transport or protocol settings, or what is wrong with it, differ. */
+export function needsRestart(before: ConfiguredServer, now: ConfiguredServer): boolean {
+  return !isDeepStrictEqual(essenceOf(before), essenceOf(now));
+}
+
+function essenceOf(server: ConfiguredServer) {
+  const { transport, auth, protocol, lease, connectTimeoutMs, roots } = server;
+  const problems = isMisconfigured(server) ? server.problems : [];
+  return { transport, auth, protocol, lease, connectTimeoutMs, roots, problems };
 }
 
 function countChange(label: string, before: readonly unknown[], now: readonly unknown[]): readonly string[] {

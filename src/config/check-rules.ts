@@ -22,7 +22,7 @@ export async function checkRules(
   const faults = await check(rules);
   if (faults.length === 0) return outcome;
   const found = faults.map(({ path, message }) => problemAt(path, `${describePath(path)}: ${message}`));
-  const known: readonly Problem[] = outcome.ok ? [] : outcome.problems;
+  const known: readonly Problem[] = outcome.problems;
   const problems = [...known, ...found].sort((a, b) => a.line - b.line || a.column - b.column);
   return { ok: false, problems, warnings, rules, problemAt };
 }

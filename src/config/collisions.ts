@@ -38,8 +38,10 @@ export interface Collision {
  * Servers whose prefixes are equal in a name or in a URI. The form in names is the stricter one, so prefixes equal
  * there are equal here. Servers without a prefix may collide; that is resolved name by name at runtime.
  */
-export function prefixCollisions(servers: readonly ServerConfig[]): readonly Collision[] {
-  const owners = new Map<string, ServerConfig>();
+export function prefixCollisions(
+  servers: readonly Pick<ServerConfig, "name" | "prefix">[],
+): readonly Collision[] {
+  const owners = new Map<string, Pick<ServerConfig, "name" | "prefix">>();
   const collisions: Collision[] = [];
   for (const server of servers) {
     if (server.prefix === "") continue;
@@ -66,8 +68,10 @@ export function prefixCollisions(servers: readonly ServerConfig[]): readonly Col
  * Servers that share a person's login at the company's issuer but use different clients there, and servers named like
  * such an issuer: the login is stored under its URL.
  */
-export function loginCollisions(servers: readonly ServerConfig[]): readonly Collision[] {
-  const owners = new Map<string, ServerConfig>();
+export function loginCollisions(
+  servers: readonly Pick<ServerConfig, "name" | "auth">[],
+): readonly Collision[] {
+  const owners = new Map<string, Pick<ServerConfig, "name" | "auth">>();
   const collisions: Collision[] = [];
   for (const server of servers) {
     const idp = server.auth?.idp;

@@ -5,12 +5,14 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Network } from "../outgoing/network.js";
 import { completeNetwork } from "./complete-network.js";
-import type {
-  NameFilter,
-  OpenApiTransport,
-  ServerConfig,
-  ShorteningConfig,
-  TransportConfig,
+import {
+  type ConfiguredServer,
+  isMisconfigured,
+  type NameFilter,
+  type OpenApiTransport,
+  type ServerConfig,
+  type ShorteningConfig,
+  type TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
 import type { ReadNamedFile } from "./named-files.js";
@@ -182,9 +184,9 @@ function openApi(
 }
 
 /** The server, whose document may not refer to these files. */
-export function withConfigFiles(server: ServerConfig, configFiles: readonly string[]): ServerConfig {
+export function withConfigFiles(server: ConfiguredServer, configFiles: readonly string[]): ConfiguredServer {
   const { transport } = server;
-  if (transport.kind !== "openapi" || "url" in transport.document) return server;
+  if (isMisconfigured(server) || transport.kind !== "openapi" || "url" in transport.document) return server;
   return { ...server, transport: { ...transport, document: { ...transport.document, configFiles } } };
 }
 

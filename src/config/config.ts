@@ -3,6 +3,7 @@ import type { AddressRange } from "../http/address-ranges.js";
 import type { Network } from "../outgoing/network.js";
 import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
+import type { Problem } from "./problem.js";
 import type { ServerAuthConfig } from "./server-auth.js";
 import type { TelemetryConfig } from "./telemetry-config.js";
 
@@ -16,7 +17,7 @@ export interface Config {
   /** Authentication over HTTP; absent if none is required. */
   readonly auth?: AuthConfig;
   /** In file order, which decides the order of lists. Disabled servers are omitted. */
-  readonly servers: readonly ServerConfig[];
+  readonly servers: readonly ConfiguredServer[];
   /** How long (ms) a list waits for starting servers. */
   readonly startupWaitMs: number;
   readonly naming: NamingConfig;
@@ -213,6 +214,28 @@ export interface ServerConfig {
   /** How the definitions of its tools are shortened; absent if they are not. */
   readonly shortening?: ShorteningConfig;
 }
+
+/**
+ * A server whose entry is wrong. It is never started; the members that could be read keep its name space, so that
+ * names in rules and profiles mean the same.
+ */
+export interface MisconfiguredServer extends Omit<ServerConfig, "transport" | "auth"> {
+  readonly transport: { readonly kind: "unknown" };
+  readonly auth?: never;
+  /** What is wrong with the entry, in file order; never empty. */
+  readonly problems: readonly Problem[];
+}
+
+/** A server of the file, right or wrong. */
+export type ConfiguredServer = ServerConfig | MisconfiguredServer;
+
+/** Whether a server cannot be started, because its entry is wrong. */
+export const isMisconfigured = (server: ConfiguredServer): server is MisconfiguredServer =>
+  server.transport.kind === "unknown";
+
+/** The servers that can be started. */
+export const usableServers = ({ servers }: Pick<Config, "servers">): readonly ServerConfig[] =>
+  servers.filter((server): server is ServerConfig => !isMisconfigured(server));
 
 /** Shorter definitions of tools. */
 export interface ShorteningConfig {

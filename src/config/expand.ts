@@ -11,6 +11,8 @@ import { expandVariables, type VariableSources } from "./variables.js";
 export interface ExpandedFile {
   readonly tree: ObjectTree;
   readonly faults: readonly Fault[];
+  /** Those of servers, by name: they concern nothing else. */
+  readonly serverFaults: ReadonlyMap<string, readonly Fault[]>;
   readonly secrets: readonly string[];
 }
 
@@ -21,25 +23,34 @@ const MAX_EXPANDED = 67_108_864;
 export function expandFile(tree: ObjectTree, given: VariableSources): ExpandedFile {
   const sources = { ...given, budget: { left: MAX_EXPANDED } };
   const faults: Fault[] = [];
+  const serverFaults = new Map<string, readonly Fault[]>();
   const secrets: string[] = [];
-  const expandAt = (member: Member, path: Path): Member => {
+  const expandAt = (member: Member, path: Path, onFaults: (found: readonly Fault[]) => void): Member => {
     const expansion = expandVariables(member.value, path, sources);
-    for (const fault of expansion.faults) faults.push(fault);
+    onFaults(expansion.faults);
     for (const secret of expansion.secrets) secrets.push(secret);
     return { ...member, value: expansion.tree };
   };
   const expandServers = (key: string, servers: ObjectTree): ObjectTree => ({
     ...servers,
     members: mapMembers(servers, (name, server) =>
-      isDisabled(server.value) ? server : expandAt(server, [key, name]),
+      isDisabled(server.value)
+        ? server
+        : expandAt(server, [key, name], (found) => {
+            // All variables together are too long: that concerns the file.
+            if (sources.budget.left < 0) for (const fault of found) faults.push(fault);
+            else if (found.length > 0) serverFaults.set(name, [...(serverFaults.get(name) ?? []), ...found]);
+          }),
     ),
   });
   const members = mapMembers(tree, (key, member) =>
     isServerKey(key) && member.value.kind === "object"
       ? { ...member, value: expandServers(key, member.value) }
-      : expandAt(member, [key]),
+      : expandAt(member, [key], (found) => {
+          for (const fault of found) faults.push(fault);
+        }),
   );
-  return { tree: { ...tree, members }, faults, secrets };
+  return { tree: { ...tree, members }, faults, serverFaults, secrets };
 }
 
 /** The variables of the file that the top-level `envFile` names, or why it cannot be read. */

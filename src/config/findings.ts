@@ -9,13 +9,44 @@ export class Findings {
   /** The file's tree, variables expanded. */
   readonly tree: ObjectTree;
   /** Values that already have a problem: an undefined alias, an unset variable. */
-  readonly #reportedOffsets: ReadonlySet<number>;
+  readonly #reportedOffsets: Set<number>;
+  readonly #ofServers = new Map<string, Findings>();
 
-  /** `faults` were found before the values were checked. */
-  constructor(tree: ObjectTree, faults: readonly Fault[]) {
+  /**
+   * `faults` were found before the values were checked; `serverFaults` those that concern one server only, by its name.
+   */
+  constructor(
+    tree: ObjectTree,
+    faults: readonly Fault[],
+    serverFaults: ReadonlyMap<string, readonly Fault[]> = new Map(),
+  ) {
     this.tree = tree;
     this.faults = [...faults];
-    this.#reportedOffsets = new Set(faults.map(({ offset }) => offset));
+    const all = [...faults, ...[...serverFaults.values()].flat()];
+    this.#reportedOffsets = new Set(all.map(({ offset }) => offset));
+    for (const [name, own] of serverFaults) this.#ofServers.set(name, this.#with(own));
+  }
+
+  /** The problems that concern this server only; the faults of the file are not among them. */
+  ofServer(name: string): Findings {
+    let own = this.#ofServers.get(name);
+    if (own === undefined) {
+      own = this.#with([]);
+      this.#ofServers.set(name, own);
+    }
+    return own;
+  }
+
+  /** Findings of a part of the file, which also knows what is reported elsewhere. */
+  #with(faults: readonly Fault[]): Findings {
+    const own = new Findings(this.tree, faults);
+    for (const offset of this.#reportedOffsets) own.#reportedOffsets.add(offset);
+    return own;
+  }
+
+  /** The problems of all servers, each of which concerns one server only. */
+  get serverFaults(): readonly Fault[] {
+    return [...this.#ofServers.values()].flatMap(({ faults }) => faults);
   }
 
   /** A problem at `path`, or with its key `key`. */

@@ -5,6 +5,7 @@
 import { namePrefix, uriPrefix } from "./collisions.js";
 import type {
   Config,
+  ConfiguredServer,
   ExposureConfig,
   MatcherConfig,
   NameFilter,
@@ -22,7 +23,7 @@ export interface NamingContext {
 }
 
 /** The filters of a server, whose globs may also begin with the server's prefix: `files__read_*` is `read_*` too. */
-export function acceptExposedNames(server: ServerConfig, naming: Naming): ServerConfig {
+export function acceptExposedNames<T extends ConfiguredServer>(server: T, naming: Naming): T {
   if (server.prefix === "") return server;
   const names = namePrefix(server.prefix, naming);
   const uris = `${uriPrefix(server.prefix)}+`;

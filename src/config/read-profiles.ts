@@ -10,7 +10,7 @@ import { describePath } from "./variables.js";
 /** Reads and validates `profiles`; `gateway` is the exposure of tools without a profile's own. */
 export function readProfiles(
   findings: Findings,
-  servers: readonly ServerConfig[],
+  servers: readonly Pick<ServerConfig, "name">[],
   gateway: ExposureConfig,
 ): Readonly<Record<string, ProfileConfig>> {
   const profiles = findings.tree.members.get("profiles")?.value;

@@ -2,20 +2,28 @@
 import { identifierFault } from "../wire/readable-text.js";
 import { loginCollisions, prefixCollisions } from "./collisions.js";
 import { completeServer, type FileContext } from "./complete-server.js";
-import type { ServerConfig } from "./config.js";
+import type { ConfiguredServer, ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
+import { misconfiguredServer } from "./misconfigured.js";
+import type { Problem } from "./problem.js";
 import { SERVER_KEYS } from "./schema.js";
 import { ServerConfigError } from "./server-config-error.js";
 import { serverSchema } from "./server-schema.js";
-import { type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
+import { type Fault, type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
 /** Some checks compare each server with all others. */
 const MAX_SERVERS = 5_000;
 
-/** The servers that are not disabled. */
-export function readServers(findings: Findings, context: FileContext): readonly ServerConfig[] {
-  const found = new Map<string, { readonly key: string; readonly server: ServerConfig | undefined }>();
+/** How servers are read. */
+export interface ServersContext extends FileContext {
+  /** Finds the places of a server's faults. */
+  readonly problemsOf: (faults: readonly Fault[]) => readonly Problem[];
+}
+
+/** The servers that are not disabled. What is wrong with the entry of one makes that one misconfigured. */
+export function readServers(findings: Findings, context: ServersContext): readonly ConfiguredServer[] {
+  const found = new Map<string, { readonly key: string; readonly server: ConfiguredServer | undefined }>();
   for (const [key, { value }] of findings.tree.members) {
     if (!isServerKey(key)) continue;
     if (value.kind === "object" && value.members.size > MAX_SERVERS) {
@@ -87,8 +95,8 @@ function readServer(
   findings: Findings,
   key: string,
   name: string,
-  context: FileContext,
-): ServerConfig | undefined {
+  context: ServersContext,
+): ConfiguredServer | undefined {
   if (name.length > 200 || identifierFault(name) !== undefined) {
     findings.add(
       [key],
@@ -98,11 +106,20 @@ function readServer(
     return undefined;
   }
   const path: Path = [key, name];
+  const own = findings.ofServer(name);
+  const server = readEntry(own, path, context);
+  // A disabled server stays disabled, whatever else its entry says.
+  if (own.faults.length === 0 || isDisabled(treeAt(findings.tree, path))) return server;
+  return misconfiguredServer(own, path, context.problemsOf(own.faults));
+}
+
+/** The server at `path`; undefined if it is disabled or its entry is wrong. */
+function readEntry(findings: Findings, path: Path, context: ServersContext): ServerConfig | undefined {
   const tree = treeAt(findings.tree, path);
   const shape = findings.check(serverSchema, tree, path);
   if (shape === undefined || isDisabled(tree)) return undefined;
   try {
-    return completeServer(name, shape, context);
+    return completeServer(String(path.at(-1)), shape, context);
   } catch (error) {
     if (!(error instanceof ServerConfigError)) throw error;
     addContradiction(findings, path, error);

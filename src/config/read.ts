@@ -59,12 +59,14 @@ export interface ReadOptions {
   readonly cwd?: string;
 }
 
-/** A valid config. */
+/** A valid config, but perhaps for single servers. */
 export interface GoodConfig {
   readonly ok: true;
   readonly config: Config;
   /** The parsed content of the file. */
   readonly text: string;
+  /** What is wrong with the entries of single servers, which are misconfigured; the others can be served. */
+  readonly problems: readonly Problem[];
   /** The omitted parts of a host's own file. */
   readonly warnings: readonly Problem[];
   /** Secret values: the results of variable expansion. */
@@ -125,7 +127,11 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     ...(host && { builtIn: hostVariables(folder) }),
   });
 
-  const findings = new Findings(expanded.tree, [...faults, ...variables.faults, ...expanded.faults]);
+  const findings = new Findings(
+    expanded.tree,
+    [...faults, ...variables.faults, ...expanded.faults],
+    expanded.serverFaults,
+  );
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings);
   const listen = shape && listenOf(shape, options.overrides ?? {});
@@ -144,12 +150,15 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     readDocument,
     hasPrincipals: shape?.auth !== undefined,
     defaults: shape,
+    problemsOf: (ofServer) => positions.problems(ofServer),
   });
   const asWritten = completed.map((server) => withConfigFiles(server, [...configFiles]));
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, shape?.tools ?? exposureSchema.parse({}));
   const rules = readRules(findings);
+  const withHint = (all: readonly Fault[]): readonly Fault[] =>
+    host ? all : withImportHint(all, file, whole);
   const found = {
     rules: naming === undefined ? rules : withOwnNames(rules, { servers, naming }),
     warnings: positions.problems(warnings),
@@ -157,7 +166,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
   if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
-    return bad(host ? findings.faults : withImportHint(findings.faults, file, whole), found);
+    return bad(withHint([...findings.faults, ...findings.serverFaults]), found);
 
   const config: Config = {
     file: path,
@@ -193,6 +202,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
     serverPath: (name) => serverPath(findings.tree, name),
+    problems: positions.problems(withHint(findings.serverFaults)),
     ...found,
     warnings: [...found.warnings, ...unshared],
   };
@@ -256,7 +266,9 @@ function refuseProto(findings: Findings, tree: Tree, path: Path): void {
   const names = path.length === 1 && (isServerKey(top) || top === "profiles");
   for (const [key, { value }] of tree.members) {
     if (key === "__proto__" && !names) {
-      findings.add(path, `${describePath(path)} has an unknown key "__proto__"`, key);
+      const isOfServer = isServerKey(top) && path.length > 1;
+      const owner = isOfServer ? findings.ofServer(String(path[1])) : findings;
+      owner.add(path, `${describePath(path)} has an unknown key "__proto__"`, key);
     }
     refuseProto(findings, value, [...path, key]);
   }

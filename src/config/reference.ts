@@ -22,7 +22,8 @@ const INTRODUCTION = `# Cardea's config
 
 One file: JSON (comments and trailing commas allowed) or YAML. Search order: \`--config\`,
 \`$CARDEA_CONFIG\`, \`./cardea.{jsonc,json,yaml,yml}\`, \`./.mcp.json\`, \`$XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}\`.
-Unknown keys, duplicate keys and unset variables are refused with file, line and column.
+Unknown keys, wrong values and unset variables are named with file, line and column. What concerns one server only makes that server
+\`misconfigured\`, and the others serve; anything else, and duplicate keys anywhere, refuses the start.
 In config files of hosts (\`.mcp.json\`, \`mcp.json\`, \`claude_desktop_config.json\` …) keys that only the host reads are ignored
 with a warning.
 

@@ -45,11 +45,23 @@ export const SHARED_SCOPE: ListScope = { key: "shared", capabilityClass: "shared
 /** Why a connection was reopened; a label of the metric `cardea_upstream_restarts_total`. */
 export type RestartReason = "lost" | "failed_start" | "unresponsive" | "operator";
 
+/** The states of servers, in ascending severity. */
+export const UPSTREAM_STATES = [
+  "idle",
+  "ready",
+  "starting",
+  "needs_sign_in",
+  "backoff",
+  "misconfigured",
+  "stopped",
+] as const;
+
 /**
  * State of the shared connection; `idle`: it was ended because nothing uses it, or not started yet, and the next use opens it;
- * `needs_sign_in`: the server wants credentials that are not there, and no principal has a connection of its own.
+ * `needs_sign_in`: the server wants credentials that are not there, and no principal has a connection of its own;
+ * `misconfigured`: its entry in the config is wrong, so it is not started.
  */
-export type UpstreamState = "starting" | "ready" | "idle" | "needs_sign_in" | "backoff" | "stopped";
+export type UpstreamState = (typeof UPSTREAM_STATES)[number];
 
 /** The state for status pages and metrics: a server whose connections of single clients are in use is not idle. */
 export const stateInUse = ({

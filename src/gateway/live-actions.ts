@@ -1,7 +1,7 @@
 /** Executes operator actions, and logs and audits each. */
 
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
-import type { Config, ServerConfig } from "../config/config.js";
+import type { Config, ConfiguredServer } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import { shortText } from "../core/short-text.js";
@@ -91,6 +91,7 @@ export class LiveActions implements AdminActions {
     if (server === undefined) return "there is no such server";
     await server.upstream.restart?.();
     const { state, lastError } = server.upstream;
+    if (state === "misconfigured") return `it cannot be started: ${lastError}`;
     return state === "backoff"
       ? `it did not come back: ${lastError ?? "the reason is not known"}`
       : undefined;
@@ -148,7 +149,7 @@ function withDenied(
   change: (deny: readonly string[]) => readonly string[],
 ): Config {
   const servers = config.servers.map(
-    (each): ServerConfig =>
+    (each): ConfiguredServer =>
       each.name === server ? { ...each, tools: { ...each.tools, deny: change(each.tools.deny) } } : each,
   );
   return { ...config, servers };

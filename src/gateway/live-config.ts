@@ -17,6 +17,7 @@ import type { ClientAddress } from "../http/client-address.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { cooperativeYield } from "../runtime/cooperative-yield.js";
 import { PersistentChangeFeed } from "./change-feed.js";
+import { refusalAt } from "./misconfigured-server.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
 import type { ConfigInEffect, EvaluateQuestion } from "./server-runtime.js";
@@ -155,7 +156,9 @@ export function createGatewayApi(
     nextCallId: () => callIds.next(),
     changes: liveConfig.changes,
     async describe(client) {
-      const { catalog } = liveConfig.pipeline;
+      const { catalog, servers } = liveConfig.pipeline;
+      const refusal = refusalAt(servers, client.endpoint);
+      if (refusal !== undefined) throw refusal;
       await withTimeout(DESCRIBE_WAIT_MS, catalog.prepare(client));
       return { ...catalog.describe(client), instance: identity.instance };
     },
@@ -171,7 +174,7 @@ export function createGatewayApi(
       if (upstream.facts !== undefined || lastError === undefined || state === "needs_sign_in") return;
       throw new GatewayError("upstream_unavailable", "upstream", redact(lastError), {
         server: name,
-        retryable: true,
+        retryable: state !== "misconfigured",
       });
     },
     tool: (client, name) => liveConfig.pipeline.catalog.toolEntry(client, name),

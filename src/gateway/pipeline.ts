@@ -1,6 +1,6 @@
 /** Everything built from one config: its servers, their merged catalog, and the middleware stacks of a call. */
 import { type Catalog, createCatalog } from "../catalog/catalog.js";
-import type { Config, ServerConfig } from "../config/config.js";
+import { type Config, type ConfiguredServer, isMisconfigured } from "../config/config.js";
 import {
   type Call,
   compose,
@@ -40,6 +40,7 @@ import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-c
 import type { Metrics } from "../telemetry/metrics.js";
 import { argumentForms } from "./argument-forms.js";
 import { auditedExpiry } from "./audited-events.js";
+import { refuseAtOwnUrl, showMisconfigured } from "./misconfigured-server.js";
 import type { GatewayParts } from "./parts.js";
 import {
   type ConfigInEffect,
@@ -103,11 +104,13 @@ export function createPipeline(
   const handlers = new Map(
     [...servers].map(([name, running]): [string, Handler] => [
       name,
-      serverStack(running, {
-        ...{ policy, metrics, schemas, tracing, signIn: parts.signIn, logger },
-        marksAdopted: parts.cluster?.sessions !== undefined,
-        forwardsBaggage: config.telemetry?.forwardsBaggage === true,
-      }),
+      isMisconfigured(running.config)
+        ? running.upstream.call // refuses
+        : serverStack(running, {
+            ...{ policy, metrics, schemas, tracing, signIn: parts.signIn, logger },
+            marksAdopted: parts.cluster?.sessions !== undefined,
+            forwardsBaggage: config.telemetry?.forwardsBaggage === true,
+          }),
     ]),
   );
   const checks = new Map(
@@ -153,6 +156,7 @@ export function createPipeline(
       observed,
       boundary,
       ...mustRecord, // before the call has any effect
+      ...(config.servers.some(isMisconfigured) ? [refuseAtOwnUrl(servers)] : []),
       sealedState, // rejects a forged state before the call has any effect
       ...(forms.size > 0 ? [normalizedArguments(forms)] : []), // by the names that configured arguments and rules use
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
@@ -202,18 +206,27 @@ function serverRuntimes(
       kept?.upstream.setLifetime(server);
       return [
         server.name,
-        kept === undefined ? startServer(server, parts, inEffect) : { ...kept, config: server },
+        kept === undefined ? startedServer(server, parts, inEffect) : { ...kept, config: server },
       ];
     }),
   );
 }
 
-const hasConfiguredArguments = ({ overrides = {} }: ServerConfig): boolean =>
+const startedServer = (
+  server: ConfiguredServer,
+  parts: GatewayParts,
+  inEffect: ConfigInEffect,
+): ServerRuntime =>
+  isMisconfigured(server)
+    ? showMisconfigured(server, parts.telemetry.metrics)
+    : startServer(server, parts, inEffect);
+
+const hasConfiguredArguments = ({ overrides = {} }: ConfiguredServer): boolean =>
   Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
 /** The address of a server; undefined for a process. */
-const urlOf = (transport: ServerConfig["transport"]): string | undefined => {
-  if (transport.kind === "stdio") return undefined;
+const urlOf = (transport: ConfiguredServer["transport"]): string | undefined => {
+  if (transport.kind === "stdio" || transport.kind === "unknown") return undefined;
   if (transport.kind === "http") return transport.url;
   return transport.baseUrl ?? ("url" in transport.document ? transport.document.url : "");
 };

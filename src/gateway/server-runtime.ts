@@ -3,11 +3,17 @@
  */
 import type { ListHints } from "../catalog/server-lists.js";
 import { needsRestart } from "../config/changes.js";
-import type { ServerConfig } from "../config/config.js";
+import type { ConfiguredServer, ServerConfig } from "../config/config.js";
 import type { Handler } from "../core/call.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
-import { SHARED_SCOPE, stateInUse, type UpstreamObserver } from "../core/upstream.js";
+import {
+  SHARED_SCOPE,
+  stateInUse,
+  UPSTREAM_STATES,
+  type UpstreamObserver,
+  type UpstreamState,
+} from "../core/upstream.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/concurrency.js";
 import type { MessageRedaction } from "../policy/redaction/outside-calls.js";
@@ -16,6 +22,7 @@ import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
 import { identityOf } from "../state/list-files.js";
 import type { ServerStore } from "../state/server-file.js";
+import type { Metrics } from "../telemetry/metrics.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
 import type { JsonObject } from "../wire/json.js";
@@ -24,7 +31,7 @@ import { ServerLife } from "./server-life.js";
 
 /** One running server. */
 export interface ServerRuntime {
-  readonly config: ServerConfig;
+  readonly config: ConfiguredServer;
   readonly upstream: StartableUpstream;
   readonly breaker: CircuitBreaker;
   readonly semaphore: Semaphore;
@@ -38,7 +45,7 @@ export interface ServerRuntime {
   readonly listHints: ListHints | undefined;
   readonly life: ServerLife;
   /** Whether it can keep running under `next`: filters, prefix and timeouts may differ, the transport may not. */
-  runsAs(next: ServerConfig): boolean;
+  runsAs(next: ConfiguredServer): boolean;
   close(): Promise<void>;
 }
 
@@ -102,7 +109,7 @@ export function startServer(
   const breaker = new CircuitBreaker();
   const semaphore = new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT);
   const readings = [
-    metrics.gauge("upstreamUp", { server: name }, () => (stateInUse(upstream) === "ready" ? 1 : 0)),
+    stateGauges(upstream, metrics),
     metrics.gauge("inflightRequests", { server: name }, () => semaphore.running),
     metrics.gauge("queueDepth", { server: name }, () => semaphore.queued + metrics.queued(name)),
     metrics.gauge("circuitState", { server: name }, () => BREAKER_STATE_VALUES[breaker.state]),
@@ -131,6 +138,19 @@ export function startServer(
       for (const stop of [...readings, ...unwatch]) stop();
       await Promise.all([kept.close(), upstream.close()]);
     },
+  };
+}
+
+/** The gauges of a server's state. Returns the function that removes them. */
+export function stateGauges(upstream: StartableUpstream, metrics: Pick<Metrics, "gauge">): () => void {
+  const server = upstream.name;
+  const is = (state: UpstreamState): number => (stateInUse(upstream) === state ? 1 : 0);
+  const readings = [
+    metrics.gauge("upstreamUp", { server }, () => is("ready")),
+    ...UPSTREAM_STATES.map((state) => metrics.gauge("serverState", { server, state }, () => is(state))),
+  ];
+  return () => {
+    for (const stop of readings) stop();
   };
 }
 
@@ -279,7 +299,7 @@ export class DrainingServers {
   }
 
   /** Takes back a draining server with the config `config`; undefined if there is none or it is already closing. */
-  reclaim(config: ServerConfig): ServerRuntime | undefined {
+  reclaim(config: ConfiguredServer): ServerRuntime | undefined {
     const entry = this.#sameConfig(config).find(({ closing }) => closing === undefined);
     if (entry === undefined) return undefined;
     entry.cancelEnd();
@@ -297,7 +317,7 @@ export class DrainingServers {
     await Promise.all([...this.#entries].map((entry) => this.#end(entry)));
   }
 
-  #sameConfig(config: ServerConfig): readonly DrainingServer[] {
+  #sameConfig(config: ConfiguredServer): readonly DrainingServer[] {
     return [...this.#entries].filter(({ server }) => server.runsAs(config));
   }
 

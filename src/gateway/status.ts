@@ -1,4 +1,5 @@
 /** Readiness and status of the gateway: listeners and required servers. */
+import { isMisconfigured } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
@@ -48,14 +49,15 @@ export class GatewayStatus {
 
   /**
    * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written.
-   * A refused config, an open circuit breaker, a server that needs a sign-in and a cluster without its store are listed
-   * but do not affect readiness. The reasons never quote a server's last error, which is for the log and the status
+   * A refused config, an open circuit breaker, a server that needs a sign-in or is misconfigured, and a cluster without its store
+   * are listed but do not affect readiness. The reasons never quote a server's last error, which is for the log and the status
    * page.
    */
   readiness(): Readiness {
     const servers = [...this.#servers().values()];
     const missing = servers.filter(({ config, upstream }) => config.required && !isUsable(upstream.state));
     const closed = servers.filter(({ upstream }) => upstream.state === "needs_sign_in");
+    const misconfigured = servers.filter(({ config }) => isMisconfigured(config) && !config.required);
     const open = servers.filter(({ breaker }) => breaker.state === "open");
     const audit = this.#audit;
     const problem = audit?.problem;
@@ -71,6 +73,7 @@ export class GatewayStatus {
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
       ...closed.map(({ config }) => `server ${config.name}: needs_sign_in`),
+      ...misconfigured.map(({ config }) => `server ${config.name}: misconfigured`),
     ];
     const { starting } = this;
     return {

@@ -1,7 +1,7 @@
 /** Calls of commands such as `cardea list`, `call` and `explain`, which use a gateway without a host. */
 import { BadQuery } from "../admin/pages.js";
 import { exposedPrefix } from "../catalog/naming.js";
-import type { Config, ServerConfig } from "../config/config.js";
+import type { Config, ConfiguredServer } from "../config/config.js";
 import type { Reply } from "../core/call.js";
 import { callNotes } from "../core/call-record.js";
 import { invalidParams } from "../core/check-params.js";
@@ -210,7 +210,7 @@ function outcomeOf(catalog: Pipeline["catalog"], server: string): ServerOutcome 
 
 interface ServersToAwait extends CliWait {
   /** Default: all. */
-  readonly only?: (server: ServerConfig, config: Config) => boolean;
+  readonly only?: (server: ConfiguredServer, config: Config) => boolean;
 }
 
 /**
@@ -275,7 +275,7 @@ async function awaitServersOf(
   }
 }
 
-const connectTimeoutOf = ({ connectTimeoutMs }: ServerConfig): number => connectTimeoutMs;
+const connectTimeoutOf = ({ connectTimeoutMs }: ConfiguredServer): number => connectTimeoutMs;
 
 /**
  * Resolves when the server is or was connected, is stopped, or (unless required) its first attempt has failed; and when

@@ -4,7 +4,7 @@ import { NameOwners } from "../catalog/naming.js";
 import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
 import type { Advice } from "../config/advice.js";
 import { closest } from "../config/closest.js";
-import type { Config, MatcherConfig, NameFilter, ServerConfig } from "../config/config.js";
+import type { Config, ConfiguredServer, MatcherConfig, NameFilter } from "../config/config.js";
 import { canBeginWith, exposedStarts } from "../config/own-names.js";
 import { argumentNames } from "../core/argument-names.js";
 import type { Route } from "../core/call.js";
@@ -93,7 +93,7 @@ function exposedRoutes(
 const ownNames = (entries: ListedEntries, kind: NamedKind): readonly string[] =>
   entries[kind].flatMap((item) => stringAt(item, "name") ?? []);
 
-function deadFilters(server: ServerConfig, entries: ListedEntries): readonly Found[] {
+function deadFilters(server: ConfiguredServer, entries: ListedEntries): readonly Found[] {
   return NAMED_KINDS.flatMap((kind) => {
     const names = ownNames(entries, kind);
     const { noun } = LISTS[kind];
@@ -107,7 +107,7 @@ function deadFilters(server: ServerConfig, entries: ListedEntries): readonly Fou
   });
 }
 
-function deadOverrides({ overrides = {} }: ServerConfig, entries: ListedEntries): readonly Found[] {
+function deadOverrides({ overrides = {} }: ConfiguredServer, entries: ListedEntries): readonly Found[] {
   const names = ownNames(entries, "tools");
   // An override may have two keys, with and without the prefix; the first is the one in the file.
   const written = new Map(

@@ -2,7 +2,8 @@
 import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { DefinitionCosts } from "../catalog/definition-cost.js";
-import type { Config } from "../config/config.js";
+import { type Config, isMisconfigured } from "../config/config.js";
+import { placedReasonOf } from "../config/misconfigured.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ClusterParts } from "../core/cluster.js";
 import type { ListKind } from "../core/lists.js";
@@ -100,7 +101,9 @@ export function createStatusPages({
           state: stateInUse(upstream),
           revisions: upstream.revisions ?? [],
           required: config.required,
-          ...(lastError !== undefined && { lastError }),
+          ...(isMisconfigured(config)
+            ? { lastError: placedReasonOf(config), problems: config.problems }
+            : lastError !== undefined && { lastError }),
           ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
           circuit: breaker.state,
           inFlight: semaphore.running,

@@ -2,7 +2,7 @@
 import type { DefinitionCosts } from "../catalog/definition-cost.js";
 import { type Shortening, shortenTool } from "../catalog/shortened-tools.js";
 import type { Snapshot } from "../catalog/view.js";
-import type { ExposureConfig, ServerConfig } from "../config/config.js";
+import type { ConfiguredServer, ExposureConfig } from "../config/config.js";
 import { SEARCH_TOOL_NAMES, SEARCH_TOOLS } from "../core/search-tools.js";
 import { type Steps, Work } from "../runtime/cooperative-yield.js";
 
@@ -35,7 +35,7 @@ export function searchSaving(
 /** What `schemas.compact` and `descriptions.maxLength` at the top level would save. */
 export function* shorteningSavings(
   list: Pick<Snapshot, "entries">,
-  servers: readonly ServerConfig[],
+  servers: readonly ConfiguredServer[],
   costs: DefinitionCosts,
 ): Steps<readonly Saving[]> {
   const configs = new Map(servers.map((server) => [server.name, server]));

@@ -118,6 +118,9 @@ export function router(options: RouterOptions): Handler {
     if (catalog.wantsSignIn(call.client, server))
       return (await signInError?.(server, call)) ?? signInRequired(server);
     const { state, lastError: why } = catalog.status().find(({ name }) => name === server) ?? {};
+    // Only the operator can fix the config.
+    if (state === "misconfigured" && why !== undefined)
+      return new GatewayError("upstream_unavailable", "gateway", why, { server, retryable: false });
     const isOpen = state === "ready" || state === "idle";
     const what = isOpen ? "has not listed for this host yet" : "is not available";
     const message = `server ${server} ${what}${why === undefined ? "" : `: ${why}`}`;

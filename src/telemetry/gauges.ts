@@ -6,6 +6,8 @@ import type { Metrics } from "./metrics.js";
 export interface GaugeLabels {
   /** 1 while the server can be reached, else 0. */
   readonly upstreamUp: { readonly server: string };
+  /** 1 for the state that the server is in, 0 for the others. */
+  readonly serverState: { readonly server: string; readonly state: string };
   /** Calls that a server is working on. */
   readonly inflightRequests: { readonly server: string };
   /** Calls queued for a server. */
@@ -43,6 +45,12 @@ export const GAUGES: {
   readonly [K in keyof GaugeLabels]: readonly [name: string, help: string, ...labels: string[]];
 } = {
   upstreamUp: ["cardea_upstream_up", "Whether the server can be reached (1) or not (0).", "server"],
+  serverState: [
+    "cardea_server_state",
+    "State of the server: 1 for the present one, 0 for the others.",
+    "server",
+    "state",
+  ],
   inflightRequests: ["cardea_inflight_requests", "Running calls of the server.", "server"],
   queueDepth: ["cardea_queue_depth", "Calls queued for the server.", "server"],
   circuitState: ["cardea_circuit_state", "Circuit breaker: 0 closed, 1 half open, 2 open.", "server"],

@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { StopSignal } from "../core/stop.js";
+import { UPSTREAM_STATES } from "../core/upstream.js";
 import { ACCEPT_OPEN_METRICS, fromOpenMetrics } from "../telemetry/open-metrics.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { MonotonicMetrics } from "./merged-metrics.js";
@@ -183,8 +184,6 @@ function merge(answers: readonly { readonly worker: number; readonly body: unkno
 
 const rowsOf = (body: unknown): readonly JsonObject[] => (Array.isArray(body) ? body.filter(isObject) : []);
 
-/** Ascending severity. */
-const STATES = ["idle", "ready", "starting", "needs_sign_in", "backoff", "stopped"];
 const CIRCUITS = ["closed", "half_open", "open"];
 
 /** One row per server: its worst state, and the sum of its calls. */
@@ -200,7 +199,7 @@ function mergeServers(lists: readonly (readonly JsonObject[])[]): readonly JsonO
 function worseOf(a: JsonObject, b: JsonObject): JsonObject {
   const rank = (order: readonly string[], value: unknown): number => order.indexOf(String(value));
   const add = (member: string) => Number(a[member] ?? 0) + Number(b[member] ?? 0);
-  const base = rank(STATES, b.state) > rank(STATES, a.state) ? b : a;
+  const base = rank(UPSTREAM_STATES, b.state) > rank(UPSTREAM_STATES, a.state) ? b : a;
   return {
     ...base,
     circuit: rank(CIRCUITS, b.circuit) > rank(CIRCUITS, a.circuit) ? b.circuit : a.circuit,

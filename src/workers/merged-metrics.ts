@@ -5,6 +5,7 @@ import { splitExemplar } from "../telemetry/open-metrics.js";
 const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>> = {
   // In one worker the server is idle while it serves calls in another.
   cardea_upstream_up: Math.max,
+  cardea_server_state: Math.max,
   cardea_audit_up: Math.min,
   cardea_circuit_state: Math.max,
   cardea_build_info: Math.max,

@@ -268,6 +268,7 @@ describe("the config in use", () => {
     expect(JSON.parse(shell.out())).toEqual({
       ok: false,
       servers: [],
+      misconfigured: [],
       problems: [{ message: sentence }],
       warnings: [],
     });
@@ -294,6 +295,7 @@ describe("check", () => {
       file: "bad.json",
       ok: false,
       servers: [],
+      misconfigured: [],
       problems: [
         {
           file: "bad.json",

@@ -151,13 +151,10 @@ describe("a config reload while the gateway serves", () => {
     await ready(shell);
     config("a", "b");
     await event(shell, "reload a b");
-    writeFileSync(
-      join(folder, "cardea.json"),
-      '{ "mcpServers": { "a": { "command": "${UNSET}", "x": 1 } } }',
-    );
+    writeFileSync(join(folder, "cardea.json"), '{ "listen": { "admin": { "token": "${UNSET}", "x": 1 } } }');
     await event(shell, "refused 2");
     expect(shell.said).toContain(
-      'error: cardea.json:1:37: server "a": command needs the variable UNSET, which is not set and has no default',
+      "error: cardea.json:1:35: listen.admin.token needs the variable UNSET, which is not set and has no default",
     );
     config("c");
     await event(shell, "reload c");

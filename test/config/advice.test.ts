@@ -4,7 +4,7 @@ import { readConfig } from "../../src/config/read.js";
 
 function adviceOn(config: object): readonly string[] {
   const outcome = readConfig(JSON.stringify(config), "cardea.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return advise(outcome.config).map(({ server, message }) =>
     server === undefined ? message : `${server}: ${message}`,
   );

@@ -8,12 +8,13 @@ const read = (config: object, options: ReadOptions = {}) =>
   readConfig(JSON.stringify(config), "/home/me/cardea.json", { env: {}, ...options });
 function good(config: object, options?: ReadOptions): GoodConfig {
   const outcome = read(config, options);
-  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
+  if (!outcome.ok || outcome.problems.length > 0)
+    throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
   return outcome;
 }
 const problems = (config: object, options?: ReadOptions): readonly string[] => {
   const outcome = read(config, options);
-  return outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+  return outcome.problems.map(({ message }) => message);
 };
 const key = (id: string, more: object = {}) => ({ id, hash: `sha256:${HASH}`, ...more });
 const jwt = { issuer: "https://login.example.com" };

@@ -47,7 +47,7 @@ describe("reading a config never throws", () => {
     ],
   ])("nor at %s, and it takes a bounded number of steps to say so", (_, text, file) => {
     const steps = stepsOf(() => {
-      expect(readConfig(text, file, options).ok).toBe(false);
+      expect(readConfig(text, file, options).problems).not.toEqual([]);
     });
     expect(steps).toBeLessThan(100_000_000);
   });
@@ -67,7 +67,7 @@ test("an alias stands for the anchor before it, inside what another alias repeat
 test("variables whose values are too long together are a problem with a place", () => {
   const text = `{ "mcpServers": { "a": { "command": "x",\n "args": [${'"${LONG}",'.repeat(100)}""] } } }`;
   const read = readConfig(text, "cardea.json", { env: { LONG: "x".repeat(1_000_000) } });
-  expect(read.ok ? [] : read.problems[0]).toMatchObject({
+  expect(read.problems[0]).toMatchObject({
     line: 2,
     message: expect.stringContaining("variables of this file have more characters"),
   });

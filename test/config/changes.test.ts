@@ -5,7 +5,7 @@ import { readConfig } from "../../src/config/read.js";
 
 function configOf(file: object) {
   const outcome = readConfig(JSON.stringify(file), "cardea.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return outcome.config;
 }
 

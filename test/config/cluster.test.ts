@@ -11,7 +11,8 @@ const read = (cluster: object, others: object = { keys: { state } }) =>
 
 function completed(cluster: object, others?: object) {
   const outcome = read(cluster, others);
-  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
+  if (!outcome.ok || outcome.problems.length > 0)
+    throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
   return outcome;
 }
 
@@ -38,7 +39,7 @@ describe("a cluster", () => {
     "cannot have the store %j, and the error names the valid forms",
     (store) => {
       const outcome = read({ store, peers });
-      expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+      expect(outcome.problems.map(({ message }) => message)).toEqual([
         'cluster.store must be an object or "none"',
       ]);
     },
@@ -107,14 +108,14 @@ describe("a cluster", () => {
     ["a store that is none", { store: { url: "http://redis" }, peers }, /redis:\/\//],
   ])("refuses %s, with the place", (_what, cluster, message) => {
     const outcome = read(cluster);
-    expect(outcome.ok ? [] : outcome.problems).toEqual([
+    expect(outcome.problems).toEqual([
       expect.objectContaining({ message: expect.stringMatching(message), line: 1 }),
     ]);
   });
 
   test("refuses to be without a secret that all replicas share", () => {
     const outcome = read({ store, peers }, {});
-    expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+    expect(outcome.problems.map(({ message }) => message)).toEqual([
       expect.stringContaining("needs a secret that all replicas share"),
     ]);
   });

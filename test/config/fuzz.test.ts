@@ -77,15 +77,13 @@ const options = {
 function check(text: string, file: string): void {
   const outcome = readConfig(text, file, options);
   if (outcome.ok) expect(outcome.config.servers).toBeInstanceOf(Array);
-  else {
-    expect(outcome.problems.length).toBeGreaterThan(0);
-    for (const { line, column } of outcome.problems) {
-      const lines = text.replace(/^\uFEFF/, "").split("\n");
-      expect(line).toBeGreaterThan(0);
-      expect(line).toBeLessThanOrEqual(lines.length);
-      expect(column).toBeGreaterThan(0);
-      expect(column).toBeLessThanOrEqual((lines[line - 1] ?? "").length + 1);
-    }
+  else expect(outcome.problems.length).toBeGreaterThan(0);
+  for (const { line, column } of outcome.problems) {
+    const lines = text.replace(/^\uFEFF/, "").split("\n");
+    expect(line).toBeGreaterThan(0);
+    expect(line).toBeLessThanOrEqual(lines.length);
+    expect(column).toBeGreaterThan(0);
+    expect(column).toBeLessThanOrEqual((lines[line - 1] ?? "").length + 1);
   }
   expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain("command");
 }

@@ -13,7 +13,7 @@ const read = (server: object, readFile: (path: string) => string = () => "{}") =
 
 const problemsOf = (server: object, readFile?: (path: string) => string): readonly string[] => {
   const outcome = read(server, readFile);
-  return outcome.ok ? [] : outcome.problems.map((problem) => formatProblem(problem));
+  return outcome.problems.map((problem) => formatProblem(problem));
 };
 
 test("an API comes out complete: the file's path absolute, its content as a digest", () => {

@@ -6,7 +6,7 @@ import { glob } from "../../src/patterns/globs.js";
 
 function configOf(file: object): Config {
   const outcome = readConfig(JSON.stringify(file), "cardea.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return outcome.config;
 }
 

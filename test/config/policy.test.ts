@@ -70,7 +70,7 @@ describe("policy and limits", () => {
   "policy": { "rules": [{ "effect": "deny", "when": "args.env ==" }, { "effect": "hide", "on": "roots" }] },
   "limits": [{ "tools": ["a"] }] }`,
     );
-    const messages = outcome.ok ? [] : outcome.problems.map(formatProblem);
+    const messages = outcome.problems.map(formatProblem);
     expect(messages).toEqual([
       'cardea.json:1:15: listen has an unknown key "prot"',
       expect.stringMatching(/^cardea\.json:2:53: policy\.rules\[0\]\.when: /),
@@ -98,7 +98,7 @@ describe("policy and limits", () => {
 test("the example of the design, with every section in it, is valid", async () => {
   const text = readFileSync(new URL("example.jsonc", import.meta.url), "utf8");
   const outcome = await read(text, { SENTRY_TOKEN: "x" });
-  expect(outcome.ok ? [] : outcome.problems.map(formatProblem)).toEqual([]);
+  expect(outcome.problems.map(formatProblem)).toEqual([]);
   expect(outcome.ok && outcome.config.policy?.rules.map(({ name, effect }) => `${name}: ${effect}`)).toEqual([
     "no-prod-writes: deny",
     "ask-before-delete: approve",
@@ -115,7 +115,7 @@ test("a glob with more braces than RE2 nests is refused with its place, in rules
       policy: { rules: [{ effect: "deny", tools: [nested] }] },
     }),
   );
-  expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+  expect(outcome.problems.map(({ message }) => message)).toEqual([
     expect.stringContaining("tools.deny[0] has more than 100 braces"),
     expect.stringContaining("policy.rules[0].tools[0] has more than 100 braces"),
   ]);

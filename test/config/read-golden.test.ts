@@ -17,7 +17,7 @@ test.each(files)("%s", (file) => {
     env: {},
     readFile,
   });
-  const messages = outcome.ok ? [] : outcome.problems.map((problem) => `${formatProblem(problem)}\n`);
+  const messages = outcome.problems.map((problem) => `${formatProblem(problem)}\n`);
   expect(messages.join("")).toBe(expected);
   expect(messages.join("")).not.toContain("s3cret");
 });

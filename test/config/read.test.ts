@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { ServerConfig } from "../../src/config/config.js";
+import { type ServerConfig, usableServers } from "../../src/config/config.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { type GoodConfig, type ReadOptions, readConfig } from "../../src/config/read.js";
 import { REVISIONS } from "../../src/config/server-schema.js";
@@ -10,12 +10,13 @@ import { LEGACY_REVISIONS, MODERN_REVISION } from "../../src/wire/names.js";
 
 function good(text: string, file = "/home/me/cardea.jsonc", options: ReadOptions = { env: {} }): GoodConfig {
   const outcome = readConfig(text, file, options);
-  if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join("\n"));
+  if (!outcome.ok || outcome.problems.length > 0)
+    throw new Error(outcome.problems.map(formatProblem).join("\n"));
   return outcome;
 }
 
 const servers = (text: string, file?: string, options?: ReadOptions): readonly ServerConfig[] =>
-  good(text, file, options).config.servers;
+  usableServers(good(text, file, options).config);
 
 const EVERYTHING = { allow: ["*"], deny: [] };
 
@@ -196,7 +197,7 @@ mcpServers:
     [{ path: "/healthz-of-mcp" }, undefined],
   ])("serves MCP where every client can reach it: %j", (http, complaint) => {
     const outcome = readConfig(JSON.stringify({ listen: { http } }), "/home/me/cardea.jsonc", { env: {} });
-    const messages = outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+    const messages = outcome.problems.map(({ message }) => message);
     expect(messages).toEqual(
       complaint === undefined ? [] : [expect.stringContaining(`listen.http.path ${complaint}`)],
     );
@@ -211,7 +212,7 @@ mcpServers:
     [{ http: { port: 0 }, admin: { port: 0 } }, {}, undefined],
   ])("has its two listeners at two places: %j with %j", (listen, overrides, port) => {
     const outcome = readConfig(JSON.stringify({ listen }), "/home/me/cardea.jsonc", { env: {}, overrides });
-    const messages = outcome.ok ? [] : outcome.problems.map(({ message }) => message);
+    const messages = outcome.problems.map(({ message }) => message);
     expect(messages).toEqual(
       port === undefined
         ? []
@@ -247,7 +248,7 @@ mcpServers:
     (keepAliveTimeout) => {
       const text = JSON.stringify({ listen: { http: { keepAliveTimeout } } });
       const outcome = readConfig(text, "/home/me/cardea.jsonc", { env: {} });
-      expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+      expect(outcome.problems.map(({ message }) => message)).toEqual([
         expect.stringContaining("listen.http.keepAliveTimeout must be"),
       ]);
     },
@@ -256,7 +257,7 @@ mcpServers:
   test("knows no roots but folders and their URIs", () => {
     const text = JSON.stringify({ mcpServers: { a: { command: "x", roots: ["https://x.example/"] } } });
     const outcome = readConfig(text, "/home/me/cardea.jsonc", { env: {} });
-    expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+    expect(outcome.problems.map(({ message }) => message)).toEqual([
       'server "a" has "roots" that are neither folders nor file: URIs',
     ]);
   });
@@ -375,7 +376,7 @@ describe("a host's own file", () => {
       `{ "mcpServers": { "a": { "command": "x", "alwaysAllow": [] } }, "naming": {} }`,
       "/p/.mcp.json",
     );
-    expect(outcome).toMatchObject({ ok: false, problems: [{ line: 1, column: 42 }] });
+    expect(outcome).toMatchObject({ problems: [{ line: 1, column: 42 }] });
   });
 });
 

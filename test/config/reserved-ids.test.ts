@@ -5,7 +5,7 @@ import { readConfig } from "../../src/config/read.js";
 const HASH = `sha256:${"0a".repeat(32)}`;
 const problemsOf = (config: object) => {
   const outcome = readConfig(JSON.stringify(config, undefined, 2), "/home/me/cardea.json", { env: {} });
-  return outcome.ok ? [] : outcome.problems.map(({ message, line, column }) => ({ message, line, column }));
+  return outcome.problems.map(({ message, line, column }) => ({ message, line, column }));
 };
 const withKey = (id: string, more: object = {}) => ({ auth: { keys: [{ id, hash: HASH, ...more }] } });
 

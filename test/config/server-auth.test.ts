@@ -9,7 +9,8 @@ const read = (config: object) => readConfig(JSON.stringify(config), "/home/me/ca
 
 function good(config: object) {
   const outcome = read(config);
-  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
+  if (!outcome.ok || outcome.problems.length > 0)
+    throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
   return outcome;
 }
 
@@ -18,7 +19,7 @@ const server = (shape: object) => good({ mcpServers: { a: shape } }).config.serv
 const authOf = (shape: object) => server({ url, ...shape })?.auth;
 const problems = (shape: object): string => {
   const outcome = read({ mcpServers: { a: { url, ...shape } } });
-  return outcome.ok ? "" : outcome.problems.map(({ message }) => message).join("\n");
+  return outcome.problems.map(({ message }) => message).join("\n");
 };
 
 describe("auth of a server", () => {
@@ -36,9 +37,7 @@ describe("auth of a server", () => {
       { url, auth: { type: "enterprise", idp: idp(clientId) } },
     ]);
     const outcome = read({ mcpServers: Object.fromEntries(servers) });
-    expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.message)).toEqual([
-      expect.stringContaining(message),
-    ]);
+    expect(outcome.problems.map((problem) => problem.message)).toEqual([expect.stringContaining(message)]);
   });
 
   test("defaults to OAuth as each principal", () => {
@@ -191,7 +190,7 @@ describe("credentials", () => {
 
   test("have one source", () => {
     const outcome = read({ credentials: { key: one, keyFile: "x" } });
-    expect(outcome.ok ? [] : outcome.problems).toMatchObject([
+    expect(outcome.problems).toMatchObject([
       { message: 'credentials has both "key" and "keyFile"; it can have one' },
     ]);
   });

@@ -34,7 +34,11 @@ const CASES: Readonly<
   >
 > = {
   CardeaDown: { well: { up: "1x60" }, ill: { up: "0x60" }, isOfJob: true },
-  CardeaServerDown: gauge("cardea_upstream_up", "1x60", "0x60", { server: "files" }),
+  CardeaServerDown: {
+    well: { 'cardea_server_state{server="files",state="idle"}': "1x60", cardea_upstream_up: "0x60" },
+    ill: { 'cardea_server_state{server="files",state="misconfigured"}': "1x60" },
+    labels: { server: "files" },
+  },
   CardeaServerFlapping: {
     well: { 'cardea_upstream_restarts_total{server="files",reason="lost"}': "1x60" },
     ill: { 'cardea_upstream_restarts_total{server="files",reason="lost"}': "0+1x60" },

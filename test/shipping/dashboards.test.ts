@@ -83,6 +83,7 @@ beforeAll(async () => {
     clusterReplicas: {},
     clusterStoreUp: {},
     upstreamUp: { server: "files" },
+    serverState: { server: "files", state: "ready" },
     inflightRequests: { server: "files" },
     queueDepth: { server: "files" },
     circuitState: { server: "files" },

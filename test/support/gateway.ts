@@ -12,7 +12,7 @@ export function configOf(file: object | string): Config {
       ? file
       : JSON.stringify({ listen: { http: { port: 0 }, admin: { port: 0 } }, ...file });
   const read = readConfig(text, "cardea.json", { env: { OTEL_BSP_SCHEDULE_DELAY: "5" } });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  if (!read.ok || read.problems.length > 0) throw new Error(JSON.stringify(read.problems));
   return read.config;
 }
 

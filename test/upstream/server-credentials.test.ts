@@ -1,5 +1,6 @@
 /** What the credentials of a server ask of it before a first 401 counts as a wish for a sign-in. */
 import { expect, test } from "vitest";
+import { usableServers } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { Stop } from "../../src/core/stop.js";
 import { ServerCredentials } from "../../src/upstream/leases/server-credentials.js";
@@ -15,7 +16,7 @@ class CountingStore extends FakeStore {
 }
 
 function credentialsAt(store: CountingStore) {
-  const [server] = configOf({ mcpServers: { api: { url: "https://api.example/mcp" } } }).servers;
+  const [server] = usableServers(configOf({ mcpServers: { api: { url: "https://api.example/mcp" } } }));
   if (server === undefined) throw new Error("no server");
   let needed = 0;
   const credentials = new ServerCredentials(server, {

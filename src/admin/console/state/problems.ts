@@ -47,6 +47,9 @@ function problemsOfServer(server: ServerRow): readonly Problem[] {
     const title = `${name} is ${state === "stopped" ? "stopped" : "down, and is tried again"}`;
     return [{ level: "bad", title, detail: lastError ?? "It gave no reason.", ...at }];
   }
+  if (state === "misconfigured") {
+    return [{ level: "bad", title: `${name} is misconfigured`, detail: lastError ?? "", ...at }];
+  }
   if (state === "needs_sign_in") {
     return [
       {

@@ -10,6 +10,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   starting: "info",
   needs_sign_in: "warn",
   backoff: "bad",
+  misconfigured: "bad",
   stopped: "bad",
   signed_in: "good",
   ok: "good",

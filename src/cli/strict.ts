@@ -1,0 +1,45 @@
+/** What is wrong with a config that can be served, and what is probably not intended: for `check` and `--strict`. */
+import { type Advice, advise, serveObstacles } from "../config/advice.js";
+import { adviseFolders } from "../config/advise-folders.js";
+import { workersConflict } from "../config/check-rules.js";
+import type { Problem } from "../config/problem.js";
+import type { GoodConfig } from "../config/read.js";
+import type { CommandContext } from "./command-context.js";
+import { workerCount } from "./flags.js";
+
+/** The problems of single servers, and what `serve` would refuse, with the variables that replace its flags. */
+export function problemsOf(
+  { config, problems, problemAt }: GoodConfig,
+  shell: CommandContext,
+): readonly Problem[] {
+  const conflict = workerCount({}, shell.env) > 1 ? workersConflict(config) : undefined;
+  const obstacles = [
+    ...serveObstacles(config),
+    ...(conflict === undefined ? [] : [{ path: ["limits"], message: conflict }]),
+  ].map(({ path, message }) => problemAt(path, message));
+  return [...problems, ...obstacles];
+}
+
+/** Everything that `--strict` refuses: problems of servers, warnings and advice. */
+export async function strictProblems(loaded: GoodConfig, shell: CommandContext): Promise<readonly Problem[]> {
+  return [...loaded.problems, ...loaded.warnings, ...(await adviceOn(loaded, shell))];
+}
+
+/** Advice on a config, with its places. */
+export async function adviceOn(
+  { config, secrets, serverPath, problemAt }: GoodConfig,
+  shell: CommandContext,
+): Promise<readonly Problem[]> {
+  const hasRules = config.policy !== undefined || config.limits !== undefined;
+  const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
+  return [...advise(config), ...adviseFolders(config), ...onRules].map(({ server, path, message }) => {
+    // Advice may name a package, and a variable may be part of that name.
+    const safe = secrets.reduce(
+      (text, secret) => (secret === "" ? text : text.replaceAll(secret, "…")),
+      message,
+    );
+    return server === undefined
+      ? problemAt(path, safe)
+      : problemAt([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe}`);
+  });
+}
