@@ -1,9 +1,9 @@
 /** How are the arguments of each server's tools normalized, by the config? */
-import type { ServerConfig } from "../config/config.js";
+import type { ConfiguredServer } from "../config/config.js";
 import type { ArgumentForm, ArgumentForms } from "../routing/normalized-arguments.js";
 
 /** The servers whose arguments are normalized. */
-export const argumentForms = (servers: readonly ServerConfig[]): ArgumentForms =>
+export const argumentForms = (servers: readonly ConfiguredServer[]): ArgumentForms =>
   new Map(
     servers.flatMap((server) => {
       const form = formOf(server);
@@ -11,7 +11,7 @@ export const argumentForms = (servers: readonly ServerConfig[]): ArgumentForms =
     }),
   );
 
-function formOf({ transport, parseJsonText, overrides = {} }: ServerConfig): ArgumentForm | undefined {
+function formOf({ transport, parseJsonText, overrides = {} }: ConfiguredServer): ArgumentForm | undefined {
   const isApi = transport.kind === "openapi";
   const byDefault = parseJsonText ?? isApi;
   const byTool = new Map(
