@@ -165,8 +165,8 @@ function report(
 }
 
 /** The proxy in use, as its errors name it; undefined for a direct connection, and for an address that is none. */
-function proxyOf(transport: ServerConfig["transport"]): string | undefined {
-  if (transport.kind === "stdio") return undefined;
+function proxyOf(transport: ConfiguredServer["transport"]): string | undefined {
+  if (transport.kind === "stdio" || transport.kind === "unknown") return undefined;
   const url =
     transport.kind === "http"
       ? transport.url

@@ -18,7 +18,7 @@ const read = (
 
 const problemsOf = (...given: Parameters<typeof read>): readonly string[] => {
   const outcome = read(...given);
-  return outcome.ok ? [] : outcome.problems.map((problem) => formatProblem(problem));
+  return outcome.problems.map((problem) => formatProblem(problem));
 };
 
 const far = { url: "https://far.example/mcp" };

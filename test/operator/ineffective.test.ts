@@ -23,7 +23,7 @@ function told(file: object, listed: ReadonlyMap<string, ListedEntries> = LISTED)
   const command = "x";
   const mcpServers = { files: { command }, db: { command } };
   const outcome = readConfig(JSON.stringify({ mcpServers, ...file }), "cardea.json", { env: {} });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return ineffectiveSettings(outcome.config, listed).map(
     ({ server, path, message }) =>
       `${server === undefined ? "" : `${server}: `}${path.join(".")}: ${message}`,

@@ -21,7 +21,7 @@ const books = [tool("find", { description: LONG, annotations: { readOnlyHint: tr
 function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly JsonObject[]>>): Pipeline {
   const mcpServers = Object.fromEntries(Object.keys(lists).map((name) => [name, { command: "x" }]));
   const outcome = readConfig(JSON.stringify({ mcpServers, ...config }), "cardea.json");
-  if (!outcome.ok) throw new Error(outcome.problems[0]?.message);
+  if (!outcome.ok || outcome.problems.length > 0) throw new Error(outcome.problems[0]?.message);
   const { servers, naming, profiles, tools: exposure } = outcome.config;
   const upstreams = Object.entries(lists).map(([name, tools]) =>
     fakeUpstream(name, { lists: { tools }, instructions: `Ask for ${name}.` }),

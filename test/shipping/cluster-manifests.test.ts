@@ -75,7 +75,8 @@ function configOf(text: string): Config {
     join(folder, "cardea.jsonc"),
     { env },
   );
-  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
+  if (!outcome.ok || outcome.problems.length > 0)
+    throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
   return outcome.config;
 }
 const configMapText = cluster.find(({ kind }) => kind === "ConfigMap")?.data?.["cardea.jsonc"] ?? "";

@@ -88,7 +88,7 @@ function configFile(name: string, text: string): string {
 }
 async function loaded(file: string): Promise<Config> {
   const outcome = await loadConfig(file, async () => [], { env: ENVIRONMENT });
-  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return outcome.config;
 }
 

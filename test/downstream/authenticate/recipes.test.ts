@@ -19,7 +19,8 @@ const recipes = new Map(
 
 function config(number: number, env: Record<string, string> = {}): Config {
   const outcome = readConfig(recipes.get(number) ?? "", "docs/auth.jsonc", { env });
-  if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join("\n"));
+  if (!outcome.ok || outcome.problems.length > 0)
+    throw new Error(outcome.problems.map(formatProblem).join("\n"));
   return outcome.config;
 }
 function authentication(number: number) {
