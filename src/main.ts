@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** How the process starts, what it gives to the commands, and how it ends. */
 import "./runtime/v8-flags.js";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
@@ -55,6 +55,7 @@ const shell: CommandContext = {
     const isServing = ownerToken !== undefined || worker !== undefined;
     const cluster = isServing ? await openReplica(config, log) : undefined;
     const signInStore = cluster === undefined ? await openSignInStore(config, log) : undefined;
+    const sessionFiles = isServing && cluster === undefined ? await openSessionFiles(config, log) : undefined;
     const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
@@ -63,6 +64,7 @@ const shell: CommandContext = {
       processRegistry,
       listFiles,
       credentialsFolder: join(stateFolder(process.env), "credentials"),
+      ...(sessionFiles !== undefined && { sessionFiles }),
       ...(audit !== undefined && { audit }),
       ...(tracing !== undefined && { tracing }),
       ...(cluster !== undefined && { cluster }),
@@ -161,6 +163,18 @@ async function openReplica(config: Config, logger: Logger): Promise<ClusterParts
     ...{ config: config.cluster, secret, logger, version: packageVersion() },
     ...(number !== undefined && { worker: number }),
   });
+}
+
+/** Where the sessions of hosts over HTTP are kept for the next process that serves this config. */
+async function openSessionFiles(config: Config, log: Logger) {
+  const [{ SessionFiles }, { stateFolder }] = await Promise.all([
+    import("./state/sessions/session-files.js"),
+    import("./operator/state-folder.js"),
+  ]);
+  const command = `command in ${process.cwd()}: ${process.argv.slice(2).join("\0")}`;
+  const scope = config.file === undefined ? command : resolve(config.file);
+  const folder = join(stateFolder(process.env), "sessions");
+  return new SessionFiles({ folder, scope, secret: sharedSecret(config), log });
 }
 
 /** @throws UsageError for settings of traces that cannot be used */

@@ -18,10 +18,10 @@ import { GatewayError, overloaded } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { issuerOf } from "../core/owners.js";
 import { principalKey } from "../core/principal.js";
+import { isRecent, recordIn, recordText } from "../core/session-record.js";
 import type { AuthenticatedValues } from "./authenticated-values.js";
 import type { PeerMessages } from "./peer-messages.js";
 import type { SessionOwners } from "./replica-owners.js";
-import { isRecent, recordIn, recordText } from "./session-record.js";
 import { PASS, READ, REMOVE, RENEW, WRITE } from "./session-scripts.js";
 import { SharedFacts } from "./shared-facts.js";
 
@@ -104,7 +104,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     });
   }
 
-  write(id: string, state: SessionState): void {
+  write(id: string, state: SessionState): undefined {
     this.#moved.delete(id);
     const version = this.#next(id);
     const content = recordText(version, state, this.#digestOf(state.principal));
@@ -129,8 +129,10 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     inBackground(removed, this.options.logger, "removing the record of a session");
   }
 
-  hasMoved(id: string): boolean {
-    return this.#moved.has(id);
+  mayAdopt(id: string): boolean {
+    const issuer = issuerOf(id);
+    // A session of this replica is adopted only if another one has taken it over; any other has ended.
+    return issuer !== undefined && (issuer !== this.#own || this.#moved.has(id));
   }
 
   isHeld(id: string): boolean {

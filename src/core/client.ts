@@ -53,11 +53,11 @@ export interface Client {
   readonly adoption?: Adoption;
 }
 
-/** How a session came here that another replica served before. */
+/** How a session came here that another process served before. */
 export class Adoption {
   readonly #seen = new Set<string>();
 
-  /** @param from the replica that issued it */
+  /** @param from the replica or process that issued it */
   constructor(readonly from: string) {}
 
   /** True once for each server. */

@@ -173,7 +173,7 @@ export interface ReplicaDirectory {
   silent?(id: string): Replica | undefined;
 }
 
-/** What of a legacy session outlives its replica. */
+/** What of a legacy session outlives its process. */
 export interface SessionState {
   readonly principal: Principal;
   readonly endpoint: string;
@@ -186,23 +186,29 @@ export interface SessionState {
   readonly subscriptions: readonly string[];
 }
 
-/** A session whose replica is gone, or has given it away. */
+/** A session whose process is gone, or has given it away. */
 export interface AdoptedSession extends Omit<SessionState, "principal"> {
-  /** The replica that issued it. */
+  /** The replica that issued it, or the earlier process of this machine. */
   readonly from: string;
 }
 
-/** Keeps the records of the sessions of this replica, and takes over those of others. */
+/**
+ * Keeps the records of the sessions of this process, and takes over those of others: of the replicas of a cluster, or of earlier
+ * processes of this machine.
+ */
 export interface SessionRecords {
-  /** Writes the record, after the session was opened and after each change. */
-  write(id: string, state: SessionState): void;
-  /** Whether this replica had the session, and another one took it over. */
-  hasMoved(id: string): boolean;
+  /**
+   * Writes the record, after the session was opened and after each change. A promise resolves when the record would outlive this
+   * process, or cannot be written; where there is none, that is not worth to wait for.
+   */
+  write(id: string, state: SessionState): Promise<void> | undefined;
+  /** Whether a session that is not open here may be another process's; false where it has certainly ended. */
+  mayAdopt(id: string): boolean;
   /** The session has ended. */
   remove(id: string): void;
   /**
-   * Makes this replica the owner of a session whose owner is gone, or has given it to this one; undefined if there is none
-   * for this principal here. @throws GatewayError `overloaded` while the store is away, and where another replica is the owner
+   * Makes this process the owner of a session whose owner is gone, or has given it to this one; undefined if there is none
+   * for this principal here. @throws GatewayError `overloaded` while the store is away, and where another process is the owner
    */
   adopt(id: string, principal: Principal, endpoint: string): Promise<AdoptedSession | undefined>;
   /** The session was adopted and could not be opened: it may be adopted again, here or elsewhere. */
@@ -211,6 +217,10 @@ export interface SessionRecords {
   onTaken?: (id: string) => void;
   /** Gives a session to another replica; false if it stays. */
   move(id: string): Promise<boolean>;
+  /** Set by the edge: for how long (ms) a session has not been used, 0 while it is in use; undefined where it is not open. */
+  idleMsOf?: (id: string) => number | undefined;
+  /** This process is about to stop, and ends its sessions afterwards. */
+  stopping?(): void;
 }
 
 /** Approvals that hold for a time at all replicas, by a key for what was approved. */

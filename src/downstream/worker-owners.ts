@@ -1,4 +1,5 @@
 /** Which worker of this machine owns a session, parked call or task? */
+import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Admission } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
@@ -7,8 +8,12 @@ import { RequestSignatures } from "../runtime/signed-requests.js";
 import { HEADER } from "../wire/names.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
 
-/** The other workers, by the number with which their ids begin. Their sockets are in a folder of this user alone. */
-export function workerOwners(identity: WorkerIdentity): Owners {
+/**
+ * The other workers, by the number with which their ids begin. Their sockets are in a folder of this user alone.
+ *
+ * @param keepsSessions whether the sessions of a worker outlive it: the one that is started in its place has them
+ */
+export function workerOwners(identity: WorkerIdentity, keepsSessions: boolean): Owners {
   const signatures = new RequestSignatures(identity.secret);
   const from = String(identity.number);
   const ownerOf = (number: number): Owner => ({
@@ -17,10 +22,17 @@ export function workerOwners(identity: WorkerIdentity): Owners {
     admission: (method, path, hops, principal) =>
       signatures.header({ from, to: String(number), hops, principal }, method, path),
   });
-  const otherWorkerOf = (id: string): number | undefined => {
+  const numberIn = (id: string): number | undefined => {
     const issuer = issuerOf(id);
     const number = issuer === undefined || !/^\d+$/.test(issuer) ? 0 : Number(issuer);
-    return number >= 1 && number <= identity.count && number !== identity.number ? number : undefined;
+    return number >= 1 && number <= identity.count ? number : undefined;
+  };
+  /** A session of an earlier start with more workers, or with one process, belongs to one of these, the same for all of them. */
+  const workerOf = (id: string): number | undefined =>
+    numberIn(id) ?? (keepsSessions && SESSION_ID.test(id) ? 1 + (digestOf(id) % identity.count) : undefined);
+  const otherWorkerOf = (id: string): number | undefined => {
+    const number = workerOf(id);
+    return number === identity.number ? undefined : number;
   };
   return {
     isForeign: (id) => otherWorkerOf(id) !== undefined,
@@ -28,13 +40,18 @@ export function workerOwners(identity: WorkerIdentity): Owners {
       const number = otherWorkerOf(id);
       if (number === undefined) return "here";
       if (gone === undefined) return ownerOf(number);
-      // Its sessions have ended with it; of a call the worker that is started in its place can tell what is known.
-      if (kind === "session") return "nowhere";
+      // Sessions that end with it are over; of others and of a call the worker that is started in its place can tell what is known.
+      if (kind === "session" && !keepsSessions) return "nowhere";
       throw overloaded("the worker that serves this is restarting", 1_000);
     },
     close() {},
   };
 }
+
+/** A UUID, with or without the process that issued it; neither states nor handles of tasks look like this. */
+const SESSION_ID = /^(?:[0-9a-z]{1,8}-)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+const digestOf = (id: string): number => hash("sha256", id, "buffer").readUInt32BE(0);
 
 /** Takes the requests that other workers forward to this one, and refuses all others. */
 export function admitWorkers({ number, secret }: WorkerIdentity) {

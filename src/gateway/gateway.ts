@@ -193,6 +193,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         audit?.close(),
         tracing?.close(immediate ? FLUSH_AT_ONCE_MS : FLUSH_MS),
         options.signInStore?.close(),
+        options.sessionFiles?.close(),
       ]);
     },
     async stdio(input, output, as) {

@@ -87,14 +87,19 @@ export function createListeners(
 }
 
 /** How the processes of the gateway reach each other: as replicas, or as workers of one machine. */
-function peerListener({ identity: { worker }, cluster, telemetry: { logger } }: GatewayParts): {
+function peerListener({
+  identity: { worker },
+  cluster,
+  telemetry: { logger },
+  sessions: { records },
+}: GatewayParts): {
   readonly peers?: PeerListener;
 } {
   if (cluster !== undefined)
     return { peers: { forwarder: createForwarder(cluster.owners, logger), ...cluster.listener } };
   if (worker === undefined) return {};
   const bind = { path: workerSocket(worker, worker.number, "requests") };
-  const forwarder = createForwarder(workerOwners(worker), logger);
+  const forwarder = createForwarder(workerOwners(worker, records !== undefined), logger);
   return { peers: { forwarder, bind, admit: admitWorkers(worker) } };
 }
 
@@ -128,7 +133,7 @@ export function createEdges(
 ): Edges {
   const { logger, metrics } = parts.telemetry;
   const { info, issuer: own } = parts.identity;
-  const { directory, parkedCalls } = parts.sessions;
+  const { directory, parkedCalls, records } = parts.sessions;
   const gateway = createGatewayApi(liveConfig, parts);
   const openStreams = new OpenStreams(metrics);
   const issuer = own === undefined ? {} : { issuer: own };
@@ -141,7 +146,7 @@ export function createEdges(
     answerMs: () => (parkedCalls.answerMs * 2) / 3, // the question expires before its parked call does
     ...limits,
     ...issuer,
-    ...(parts.cluster?.sessions !== undefined && { records: parts.cluster.sessions }),
+    ...(records !== undefined && { records }),
     hooks: {
       streamOpened: (kind) => openStreams.opened(kind === "general" ? "session" : "response"),
       streamClosed: (kind) => openStreams.closed(kind === "general" ? "session" : "response"),

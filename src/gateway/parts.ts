@@ -5,7 +5,7 @@ import type { Config, ServerConfig } from "../config/config.js";
 import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
-import type { ClusterParts, OwnStore } from "../core/cluster.js";
+import type { ClusterParts, OwnStore, SessionRecords } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -45,6 +45,8 @@ export interface GatewayOptions {
   readonly workerIdentity?: WorkerIdentity;
   /** Caches the state of servers for the next run. Default: no cache. */
   readonly listFiles?: Pick<ListFiles, "open" | "close">;
+  /** Keeps the sessions for the next process of this machine; absent in a cluster. Default: they end with this one. */
+  readonly sessionFiles?: SessionRecords & { close(): Promise<void> };
   /** The folder of the vault. Default: sign-ins are not stored. */
   readonly credentialsFolder?: string;
   /** The store with the sign-ins of a cluster, for a process that is not a replica of it. The gateway closes it. */
@@ -114,6 +116,8 @@ export const NO_FILES: Pick<ListFiles, "open" | "close"> = { open: () => NOT_KEP
 
 interface SessionParts {
   readonly directory: SessionDirectory;
+  /** Where sessions over HTTP outlive this process; absent where they end with it. */
+  readonly records?: SessionRecords;
   /** Calls parked until the question of their server is answered. */
   readonly parkedCalls: ParkedCalls;
 }
@@ -159,6 +163,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     cluster,
   } = options;
   const metrics = new Metrics({ version });
+  const records = cluster === undefined ? options.sessionFiles : cluster.sessions;
   const parkedCalls = new ParkedCalls(config.parkedCalls);
   const keys = secretKeys(sharedSecret(config) ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
@@ -198,7 +203,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       draining: new DrainingServers(logger),
       listFiles: options.listFiles ?? NO_FILES,
     },
-    sessions: { directory: new SessionDirectory(), parkedCalls },
+    sessions: { directory: new SessionDirectory(), parkedCalls, ...(records !== undefined && { records }) },
     sealed: {
       state: sealedState({
         key: keys.states,

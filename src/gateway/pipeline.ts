@@ -108,7 +108,7 @@ export function createPipeline(
         ? running.upstream.call // refuses
         : serverStack(running, {
             ...{ policy, metrics, schemas, tracing, signIn: parts.signIn, logger },
-            marksAdopted: parts.cluster?.sessions !== undefined,
+            marksAdopted: parts.sessions.records !== undefined,
             forwardsBaggage: config.telemetry?.forwardsBaggage === true,
           }),
     ]),

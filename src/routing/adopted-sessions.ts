@@ -1,5 +1,5 @@
 /**
- * What does a host learn whose session another replica has taken over? With the first result of each server that runs as a
+ * What does a host learn whose session another process has taken over? With the first result of each server that runs as a
  * process of this machine: that process is another one, and has nothing of what the one before kept in memory.
  */
 import type { Handler, Middleware, Reply } from "../core/call.js";

@@ -206,6 +206,14 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "state/list-files.test.ts",
     title: "is not written if it is larger than 16 MiB, which is logged once",
   },
+  "state/sessions/session-files.ts": {
+    file: "state/sessions/over-a-restart.test.ts",
+    title: "that ended processes left is removed beyond the limit, the oldest first",
+  },
+  "state/sessions/process-folders.ts": {
+    file: "state/sessions/over-a-restart.test.ts",
+    title: "that ended processes left is removed beyond the limit, the oldest first",
+  },
   "policy/schema-checks.ts": {
     file: "policy/json-schema/pattern.test.ts",
     title: "never has more instructions than estimated",

@@ -90,7 +90,7 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
   const { memoryBudget = new MemoryBudget() } = options;
   const store = new SessionStore(options.sessions, (session, why) => {
     hooks.sessionEnded?.(why);
-    // The record of one that is given away, or whose replica stops, is for the next one.
+    // The record of one that is given away, or whose process stops, is for the next one.
     if (why !== "closed" && why !== "moved") options.records?.remove(session.id);
     gateway.releaseClient(session.client.affinity);
   });
@@ -98,6 +98,11 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
     options.records.onTaken = (id) => {
       const session = store.byAffinity(id);
       if (session !== undefined) store.end(session, "moved");
+    };
+    options.records.idleMsOf = (id) => {
+      const session = store.byAffinity(id);
+      if (session === undefined) return undefined;
+      return session.isBusy ? 0 : performance.now() - session.usedAt;
     };
   }
   const sessionOpener = { gateway, store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
@@ -164,7 +169,10 @@ export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
         openQuestions: session.questions.size,
         followed: session.subscriptions.subscribedResources.size,
       })),
-    close: (graceMs = 0) => store.close(graceMs, (id) => options.records?.move(id) ?? Promise.resolve(false)),
+    close: (graceMs = 0) => {
+      options.records?.stopping?.();
+      return store.close(graceMs, (id) => options.records?.move(id) ?? Promise.resolve(false));
+    },
   };
 }
 

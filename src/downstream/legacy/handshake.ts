@@ -128,7 +128,7 @@ interface OpenedSession {
 }
 
 /**
- * Opens a session that another replica served, under its id: the host continues as if nothing had happened. It is notified once that
+ * Opens a session that another process served, under its id: the host continues as if nothing had happened. It is notified once that
  * all lists may have changed. `restored` resolves when its subscriptions are accepted or refused again, and never rejects.
  *
  * @throws GatewayError when no more sessions can be opened

@@ -6,6 +6,7 @@ import type { Principal } from "../../core/client.js";
 import type { SessionRecords } from "../../core/cluster.js";
 import { badRequest, GatewayError, overloaded, refusalError } from "../../core/errors.js";
 import { withIssuer } from "../../core/owners.js";
+import { withTimeout } from "../../core/stop.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {
   type Batch,
@@ -56,6 +57,8 @@ export interface HttpEdgeParts {
 const REVISIONS: ReadonlySet<string> = new Set(LEGACY_REVISIONS);
 const MAX_BATCH = 100;
 const RETRY_MS = 1_000;
+/** How long the answer to `initialize` waits for the record of its session, in ms. */
+const KEEP_MS = 1_000;
 
 /** Streamable HTTP of the legacy revisions (2025-11-25, basic/transports). */
 export class LegacyHttpEdge {
@@ -64,17 +67,17 @@ export class LegacyHttpEdge {
   readonly #adoptions: Adoptions | undefined;
 
   constructor(private readonly parts: HttpEdgeParts) {
-    const { records, sessionOpener, issuer, backend } = parts;
+    const { records, sessionOpener, backend } = parts;
     if (records === undefined) return;
     this.#adoptions = new Adoptions({
       ...{ records, sessionOpener, logger: backend.logger },
-      ...(issuer !== undefined && { issuer }),
       transportOf: (id, revision, { principal }) => this.#transportOf(id, revision, principal, true),
     });
   }
 
   post(post: HttpPost): void | Promise<void> {
-    const adoption = this.#adoptions?.begin(post);
+    // A host that initializes wants a new session, also where it still names the old one.
+    const adoption = isInitialize(post.message) ? undefined : this.#adoptions?.begin(post);
     return adoption === undefined ? this.#post(post) : adoption.then(() => this.#post(post));
   }
 
@@ -100,7 +103,7 @@ export class LegacyHttpEdge {
   #post(post: HttpPost): void | Promise<void> {
     const { message } = post;
     if (isBatch(message)) return this.#postBatch(post, message);
-    if (isRequest(message) && message.method === "initialize") return this.#initialize(post, message);
+    if (isInitialize(message)) return this.#initialize(post, message);
     const session = this.#sessionOf(post, message);
     if (session === undefined) return;
     if (isRequest(message)) {
@@ -158,7 +161,9 @@ export class LegacyHttpEdge {
       );
       // The client is gone, so no request can name this session.
       if (post.response.destroyed) return this.parts.store.end(session, "deleted");
-      this.#adoptions?.keep(session);
+      const kept = this.#adoptions?.keep(session);
+      // A host that has the id can rely on its session; a slow disk does not keep it from working.
+      if (kept !== undefined) await withTimeout(KEEP_MS, kept);
       post.response.setHeader(HEADER.sessionId, session.id);
       respondJson(post.response, 200, resultText(request.id, Payload.ofObject(result)));
     } catch (error) {
@@ -257,6 +262,9 @@ function batchProblem(batch: Batch, session: Session): string | undefined {
     ? "initialize must not be part of a batch"
     : undefined;
 }
+
+const isInitialize = (message: Envelope | Batch): message is Request =>
+  !isBatch(message) && message.method === "initialize" && isRequest(message);
 
 const faultOf = (message: Envelope): string | undefined =>
   message.method === undefined ? responseFault(message) : paramsFault(message.method, message.params);

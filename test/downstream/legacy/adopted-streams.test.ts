@@ -11,7 +11,7 @@ function sharedRecords(): SessionRecords {
   const states = new Map<string, SessionState>();
   return {
     write: (id, state) => void states.set(id, state),
-    hasMoved: () => false,
+    mayAdopt: () => true,
     remove: (id) => void states.delete(id),
     release: () => {},
     move: async () => false,

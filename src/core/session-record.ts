@@ -1,16 +1,21 @@
 /** The text of a session's record. */
-import type { SessionState } from "../core/cluster.js";
+
 import { isObject, objectAt, stringAt } from "../wire/json.js";
-import { parseJson } from "../wire/json-text.js";
+import { parseJson, writeJson } from "../wire/json-text.js";
+import type { SessionState } from "./cluster.js";
 
 /** The format of a record; other formats are ignored. */
 const SCHEMA = 2;
 /** A record of this age (ms) may be of a session that other replicas have not been notified of. */
 const RECENT_MS = 10_000;
 
-/** @param principal the digest of the principal */
-export const recordText = (version: number, state: SessionState, principal: string): string =>
-  JSON.stringify({ schema: SCHEMA, version, at: Date.now(), ...state, principal });
+/** @param principal the digest of the principal. @param at the time of day in ms. Default: now */
+export const recordText = (
+  version: number,
+  state: SessionState,
+  principal: string,
+  at: number = Date.now(),
+): string => writeJson({ schema: SCHEMA, version, at, ...state, principal });
 
 /**
  * Whether a record was written just now and since `startedAt` (both by the time of day), when a process has started that would
