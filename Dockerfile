@@ -2,11 +2,11 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund --workspaces=false
 COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
-RUN node scripts/build.mjs --installed && npm prune --omit=dev --ignore-scripts
+RUN node scripts/build.mjs --installed && npm prune --omit=dev --ignore-scripts --workspaces=false
 
 # Run: the program, its dependencies, and a PID 1 that reaps what stdio servers leave behind.
 FROM node:24-slim

@@ -13,10 +13,17 @@ export function run(command, args, options = {}) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-export function installMissing() {
+/** `onlyProgram`: what builds and runs the program, without the packages of test/package.json. */
+export function installMissing({ onlyProgram = false } = {}) {
   const lock = readFileSync(`${root}package-lock.json`, "utf8");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
+  const all = `all\n${lock}`;
+  const wanted = onlyProgram ? [all, `program\n${lock}`] : [all];
+  if (existsSync(stamp) && wanted.includes(readFileSync(stamp, "utf8"))) return;
+  // npm warns of the engines of all packages in the lock file, also of those that it does not install.
+  const less = onlyProgram ? ["--workspaces=false", "--loglevel=error"] : [];
   // Not `npm ci`: it would delete what is cached below node_modules, such as the Node versions of `npm run test:nodes`.
-  run("npm", ["install", "--no-save", "--no-audit", "--no-fund"], { shell: process.platform === "win32" });
-  writeFileSync(stamp, lock);
+  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", ...less], {
+    shell: process.platform === "win32",
+  });
+  writeFileSync(stamp, wanted.at(-1));
 }

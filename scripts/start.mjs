@@ -1,8 +1,8 @@
-/** `npm start`: installs what is missing, builds, and serves the example config; further flags are passed on. */
+/** `npm start`: installs what is missing, builds what has changed, and serves the example config; further flags are passed on. */
 import { build } from "./build.mjs";
 import { root } from "./install.mjs";
 
-build();
+build({ onlyProgram: true });
 const flags = process.argv.slice(2);
 const config = flags.some((flag) => flag === "--config" || flag.startsWith("--config="))
   ? []
