@@ -6,6 +6,7 @@ import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProbeResult } from "../operator/probe.js";
 import type { ProxyError } from "../outgoing/proxy.js";
 import { stringAt } from "../wire/json.js";
+import { diagnoseRunner, headlineOf } from "./diagnose-runner.js";
 import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
 
@@ -36,6 +37,7 @@ type Cause =
   | "exits_at_once"
   | "speaks_no_mcp"
   | "no_answer"
+  | "fetching"
   | "refused"
   | "host_not_found"
   | "proxy"
@@ -127,10 +129,8 @@ const malformedText = ({ list, name, member, reason }: MalformedEntry): string =
 
 type Process = Extract<ServerConfig["transport"], { kind: "stdio" }>;
 
-function diagnoseProcess(
-  { command, cwd }: Process,
-  { error, stderr, nonProtocolOutput }: ProbeResult,
-): Diagnosis {
+function diagnoseProcess(transport: Process, { error, stderr, nonProtocolOutput }: ProbeResult): Diagnosis {
+  const { command, cwd } = transport;
   const message = messageOf(error);
   const codes = codesOf(error);
   if (/working directory does not exist/.test(message)) {
@@ -157,6 +157,8 @@ function diagnoseProcess(
       advice: "make the file executable (chmod +x)",
     };
   }
+  const fetching = diagnoseRunner(transport, message, [...stderr, ...nonProtocolOutput]);
+  if (fetching !== undefined) return fetching;
   // Some programs print errors to stdout.
   const explained = explainOutput(stderr) ?? explainOutput(nonProtocolOutput);
   if (explained !== undefined) return explained;
@@ -173,14 +175,13 @@ function diagnoseProcess(
     const how = exited[1] === undefined ? `is ended by ${exited[2]}` : `exits at once with code ${exited[1]}`;
     return {
       cause: "exits_at_once",
-      sentence: stderr.length === 0 ? `it ${how} without any output` : `it ${how}; see its output below`,
+      sentence: `it ${how}${stderr.length === 0 ? " without any output" : `: ${headlineOf(stderr)}`}`,
     };
   }
   if (/did not answer within/.test(message)) {
     return {
       cause: "no_answer",
-      sentence:
-        "it runs, but does not answer: it does not speak MCP on stdin and stdout, or takes longer than connectTimeout",
+      sentence: `it runs, but does not answer: it does not speak MCP on stdin and stdout, or takes longer than connectTimeout${stderr.length === 0 ? "" : `; its last output: ${headlineOf(stderr)}`}`,
       advice: "does it need an argument (often stdio)? If it only starts slowly, raise connectTimeout",
     };
   }

@@ -1,8 +1,8 @@
 /** Advice about a valid config: settings that are probably not intended. */
-import { basename } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import { type Config, type ServerConfig, usableServers } from "./config.js";
+import { packageRunner, programName } from "./package-runner.js";
 import type { Path } from "./tree.js";
 
 /** Advice about one path of the config. */
@@ -144,9 +144,9 @@ function adviseTransport({ transport }: ServerConfig): readonly Found[] {
     ];
   }
   const { command, args } = transport;
-  const program = basename(command.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat|ps1)$/i, "");
+  const program = programName(command);
   return [
-    ...adviseRunner(program, args),
+    ...adviseRunner(command, args),
     ...adviseShell(program, args),
     ...adviseSpaces(command),
     ...adviseSecrets(args),
@@ -179,45 +179,17 @@ function adviseUrl(key: string, text: string): readonly Found[] {
 }
 
 /** Package runners fetch the newest version unless one is pinned. */
-function adviseRunner(program: string, args: readonly string[]): readonly Found[] {
-  const name = packageOf(program, args);
+function adviseRunner(command: string, args: readonly string[]): readonly Found[] {
+  const found = programName(command) === "cmd" ? undefined : packageRunner(command, args);
+  const name = found?.fetches === "package" && found.runner !== "uv run" ? found.name : undefined;
   if (name === undefined) return [];
-  const python = program === "uvx" || program === "pipx" || program === "uv";
+  const python = /^(?:uvx|pipx|uv)\b/.test(found?.runner ?? "");
   const pinned = python ? /(==|@)\d|^(git\+|\.|\/)/.test(name) : /.@\d[\w.+-]*$|^(file:|\.|\/)|#/.test(name);
   if (pinned) return [];
   const example = python ? `${name}==1.2.3` : `${name.replace(/(?<=.)@[^/]*$/, "")}@1.2.3`;
   return [
     { path: ["args"], message: `it runs whatever version of ${name} is newest; pin one, such as ${example}` },
   ];
-}
-
-/** The package that a package runner would fetch. */
-function packageOf(program: string, args: readonly string[]): string | undefined {
-  const words: Readonly<Record<string, readonly string[]>> = {
-    npx: [],
-    bunx: [],
-    pnpx: [],
-    uvx: [],
-    pnpm: ["dlx"],
-    yarn: ["dlx"],
-    npm: ["exec"],
-    bun: ["x"],
-    pipx: ["run"],
-    uv: ["tool"],
-  };
-  if (!Object.hasOwn(words, program)) return undefined;
-  const [word] = words[program] ?? [];
-  let rest = args;
-  if (word !== undefined) {
-    if (rest[0] !== word) return undefined;
-    rest = rest.slice(program === "uv" ? 2 : 1);
-  }
-  for (const [index, arg] of rest.entries()) {
-    if (arg === "-p" || arg === "--package" || arg === "--from") return rest[index + 1];
-    const [, named] = /^--(?:package|from)=(.+)$/.exec(arg) ?? [];
-    if (named !== undefined) return named;
-  }
-  return rest.find((arg) => !arg.startsWith("-"));
 }
 
 function adviseShell(program: string, args: readonly string[]): readonly Found[] {

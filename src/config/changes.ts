@@ -67,9 +67,9 @@ export function needsRestart(before: ConfiguredServer, now: ConfiguredServer): b
 }
 
 function essenceOf(server: ConfiguredServer) {
-  const { transport, auth, protocol, lease, connectTimeoutMs, roots } = server;
+  const { transport, auth, protocol, lease, connectTimeoutMs, firstConnectTimeoutMs, roots } = server;
   const problems = isMisconfigured(server) ? server.problems : [];
-  return { transport, auth, protocol, lease, connectTimeoutMs, roots, problems };
+  return { transport, auth, protocol, lease, connectTimeoutMs, firstConnectTimeoutMs, roots, problems };
 }
 
 function countChange(label: string, before: readonly unknown[], now: readonly unknown[]): readonly string[] {

@@ -16,6 +16,7 @@ import {
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
 import type { ReadNamedFile } from "./named-files.js";
+import { packageRunner } from "./package-runner.js";
 import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
 import { ServerConfigError } from "./server-config-error.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
@@ -34,6 +35,13 @@ export interface FileContext {
   readonly hasPrincipals?: boolean;
   readonly defaults?: Pick<ServerShape, "descriptions" | "schemas" | "lease"> | undefined;
 }
+
+const CONNECT_TIMEOUT = "30s";
+/** How long (ms) the first start may take of a server whose command may have to fetch a package. */
+const FETCH_MS = 180_000;
+
+const fetchesPackage = (transport: TransportConfig): boolean =>
+  transport.kind === "stdio" && packageRunner(transport.command, transport.args) !== undefined;
 
 /** @throws ServerConfigError */
 export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
@@ -54,7 +62,9 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     idleTimeoutMs: milliseconds(shape.idleTimeout),
     required: shape.required,
     timeoutMs: milliseconds(shape.timeout),
-    connectTimeoutMs: milliseconds(shape.connectTimeout),
+    connectTimeoutMs: milliseconds(shape.connectTimeout ?? CONNECT_TIMEOUT),
+    ...(shape.connectTimeout === undefined &&
+      fetchesPackage(transport) && { firstConnectTimeoutMs: FETCH_MS }),
     ...(shape.roots !== undefined && { roots: shape.roots.map((root) => rootOf(root, context.folder)) }),
     tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
     prompts: shape.prompts,

@@ -199,6 +199,8 @@ export interface ServerConfig {
   /** Without any message; progress restarts it. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** The same for its first start, during which its command may fetch a package; absent if it is not longer. */
+  readonly firstConnectTimeoutMs?: number;
   /** The roots it gets if no host can be asked; absent if none are configured. */
   readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   /** Filters over the server's own names. */

@@ -206,9 +206,9 @@ export const serverSchema = z.strictObject({
   disabled: z.boolean().default(false).describe("Disables the server."),
   enabled: z.boolean().default(true).describe("`false` disables the server, as Zed writes it."),
   timeout: duration("Idle timeout of a call. Progress restarts it, up to 1h in total.").default("5m"),
-  connectTimeout: duration("Timeout for starting or connecting to the server, handshake included.").default(
-    "30s",
-  ),
+  connectTimeout: duration(
+    "Timeout for starting or connecting to the server, handshake included. Default: `30s`; `3m` for the first start by `npx`, `bunx`, `pnpm dlx`, `uvx`, `pipx run`, `docker run` and the like, which may fetch the package or image.",
+  ).optional(),
   roots: z
     .array(z.union([argument.min(1), root]))
     .optional()

@@ -125,7 +125,7 @@ function requiredServerFailure(
 ): Promise<GatewayError> {
   return new Promise((resolve) => {
     if (upstream.wasConnected || signal?.aborted === true) return;
-    let timer = setTimeout(fail, config.connectTimeoutMs + GRACE_MS);
+    let timer = setTimeout(fail, (config.firstConnectTimeoutMs ?? config.connectTimeoutMs) + GRACE_MS);
     let failed = false;
     const unwatch = upstream.watch({
       ready: end,

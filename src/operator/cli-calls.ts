@@ -275,7 +275,8 @@ async function awaitServersOf(
   }
 }
 
-const connectTimeoutOf = ({ connectTimeoutMs }: ConfiguredServer): number => connectTimeoutMs;
+const connectTimeoutOf = ({ connectTimeoutMs, firstConnectTimeoutMs }: ConfiguredServer): number =>
+  firstConnectTimeoutMs ?? connectTimeoutMs;
 
 /**
  * Resolves when the server is or was connected, is stopped, or (unless required) its first attempt has failed; and when

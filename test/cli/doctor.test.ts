@@ -310,7 +310,13 @@ describe("doctor with simulated servers", () => {
       "it cannot reach an address that it needs; see its output below",
     ],
     ["usage: server.py [-h] --db DB", "needs_arguments", "it wants other arguments: server.py [-h] --db DB"],
-    ["Segmentation fault", "exits_at_once", "it exits at once with code 1; see its output below"],
+    ["Segmentation fault", "exits_at_once", "it exits at once with code 1: Segmentation fault"],
+    ["loading\nout of disk\n\n", "exits_at_once", "it exits at once with code 1: out of disk"],
+    [
+      "npm error code EBADPLATFORM\nnpm error notsup Unsupported platform\nnpm error A complete log of this run can be found in: /x.log",
+      "exits_at_once",
+      "it exits at once with code 1: npm error code EBADPLATFORM",
+    ],
   ])("a process that wrote %j to stderr", async (said, cause, sentence) => {
     write({ x: { command: "x" } });
     const seen = {
@@ -339,6 +345,76 @@ describe("doctor with simulated servers", () => {
     });
     expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
     expect(JSON.parse(shell.out())).toMatchObject({ servers: [{ cause, sentence }] });
+  });
+
+  describe("a command that is still fetching", () => {
+    const timedOut = (lines: readonly string[], stdout: readonly string[] = []) => ({
+      error: new Error("x did not answer within 180 s"),
+      stderr: lines,
+      nonProtocolOutput: stdout,
+    });
+    const ask = async (server: object, seen: ProbeResult) => {
+      write({ x: server });
+      const shell = fakeShell({ cwd: folder, examine: async () => seen });
+      expect(await runCommandLine(["doctor", "--json"], shell)).toBe(1);
+      return (JSON.parse(shell.out()) as { servers: Report[] }).servers[0];
+    };
+
+    test.each([
+      ["npx", ["-y", "@x/y@1"], [], "npx is fetching the package @x/y@1"],
+      [
+        "/usr/bin/npx",
+        ["--package=@x/y", "y"],
+        ["npm warn deprecated z@1: gone"],
+        "npx is fetching the package @x/y",
+      ],
+      [
+        "npx.cmd",
+        ["y"],
+        ["npm warn exec The following package was not found and will be installed: y"],
+        "npx is",
+      ],
+      ["cmd", ["/c", "npx", "-y", "y"], [], "npx is fetching the package y"],
+      ["bunx", ["y"], ["Resolving dependencies", "Saved lockfile"], "bunx is fetching the package y"],
+      ["pnpm", ["dlx", "y"], ["Progress: resolved 12, reused 3"], "pnpm dlx is fetching the package y"],
+      [
+        "uvx",
+        ["--from", "y", "z"],
+        ["Downloading cryptography (4.1MiB)", " Building lxml==5"],
+        "uvx is fetching the package y",
+      ],
+      ["pipx", ["run", "y"], ["creating virtual environment..."], "pipx run is fetching the package y"],
+      [
+        "docker",
+        ["run", "-i", "y"],
+        ["Unable to find image 'y:latest' locally", "latest: Pulling from library/y"],
+        "docker is fetching the image",
+      ],
+    ])("%s %j", async (command, args, lines, sentence) => {
+      const found = await ask({ command, args }, timedOut(lines));
+      expect(found).toMatchObject({ cause: "fetching", sentence: expect.stringContaining(sentence) });
+      expect(found?.sentence).toContain("takes longer than 180 s");
+      expect(found?.advice).toContain("connectTimeout");
+    });
+
+    test("is not assumed where the server itself has written something, or has ended", async () => {
+      const npx = { command: "npx", args: ["-y", "y"] };
+      expect(await ask(npx, timedOut(["listening on port 3000"]))).toMatchObject({
+        cause: "no_answer",
+        sentence: expect.stringMatching(/; its last output: listening on port 3000$/),
+      });
+      expect(await ask(npx, timedOut([], ["Welcome!"]))).toMatchObject({ cause: "speaks_no_mcp" });
+      expect(
+        await ask(npx, {
+          error: new Error("x exited with code 1"),
+          stderr: ["npm warn x"],
+          nonProtocolOutput: [],
+        }),
+      ).toMatchObject({ cause: "exits_at_once" });
+      expect(await ask({ command: "node", args: ["x.js"] }, timedOut([]))).toMatchObject({
+        cause: "no_answer",
+      });
+    });
   });
 
   test("an error message on stdout is explained, too, and not only reported as non-protocol output", async () => {
@@ -374,7 +450,7 @@ describe("doctor with simulated servers", () => {
     expect(await runCommandLine(["doctor"], shell)).toBe(69);
     expect(shell.out()).toBe(`ok    a: all right: A\\u001b[31m 1, 1 tool
       it also writes lines to stdout that are not JSON-RPC; they belong on stderr, and other hosts may fail on them
-WRONG b: it exits at once with code 1; see its output below
+WRONG b: it exits at once with code 1: \\u001b[2Jgone
       | \\u001b[2Jgone
 `);
   });

@@ -1,5 +1,6 @@
 /** How is a connection to a server opened? Over a channel, by probe or handshake, whichever era the server is of. */
 import type { ServerConfig } from "../../config/config.js";
+import { fetchingText, isRunnerProgress, packageRunner } from "../../config/package-runner.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
 import { type Settled, type StopSignal, settle, unlessAborted, withTimeout } from "../../core/stop.js";
@@ -62,8 +63,9 @@ const PROBE_SILENCE_MS = 3_000;
  * @throws GatewayError `upstream_unavailable`, with the last line of stderr, when that fails or takes longer than the
  * server's `connectTimeout`; `cancelled` when `signal` aborts.
  */
-export async function connect(settings: ConnectSettings, signal: StopSignal): Promise<Connected> {
-  const { server } = settings;
+export async function connect(given: ConnectSettings, signal: StopSignal): Promise<Connected> {
+  const settings = forFirstStart(given);
+  const { server, eraCache } = settings;
   const limit = new AbortController();
   const stop = (): void => limit.abort(signal.reason);
   const limitMs =
@@ -76,16 +78,26 @@ export async function connect(settings: ConnectSettings, signal: StopSignal): Pr
   if (signal.aborted) stop();
   const attempt = new HandshakeAttempt(settings, limit.signal);
   try {
-    return await (server.transport.kind === "stdio" ? attempt.overStdio() : attempt.overHttp());
+    const connected = await (server.transport.kind === "stdio" ? attempt.overStdio() : attempt.overHttp());
+    eraCache.hasConnected = true;
+    return connected;
   } catch (error) {
-    const words = attempt.lastStderrLine();
+    const lines = attempt.stderrLines();
     await attempt.closeChannel();
-    if (limit.signal.aborted && !signal.aborted) throw connectTimedOut(server, withinMs, words);
+    if (limit.signal.aborted && !signal.aborted) throw connectTimedOut(server, withinMs, lines);
     throw asUnavailable(server, error);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);
   }
+}
+
+/** Until a server was connected once, its command may have to fetch its package. */
+function forFirstStart(settings: ConnectSettings): ConnectSettings {
+  const { server, eraCache } = settings;
+  const { firstConnectTimeoutMs } = server;
+  if (firstConnectTimeoutMs === undefined || eraCache.hasConnected) return settings;
+  return { ...settings, server: { ...server, connectTimeoutMs: firstConnectTimeoutMs } };
 }
 
 /** One attempt to connect, with at most one open channel. */
@@ -143,9 +155,10 @@ class HandshakeAttempt {
       : this.#connectLegacyHttp(channel, found.revision);
   }
 
-  /** The last line that the process wrote to stderr, where there is one. */
-  lastStderrLine(): string {
-    return this.#channel?.stderr?.trimEnd().split("\n").at(-1) ?? "";
+  /** The last lines that the process wrote to stderr. */
+  stderrLines(): readonly string[] {
+    const text = this.#channel?.stderr?.trimEnd() ?? "";
+    return text === "" ? [] : text.split("\n");
   }
 
   /** Closes the channel, and waits for the end of its process, so that there are never two. */
@@ -342,9 +355,17 @@ function asUnavailable({ name }: ServerConfig, error: unknown): unknown {
   return new GatewayError("upstream_unavailable", "upstream", message, { ...options, retryable: false });
 }
 
-function connectTimedOut({ name }: ServerConfig, withinMs: number, words: string): GatewayError {
+function connectTimedOut(
+  { name, transport }: ServerConfig,
+  withinMs: number,
+  lines: readonly string[],
+): GatewayError {
+  const words = lines.at(-1) ?? "";
   const said = words === "" ? "" : `; last output: ${words}`;
-  return unavailable(name, `${name} did not answer within ${withinMs / 1000} s${said}`);
+  const runner = transport.kind === "stdio" ? packageRunner(transport.command, transport.args) : undefined;
+  const fetching =
+    runner !== undefined && lines.every(isRunnerProgress) ? `: perhaps ${fetchingText(runner)}` : "";
+  return unavailable(name, `${name} did not answer within ${withinMs / 1000} s${fetching}${said}`);
 }
 
 const connectCancelled = (): GatewayError =>

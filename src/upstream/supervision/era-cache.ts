@@ -44,6 +44,8 @@ export class EraCache {
   #failures = 0;
 
   readonly #onLearned: () => void;
+  /** Whether a connection was open, now or in an earlier process: its package is cached on this machine. */
+  hasConnected = false;
 
   /** Begins with what an earlier process knew. `onLearned`: `memory` is another from now on. */
   constructor(memory: EraMemory = {}, onLearned: () => void = () => {}) {
@@ -53,6 +55,7 @@ export class EraCache {
 
   /** Takes over what another process knew and this one does not; a time in the future counts as now. */
   adopt({ legacy, sessions }: EraMemory): void {
+    this.hasConnected ||= legacy !== undefined || sessions !== undefined;
     if (legacy !== undefined && this.#legacy === undefined) {
       const { transport, learnedAt } = legacy;
       this.#legacy = { era: "legacy", transport, learnedAt: momentOf(learnedAt), confirmed: true };

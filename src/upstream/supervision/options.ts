@@ -1,5 +1,6 @@
 /** What is an upstream given to work with, which defaults hold where nothing is given, and how are its channels opened? */
 import type { ServerConfig } from "../../config/config.js";
+import { fetchingText, packageRunner } from "../../config/package-runner.js";
 import { CallIds, type Notice } from "../../core/call.js";
 import type { SharedServer } from "../../core/cluster.js";
 import type { CredentialStore } from "../../core/credentials.js";
@@ -165,6 +166,10 @@ interface ChannelOptions {
   readonly redact?: ((text: string) => string) | undefined;
 }
 
+/** npm, uv and Docker announce that they fetch. */
+const FETCH_BEGINS =
+  /package was not found and will be installed|packages were not found and will be installed|^\s*Downloading\b|^Unable to find image/;
+
 /** The channel factory for the transport that the config of `server` names. */
 export function channelFactory(
   server: ServerConfig,
@@ -188,8 +193,15 @@ export function channelFactory(
     },
   };
   if (transport.kind === "stdio") {
+    const runner = packageRunner(transport.command, transport.args);
+    let isFetching = false;
     const onStderr = (line: string): void => {
       log.debug({ server: name }, line);
+      // Once for each process of the gateway: the server itself may be silent for minutes.
+      if (runner !== undefined && !isFetching && FETCH_BEGINS.test(line)) {
+        isFetching = true;
+        log.info({ server: name }, `${name}: ${fetchingText(runner)}`);
+      }
       onOutput?.(line);
     };
     return {

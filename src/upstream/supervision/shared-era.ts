@@ -20,6 +20,7 @@ export class SharedEra {
     this.#server = server;
     this.#others = pinOf(server.protocol) === undefined ? others : undefined;
     this.cache = new EraCache(memory, () => this.#others?.keepEra(writeEraMemory(this.cache.memory)));
+    if (memory !== undefined) this.cache.hasConnected = true;
     const isKnown = Object.keys(this.cache.memory).length > 0;
     if (isKnown) this.#adopted = Promise.resolve();
   }

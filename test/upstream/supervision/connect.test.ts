@@ -159,6 +159,33 @@ describe("a server on a pipe", () => {
     expect(server.channel.isClosed).toBe(true);
   });
 
+  test("whose package is fetched has longer for its first start, and no longer than others after it", async () => {
+    const server = legacyServer().on("server/discover", () => SILENCE);
+    let answersAfterMs = 100_000;
+    server.on("initialize", async () => {
+      await new Promise((resolve) => setTimeout(resolve, answersAfterMs));
+      return { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "old", version: "1" } };
+    });
+    const transport = {
+      kind: "stdio",
+      command: "npx",
+      args: ["-y", "@x/files@1"],
+      env: {},
+      cwd: "/",
+    } as const;
+    const { upstream } = upstreamFor(server, { transport, firstConnectTimeoutMs: 180_000 });
+    upstream.start();
+    await vi.advanceTimersByTimeAsync(110_000);
+    expect(upstream.state).toBe("ready");
+    answersAfterMs = 1_000_000;
+    server.stderr = "npm warn exec The following package was not found and will be installed: @x/files@1\n";
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(upstream.lastError).toMatch(
+      /^files did not answer within 30 s: perhaps npx is fetching the package @x\/files@1; last output: npm warn exec/,
+    );
+  });
+
   test("that was legacy is not probed again at a reconnect, until the cached era expires", async () => {
     const server = legacyServer();
     await meet(server);
