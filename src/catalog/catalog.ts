@@ -12,6 +12,7 @@ import { principalKey } from "../core/principal.js";
 import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";
 import { stateInUse, type Upstream, type UpstreamState } from "../core/upstream.js";
+import { runSteps } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { ChangeNotifier } from "./change-notifier.js";
@@ -375,7 +376,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const spaces = visibleServers(client);
       if (sought.length === 0) {
         const waits = spaces.flatMap(({ name }) => servers.get(name)?.prepare(client) ?? []);
-        return waits.length === 0 ? RESOLVED : Promise.all(waits).then(() => {});
+        return Promise.all(waits).then(() => runSteps(views.merge(client)));
       }
       const isFound = (): boolean =>
         sought.some(({ kind, name }) => views.of(client).find(kind, name) !== undefined);

@@ -1,5 +1,5 @@
 /** What are the digests of list entries? Each is made once, those of a large list in steps. */
-import { createHash, hash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Steps, Work } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
@@ -10,6 +10,9 @@ const digests = new WeakMap<JsonObject, string>();
 /** Characters that are hashed at the cost of one that is searched in JavaScript: 1 MiB in a step, about 5 ms. */
 const HASHED = 32;
 
+/** What an entry costs besides, in the same unit: 4,000 entries in a step. */
+const ENTRY_WORK = 8;
+
 /** Makes the digests of `items`, in steps. */
 export function* digestEntries(items: readonly JsonObject[]): Steps<void> {
   const work = new Work();
@@ -17,15 +20,14 @@ export function* digestEntries(items: readonly JsonObject[]): Steps<void> {
     if (digests.has(item)) continue;
     const text = writeJson(item);
     digests.set(item, digestOf(text));
-    if (work.mustYield(text.length / HASHED)) yield;
+    if (work.mustYield(ENTRY_WORK + text.length / HASHED)) yield;
   }
 }
 
 /** The digest of a list: the same for lists of the same entries in the same order. */
 export function listDigest(items: readonly JsonObject[]): string {
-  const all = createHash("sha256");
-  for (const item of items) all.update(entryDigest(item));
-  return all.digest("base64");
+  // One text: ten thousand updates take 15 ms.
+  return digestOf(items.map(entryDigest).join(""));
 }
 
 /** Whether two lists have the same entries in the same order. */

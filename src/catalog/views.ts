@@ -101,13 +101,15 @@ export class Views {
     return view;
   }
 
-  /** Merges the lists of `client`, in steps where they are long: one after `of` is cheap. */
+  /** Merges the lists of `client` and makes their revisions, in steps where they are long; `of` is cheap afterwards. */
   *merge(client: Client): Steps<void> {
     const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
     for (const kind of LIST_KINDS) {
       const before = this.#lastNumber;
       const list = this.#listOf(client, endpoint, kind);
-      if (list.isLong && this.#lastNumber !== before) yield;
+      if (!list.isLong) continue;
+      if (this.#lastNumber !== before) yield;
+      yield* list.prepare();
     }
   }
 
