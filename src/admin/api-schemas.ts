@@ -54,6 +54,7 @@ export const servers = z.array(
     startedAt: time.optional(),
     stderr: z.array(text).optional(),
     malformed: z.array(anything),
+    misfits: z.array(z.object({ tool: text, reason: text, count })).optional(),
     tokens: count,
   }),
 );

@@ -62,6 +62,8 @@ interface ServerRow {
   readonly tokens?: number;
   /** List entries that are omitted because hosts cannot read them. */
   readonly malformed?: readonly MalformedEntry[];
+  /** Tools of an HTTP API whose answers did not fit their output schemas, since the gateway started; the last reason. */
+  readonly misfits?: readonly { readonly tool: string; readonly reason: string; readonly count: number }[];
   readonly [more: string]: unknown;
 }
 

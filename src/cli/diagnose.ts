@@ -9,6 +9,7 @@ import { stringAt } from "../wire/json.js";
 import { diagnoseRunner, headlineOf } from "./diagnose-runner.js";
 import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
+import type { Misfit } from "./running-misfits.js";
 
 /** The state of one server; if it does not start, why, and what to do. */
 export interface Diagnosis {
@@ -49,16 +50,21 @@ type Cause =
   | "bad_document"
   | "unreachable";
 
+/** What is known of a server: what the probe found, and what a running gateway has seen of it. */
+export interface Observations extends ProbeResult {
+  readonly misfits?: readonly Misfit[];
+}
+
 /** @param config of all servers: name conflicts depend on all of them */
 export function diagnose(
   server: ServerConfig,
-  probed: ProbeResult,
+  probed: Observations,
   config: Pick<Config, "servers" | "naming">,
 ): Diagnosis {
   if (probed.connected !== undefined)
     return healthyDiagnosis(
       probed.connected,
-      probed.nonProtocolOutput,
+      probed,
       foreignNames(server, probed.connected, config),
       probed.connected.shownTools ?? probed.connected.tools,
     );
@@ -73,7 +79,7 @@ type Connected = NonNullable<ProbeResult["connected"]>;
 
 function healthyDiagnosis(
   connected: Connected,
-  nonProtocolOutput: readonly string[],
+  { nonProtocolOutput, misfits = [] }: Observations,
   foreign: readonly string[],
   shown: number,
 ): Diagnosis {
@@ -82,6 +88,7 @@ function healthyDiagnosis(
   const sentence = `all right: ${self === "" ? "" : `${self}, `}${shown === tools ? "" : `${shown} of `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
   const remarks = [
     ...(malformed.length === 0 ? [] : [malformedAdvice(malformed)]),
+    ...(misfits.length === 0 ? [] : [misfitsAdvice(misfits)]),
     ...(foreign.length === 0 ? [] : [takenNamesAdvice(foreign)]),
     ...(nonProtocolOutput.length === 0 ? [] : [NON_PROTOCOL_OUTPUT_ADVICE]),
     ...(connected.isRival === true ? [RIVAL_ADVICE] : []),
@@ -126,6 +133,19 @@ function malformedAdvice(malformed: readonly MalformedEntry[]): string {
 
 const malformedText = ({ list, name, member, reason }: MalformedEntry): string =>
   `${list}${name === undefined ? "" : ` ${JSON.stringify(name)}`}: ${member} ${reason}`;
+
+const MISFITS_SHOWN = 5;
+
+function misfitsAdvice(misfits: readonly Misfit[]): string {
+  const shown = misfits
+    .slice(0, MISFITS_SHOWN)
+    .map(
+      ({ tool, reason, count }) =>
+        `${JSON.stringify(tool)} (${count === 1 ? "once" : `${count} times`}): ${reason}`,
+    );
+  const more = misfits.length - MISFITS_SHOWN;
+  return `its answers do not keep the OpenAPI document, so they went out without structured content: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
 
 type Process = Extract<ServerConfig["transport"], { kind: "stdio" }>;
 

@@ -11,11 +11,12 @@ import { proxyFor } from "../outgoing/proxy.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { refusalToStart } from "./agreement.js";
 import { type CommandContext, write } from "./command-context.js";
-import { type Diagnosis, diagnose } from "./diagnose.js";
+import { type Diagnosis, diagnose, type Observations } from "./diagnose.js";
 import { diagnoseEntry } from "./diagnose-entry.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
+import { type Misfit, runningMisfits } from "./running-misfits.js";
 import { type Paint, Progress, painter, warningText, writePainted } from "./terminal.js";
 
 interface Report extends Diagnosis {
@@ -25,6 +26,8 @@ interface Report extends Diagnosis {
   readonly stderr: readonly string[];
   /** List entries that are omitted because hosts cannot read them. */
   readonly malformed: readonly MalformedEntry[];
+  /** Tools of an HTTP API whose answers did not fit their output schemas at the running gateway; absent without any. */
+  readonly misfits?: readonly Misfit[];
   /** For a server that needs a sign-in: the discovery steps, and the rules that they violate. */
   readonly signIn?: readonly Step[];
   /** For a server that was signed in to: the authorization server that it is bound to. */
@@ -65,17 +68,22 @@ export async function doctor(
   const waiting = new Set(config.servers.map(({ name }) => name));
   const progress = new Progress(shell.stderr, shell.env, waitingText(waiting, config));
   const probes = new Map<string, ProbeResult>();
+  const misfits = runningMisfits(opened.file, shell, log);
   const work = mapConcurrently(config.servers, async (server) => {
-    const probed = isMisconfigured(server) ? NOT_PROBED : await shell.probe(server, giveUp.signal, config);
+    const [found, unfit] = await Promise.all([
+      isMisconfigured(server) ? NOT_PROBED : shell.probe(server, giveUp.signal, config),
+      misfits,
+    ]);
+    const probed = { ...found, misfits: unfit.get(server.name) ?? [] };
     probes.set(server.name, probed);
     const diagnosis = isMisconfigured(server) ? diagnoseEntry(server) : diagnose(server, probed, config);
-    const found = report(server, diagnosis, probed, safe);
+    const reported = report(server, diagnosis, probed, safe);
     waiting.delete(server.name);
-    if (json || giveUp.signal.aborted) return found;
+    if (json || giveUp.signal.aborted) return reported;
     progress.clear();
-    await writePainted(shell.stdout, asText(server.name, found, paint));
+    await writePainted(shell.stdout, asText(server.name, reported, paint));
     progress.update(waitingText(waiting, config));
-    return found;
+    return reported;
   });
   await Promise.race([work, interrupted]);
   const reports = await work;
@@ -141,7 +149,7 @@ async function ineffective(
 function report(
   { name, transport }: ConfiguredServer,
   diagnosis: Diagnosis,
-  { stderr, connected, signInSteps, issuerPin }: ProbeResult,
+  { stderr, connected, signInSteps, issuerPin, misfits = [] }: Observations,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
@@ -159,6 +167,9 @@ function report(
       member: safe(one.member),
     })),
     ...(proxy !== undefined && { proxy: safe(proxy) }),
+    ...(misfits.length > 0 && {
+      misfits: misfits.map(({ tool, reason, count }) => ({ tool: safe(tool), reason: safe(reason), count })),
+    }),
     ...(signInSteps !== undefined && { signIn: signInSteps.map((step) => safeStep(step, safe)) }),
     ...(issuerPin !== undefined && { issuer: safePin(issuerPin, safe) }),
   };

@@ -146,3 +146,11 @@ export interface UpstreamObserver {
   /** The shared connection was ended because nothing uses it; the next use opens another one. */
   rested?(): void;
 }
+
+/** A success of an HTTP API that does not fit the output schema of its tool, and went out without structured content. */
+export interface AnswerMisfit {
+  /** The server's own name of the tool. */
+  readonly tool: string;
+  /** Where it does not fit, such as `items[0].id must be string or null, not number`; without values. */
+  readonly reason: string;
+}

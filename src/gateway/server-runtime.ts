@@ -101,6 +101,10 @@ export function startServer(
       onTaskStatus: (notice) =>
         forwardTaskNotification(name, notice, withPolicy(name, directory, inEffect, pendingQuestions), tasks),
       onUnmatchedMessage: () => metrics.unmatchedMessage(name),
+      onAnswerMisfit(misfit) {
+        metrics.answerMisfit(name);
+        life.answeredUnfit(misfit);
+      },
     },
     log: telemetry.logger,
     redact: telemetry.redact,

@@ -114,6 +114,7 @@ export function createStatusPages({
           ...(life.startedAt !== undefined && { startedAt: new Date(life.startedAt).toISOString() }),
           ...(config.transport.kind === "stdio" && { stderr: life.stderr }),
           malformed,
+          ...(life.misfits.length > 0 && { misfits: life.misfits }),
           tokens: tools.get(config.name)?.tokens ?? 0,
         };
       });

@@ -47,6 +47,11 @@ export class Metrics {
     "Messages of servers that match no request, such as late responses.",
     ["server"],
   );
+  readonly #answerMisfits = this.#counter(
+    "cardea_answer_misfits_total",
+    "Successes of HTTP APIs that do not fit the output schema of their tool, and went out without structured content.",
+    ["server"],
+  );
   readonly #shed = this.#counter("cardea_overload_refusals_total", "Requests shed by overload protection.", [
     "what",
   ]);
@@ -158,6 +163,10 @@ export class Metrics {
 
   unmatchedMessage(server: string): void {
     this.#unmatchedMessages.inc({ server }, 1);
+  }
+
+  answerMisfit(server: string): void {
+    this.#answerMisfits.inc({ server }, 1);
   }
 
   /** @param matches how many tools matched a search */

@@ -10,13 +10,15 @@ interface ApiGatewaySettings {
   /** Top-level keys of the config. */
   readonly config?: object;
   readonly answer?: (asked: Asked) => Answer;
+  /** Members of the document beside its paths. */
+  readonly document?: object;
 }
 
 /** The gateway, and what the API was asked. */
 export async function apiGateway(paths: object, settings: ApiGatewaySettings = {}) {
-  const { server = {}, config = {}, answer } = settings;
+  const { server = {}, config = {}, answer, document } = settings;
   const api = await startApi(answer ?? (() => ({ headers: { "content-type": "text/plain" }, body: "done" })));
-  const folder = folderWith({ "api.json": documentOf(paths) });
+  const folder = folderWith({ "api.json": documentOf(paths, document) });
   const gateway = gatewayOf({
     ...config,
     mcpServers: { api: { type: "openapi", spec: `${folder}/api.json`, baseUrl: api.url, ...server } },

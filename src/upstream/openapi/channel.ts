@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import { contextOf, readContext } from "../../core/trace-context.js";
+import type { AnswerMisfit } from "../../core/upstream.js";
 import { publicLookup } from "../../http/public-addresses.js";
 import { cooperativeYield, runSteps } from "../../runtime/cooperative-yield.js";
 import { type Envelope, PrototypeMemberError, RESULT_TEXT, type Request } from "../../wire/envelope.js";
@@ -61,9 +62,12 @@ class OpenApiChannel implements Channel {
   readonly #facts: JsonObject;
   readonly #tools: readonly JsonObject[];
   readonly #operations: ReadonlyMap<string, Operation>;
+  readonly #onMisfit: (misfit: AnswerMisfit) => void;
   #settleClosed!: (reason: GatewayError) => void;
 
-  constructor({ name, transport, connectTimeoutMs, credentials, redact }: ApiSource, api: ApiDescription) {
+  constructor(source: ApiSource, api: ApiDescription) {
+    const { name, transport, connectTimeoutMs, credentials, redact, onMisfit = () => {} } = source;
+    this.#onMisfit = onMisfit;
     const { pathname, search, searchParams } = new URL(api.baseUrl);
     this.#pool = new HttpPool({
       url: api.baseUrl,
@@ -146,7 +150,8 @@ class OpenApiChannel implements Channel {
       const { origin } = this.#target.url;
       // The query of the base URL, which may hold a key, is the operator's.
       const shown = `${origin}${request.path.replace(this.#address.query || "\0", "")}`;
-      const result = await readAnswer(operation, answer, shown);
+      const { result, misfit } = await readAnswer(operation, answer, shown);
+      if (misfit !== undefined) this.#onMisfit({ tool: name, reason: misfit });
       const text = await runSteps(largeResultText(result));
       return { result: complete(result), ...(text !== undefined && { [RESULT_TEXT]: text }) };
     } catch (error) {

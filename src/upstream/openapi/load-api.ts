@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { OpenApiTransport } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
+import type { AnswerMisfit } from "../../core/upstream.js";
 import type { Network } from "../../outgoing/network.js";
 import { scheduleStep } from "../../runtime/cooperative-yield.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
@@ -25,6 +26,8 @@ export interface ApiSource {
   readonly credentials?: ChannelCredentials | undefined;
   /** Removes secrets from what the API says, before it is quoted. Default: unchanged. */
   readonly redact?: Redact | undefined;
+  /** Called with each success that does not fit the output schema of its tool. */
+  readonly onMisfit?: ((misfit: AnswerMisfit) => void) | undefined;
 }
 
 /** Loads the document. @throws GatewayError `upstream_unavailable` with what is wrong, `cancelled` */

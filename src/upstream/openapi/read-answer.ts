@@ -2,13 +2,14 @@
 import { STATUS_CODES } from "node:http";
 import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
 import { PrototypeMemberError } from "../../wire/envelope.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { exceedsDepth } from "../../wire/json-scan.js";
 import { parseJson } from "../../wire/json-text.js";
 import { parseInSteps } from "../../wire/parse-in-steps.js";
 import { prototypeMembers, prototypeMembersInSteps } from "../../wire/prototype-members.js";
 import { headerOf, type ResponseHeaders } from "../transport/message-bodies.js";
 import type { ApiAnswer } from "./api-exchange.js";
+import { outputMisfit } from "./fits-output.js";
 import type { Operation } from "./operation.js";
 import { isJsonType } from "./responses.js";
 
@@ -17,23 +18,33 @@ const EXCERPT_LENGTH = 4_096;
 /** As for messages of servers. */
 const MAX_DEPTH = 512;
 
+/** What an answer becomes. */
+export interface ReadAnswer {
+  /** The result of `tools/call`. */
+  readonly result: JsonObject;
+  /** Why a success does not fit the output schema of the tool, without values. */
+  readonly misfit?: string;
+}
+
 /**
  * The result of `tools/call`. `url` is the request's, without what the config adds to it.
  *
  * @throws PrototypeMemberError
  */
-export async function readAnswer(operation: Operation, answer: ApiAnswer, url: string): Promise<JsonObject> {
+export async function readAnswer(operation: Operation, answer: ApiAnswer, url: string): Promise<ReadAnswer> {
   const { status, headers, body } = answer;
   const isRedirect = status >= 300 && status < 400;
-  if (status >= 400 || (isRedirect && !operation.redirects)) return failure(operation, answer);
+  if (status >= 400 || (isRedirect && !operation.redirects)) return { result: failure(operation, answer) };
   const mediaType = mediaTypeOf(headers);
   if (isRedirect || body.length === 0) return withoutBody(operation, answer);
   if (isTextType(mediaType)) return textResult(operation, answer, mediaType);
-  if (operation.declaresObject) return schemaViolation(operation, answer);
   const data = body.toString("base64");
-  if (mediaType.startsWith("image/")) return result({ type: "image", data, mimeType: mediaType });
-  if (mediaType.startsWith("audio/")) return result({ type: "audio", data, mimeType: mediaType });
-  return result({ type: "resource", resource: { uri: url, mimeType: mediaType, blob: data } });
+  const block = mediaType.startsWith("image/")
+    ? { type: "image", data, mimeType: mediaType }
+    : mediaType.startsWith("audio/")
+      ? { type: "audio", data, mimeType: mediaType }
+      : { type: "resource", resource: { uri: url, mimeType: mediaType, blob: data } };
+  return operation.declaresObject ? noObject(operation, answer, [block]) : { result: result(block) };
 }
 
 const result = (block: JsonObject): JsonObject => ({ content: [block] });
@@ -51,11 +62,16 @@ const isTextType = (mediaType: string): boolean =>
     mediaType,
   );
 
-async function textResult(operation: Operation, answer: ApiAnswer, mediaType: string): Promise<JsonObject> {
+async function textResult(operation: Operation, answer: ApiAnswer, mediaType: string): Promise<ReadAnswer> {
   const words = decoded(answer);
   const value = isJsonType(mediaType) ? await parsed(words) : undefined;
-  if (isObject(value)) return { content: [text(words)], structuredContent: value };
-  return operation.declaresObject ? schemaViolation(operation, answer) : { content: [text(words)] };
+  const content = [text(words)];
+  if (!isObject(value))
+    return operation.declaresObject ? noObject(operation, answer, content) : { result: { content } };
+  const schema = operation.declaresObject ? objectAt(operation.tool, "outputSchema") : undefined;
+  const misfit = schema === undefined ? undefined : await runSteps(outputMisfit(value, schema));
+  if (misfit !== undefined) return unfit(operation, answer, content, misfit);
+  return { result: { content, structuredContent: value } };
 }
 
 /**
@@ -78,20 +94,32 @@ async function parsed(words: string): Promise<unknown> {
   return value;
 }
 
-function withoutBody(operation: Operation, answer: ApiAnswer): JsonObject {
-  if (operation.declaresObject) return schemaViolation(operation, answer);
+function withoutBody(operation: Operation, answer: ApiAnswer): ReadAnswer {
+  if (operation.declaresObject) return noObject(operation, answer, []);
   const { status, headers } = answer;
   const location = headerOf(headers, "location");
   const what = `${statusText(status)}${location === undefined ? "" : `, Location: ${location}`}`;
-  return { content: [text(what)] };
+  return { result: { content: [text(what)] } };
 }
 
-/** A tool with an output schema must answer by it (server/tools, "Output Schema"), so any other success is an error. */
-function schemaViolation(operation: Operation, answer: ApiAnswer): JsonObject {
-  const { status, headers, body } = answer;
-  const what = body.length === 0 ? "without a body" : `with ${mediaTypeOf(headers)} that is no JSON object`;
-  const sentence = `${operation.method} ${operation.path} succeeded (${statusText(status)}), but answered ${what}, where its OpenAPI document declares a JSON object`;
-  return failed(`${sentence}${excerptOf(answer)}`);
+function noObject(operation: Operation, answer: ApiAnswer, content: readonly JsonObject[]): ReadAnswer {
+  const { headers, body } = answer;
+  const what = body.length === 0 ? "has no body" : `is ${mediaTypeOf(headers)} and no JSON object`;
+  return unfit(operation, answer, content, `it ${what}, and the OpenAPI document declares a JSON object`);
+}
+
+/**
+ * A success that does not fit the output schema: all that the API has sent, without structured content. Hosts refuse a
+ * result that has an output schema and no structured content, unless it is an error (server/tools, "Output Schema").
+ */
+function unfit(
+  { method, path }: Operation,
+  { status }: ApiAnswer,
+  content: readonly JsonObject[],
+  misfit: string,
+): ReadAnswer {
+  const note = `The call succeeded (${method} ${path}: ${statusText(status)}); do not repeat it. Only its answer does not fit the tool's output schema (${misfit}), and hosts take such an answer as an error.${content.length === 0 ? "" : " All that the API has sent is above."}`;
+  return { result: { content: [...content, text(note)], isError: true }, misfit };
 }
 
 function failure(operation: Operation, answer: ApiAnswer): JsonObject {

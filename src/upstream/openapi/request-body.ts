@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import type { FormField, RequestBody, Style } from "./operation.js";
 import type { References } from "./references.js";
+import { isFile } from "./schema-keywords.js";
 import { ANY_SHAPE, type ShapeReader } from "./shapes.js";
 import type { SchemaConverter } from "./tool-schema.js";
 
@@ -116,6 +117,7 @@ function isBinarySchema(schema: unknown, references: References): boolean {
   const found = references.resolved(schema);
   if (found === undefined) return false;
   if (found.type === "array") return isBinarySchema(found.items, references);
+  if (isFile(found)) return true;
   if (found.format === "binary" || found.contentEncoding === "base64") return true;
   const media = stringAt(found, "contentMediaType");
   return media !== undefined && !/^text\/|json/i.test(media);

@@ -1,6 +1,7 @@
 /** What does an operation answer with, and is that an object that a tool can declare? */
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { loosenedOutput } from "./loosen-schema.js";
 import type { References } from "./references.js";
 import { isObjectSchema, type SchemaConverter } from "./tool-schema.js";
 
@@ -35,9 +36,8 @@ export function outputSchemaOf(
   const media = objectAt(only, type);
   const schema = media?.schema;
   if (!isObject(schema) || !isObjectSchema(schema, references)) return undefined;
-  const converted = { ...converter.convertInline(schema), type: "object" };
-  const definitions = converter.definitions();
-  const whole = { ...converted, ...(definitions !== undefined && { $defs: definitions }) };
+  const converted = converter.convertInline(schema);
+  const whole = loosenedOutput(converted, converter.definitions());
   return converter.wasCut || writeJson(whole).length > MAX_LENGTH ? undefined : whole;
 }
 

@@ -1,7 +1,8 @@
 /** How does a schema of an OpenAPI document become a JSON Schema of 2020-12 that stands alone? */
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { isObject, type JsonObject, numberOf, objectAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { References } from "./references.js";
+import { isFile, isRegExp, keywordValue } from "./schema-keywords.js";
 
 /** Keywords whose value is one schema, a list of schemas, or schemas by name. */
 const ONE = new Set([
@@ -115,7 +116,8 @@ export class SchemaConverter {
     return name;
   }
 
-  #members(schema: JsonObject, depth: number): JsonObject {
+  #members(given: JsonObject, depth: number): JsonObject {
+    const schema = inCurrentForm(given);
     const members: [string, unknown][] = [];
     const add = (key: string, value: unknown): void => void members.push([key, value]);
     for (const [key, value] of Object.entries(schema)) {
@@ -130,20 +132,13 @@ export class SchemaConverter {
           );
       } else if (NAMED.has(key)) {
         if (isObject(value)) add(key, this.#named(key, value, depth));
-      } else if (key === "required") {
-        if (Array.isArray(value)) add(key, this.#required(value, schema));
-      } else if (key === "pattern") {
-        if (typeof value === "string" && isRegExp(value)) add(key, value);
-      } else if (key === "enum") {
-        if (Array.isArray(value) && value.length > 0) add(key, value);
-      } else if (key === "format") {
-        if (typeof value === "string" && value !== "binary" && value !== "byte") add(key, value);
-        else if (value === "byte" || value === "binary") add("contentEncoding", "base64");
-      } else if (key === "exclusiveMinimum" || key === "exclusiveMaximum") {
-        if (typeof value === "number") add(key, value);
-      } else add(key, value);
+      } else {
+        const read = keywordValue(key, value);
+        if (read !== undefined) add(key, key === "required" ? this.#required(read, schema) : read);
+      }
     }
-    return this.#withExample(schema, withExclusiveBounds(schema, Object.fromEntries(members)));
+    const converted = withBytes(schema, Object.fromEntries(members));
+    return this.#withExample(schema, withExclusiveBounds(schema, converted));
   }
 
   #named(key: string, schemas: JsonObject, depth: number): JsonObject {
@@ -156,8 +151,8 @@ export class SchemaConverter {
     return Object.fromEntries(entries.map(([name, schema]) => [name, this.convert(schema, depth + 1)]));
   }
 
-  #required(names: readonly unknown[], { properties }: JsonObject): readonly unknown[] {
-    return names.filter(
+  #required(names: unknown, { properties }: JsonObject): readonly unknown[] {
+    return (Array.isArray(names) ? names : []).filter(
       (name) =>
         typeof name === "string" &&
         !(isObject(properties) && Object.hasOwn(properties, name) && this.#isHidden(properties[name])),
@@ -181,18 +176,19 @@ export class SchemaConverter {
     return { ...converted, examples: [example] };
   }
 
-  /** `nullable` of 3.0 as a type. */
+  /** `nullable` of 3.0 as a type; documents of 3.1 have it too. */
   #withNull({ nullable }: JsonObject, converted: JsonObject): JsonObject {
-    if (nullable !== true || !this.#options.isVersion30) return converted;
+    if (nullable !== true) return converted;
     const { type, enum: values } = converted;
-    if (typeof type !== "string") {
+    const types = Array.isArray(type) ? type : [type];
+    if (type === undefined) {
       const isOpen = ["allOf", "anyOf", "oneOf", "not", "enum"].every(
         (key) => !Object.hasOwn(converted, key),
       );
       return isOpen ? converted : { anyOf: [converted, { type: "null" }] };
     }
     const withNull = Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {};
-    return { ...converted, type: [type, "null"], ...withNull };
+    return { ...converted, type: [...new Set([...types, "null"])], ...withNull };
   }
 }
 
@@ -227,18 +223,44 @@ function withExclusiveBounds(schema: JsonObject, converted: JsonObject): JsonObj
     ["minimum", "exclusiveMinimum"],
     ["maximum", "exclusiveMaximum"],
   ] as const) {
-    if (schema[exclusive] !== true || typeof converted[bound] !== "number") continue;
+    if (schema[exclusive] !== true || numberOf(converted[bound]) === undefined) continue;
     const { [bound]: limit, ...rest } = bounded;
     bounded = { ...rest, [exclusive]: limit };
   }
   return bounded;
 }
 
-/** It is only compiled: hosts refuse a list with a pattern that is none. */
-function isRegExp(pattern: string): boolean {
-  try {
-    return new RegExp(pattern, "u").source !== "";
-  } catch {
-    return false;
-  }
+/** What earlier drafts and OpenAPI 2 write otherwise: lists in `items`, `dependencies`, `required` in a property. */
+function inCurrentForm(schema: JsonObject): JsonObject {
+  const { items, additionalItems, dependencies, properties, required, ...rest } = schema;
+  const isList = Array.isArray(items);
+  const own = Object.entries(isObject(properties) ? properties : {}).flatMap(([name, one]) =>
+    isObject(one) && one.required === true ? [name] : [],
+  );
+  const listed: readonly unknown[] = Array.isArray(required) ? required : [];
+  const needed = isObject(dependencies) ? Object.entries(dependencies) : [];
+  const [names, schemas] = [true, false].map((isNames) =>
+    Object.fromEntries(needed.filter(([, one]) => Array.isArray(one) === isNames)),
+  ) as [JsonObject, JsonObject];
+  return {
+    ...rest,
+    ...(properties !== undefined && { properties }),
+    ...(listed.length + own.length > 0 && { required: [...listed, ...own] }),
+    ...(items !== undefined && !isList && { items }),
+    ...(isList && items.length > 0 && { prefixItems: items }),
+    ...(isList && additionalItems !== undefined && { items: additionalItems }),
+    ...(Object.keys(names).length > 0 && {
+      dependentRequired: { ...objectAt(schema, "dependentRequired"), ...names },
+    }),
+    ...(Object.keys(schemas).length > 0 && {
+      dependentSchemas: { ...objectAt(schema, "dependentSchemas"), ...schemas },
+    }),
+  };
+}
+
+/** Files and bytes as base64, by `format: binary` or `byte` of 3.0, or `type: file` of 2.0. */
+function withBytes(schema: JsonObject, converted: JsonObject): JsonObject {
+  const { format, ...rest } = converted;
+  const isBytes = format === "binary" || format === "byte" || isFile(schema);
+  return isBytes ? { ...rest, contentEncoding: "base64" } : converted;
 }

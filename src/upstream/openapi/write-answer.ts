@@ -3,12 +3,15 @@ import { LARGE_BYTES, type Steps } from "../../runtime/cooperative-yield.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 
-/** The JSON text of `{ resultType: "complete", ...result }`; undefined where it is not long, or of another form. */
+/**
+ * The JSON text of `{ resultType: "complete", ...result }`; undefined where its first text is not long, or it is of another
+ * form. A note may follow the text.
+ */
 export function* largeResultText(result: JsonObject): Steps<string | undefined> {
-  const { content, structuredContent, ...others } = result;
+  const { content, structuredContent, isError, ...others } = result;
   const [block, ...more] = Array.isArray(content) ? (content as readonly unknown[]) : [];
   const words = isObject(block) && block.type === "text" ? (stringAt(block, "text") ?? "") : "";
-  if (words.length < LARGE_BYTES || more.length > 0 || Object.keys(others).length > 0) return undefined;
+  if (words.length < LARGE_BYTES || more.length > 1 || Object.keys(others).length > 0) return undefined;
   const pieces = ['{"resultType":"complete","content":[{"type":"text","text":"'];
   for (let at = 0; at < words.length; ) {
     const end = endOfPiece(words, at + LARGE_BYTES);
@@ -16,7 +19,10 @@ export function* largeResultText(result: JsonObject): Steps<string | undefined> 
     at = end;
     yield;
   }
-  pieces.push('"}]', structuredContent === undefined ? "" : `,"structuredContent":${words}`, "}");
+  pieces.push('"}', ...more.map((note) => `,${writeJson(note)}`), "]");
+  if (structuredContent !== undefined) pieces.push(`,"structuredContent":${words}`);
+  if (isError === true) pieces.push(',"isError":true');
+  pieces.push("}");
   return pieces.join("");
 }
 

@@ -6,7 +6,7 @@ import type { SharedServer } from "../../core/cluster.js";
 import type { CredentialStore } from "../../core/credentials.js";
 import { GatewayError, signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
-import type { RestartReason } from "../../core/upstream.js";
+import type { AnswerMisfit, RestartReason } from "../../core/upstream.js";
 import type { Envelope } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { QuestionSettings } from "../legacy/connection.js";
@@ -67,6 +67,8 @@ export interface UpstreamObservers {
   readonly onUnmatchedMessage?: () => void;
   /** Called with each line that a process writes to stderr, secrets included. */
   readonly onOutput?: (line: string) => void;
+  /** Called with each success of an HTTP API that does not fit the output schema of its tool. */
+  readonly onAnswerMisfit?: (misfit: AnswerMisfit) => void;
 }
 
 /** All that an upstream is given, in named parts. */
@@ -111,6 +113,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
       ? channelFactory(server, log, {
           onUnmatchedMessage: observers.onUnmatchedMessage,
           onOutput: observers.onOutput,
+          onAnswerMisfit: observers.onAnswerMisfit,
           processes: lifecycle.processes,
           redact,
         })
@@ -160,6 +163,7 @@ interface ChannelOptions {
   readonly onOutput?: ((line: string) => void) | undefined;
   /** Called for each message that matches no request, such as a late response. */
   readonly onUnmatchedMessage?: (() => void) | undefined;
+  readonly onAnswerMisfit?: ((misfit: AnswerMisfit) => void) | undefined;
   /** Starts and records processes. */
   readonly processes?: ProcessGroups | undefined;
   /** Removes secrets from the last output of a process and the words of an HTTP server, before they are cut to length. */
@@ -174,7 +178,13 @@ const FETCH_BEGINS =
 export function channelFactory(
   server: ServerConfig,
   log: Logger,
-  { onUnmatchedMessage = () => {}, onOutput, processes, redact }: ChannelOptions = {},
+  {
+    onUnmatchedMessage = () => {},
+    onOutput,
+    onAnswerMisfit: onMisfit,
+    processes,
+    redact,
+  }: ChannelOptions = {},
 ): ChannelFactory {
   const { name, transport } = server;
   const unmatched = {
@@ -228,7 +238,7 @@ export function channelFactory(
       open: async (_transportKind, _server, signal, credentials) => {
         // Loaded only where the config has such a server.
         const { openOpenApiChannel } = await import("../openapi/channel.js");
-        return openOpenApiChannel({ ...source, credentials, redact }, log, signal);
+        return openOpenApiChannel({ ...source, credentials, redact, onMisfit }, log, signal);
       },
       close: async () => {},
     };

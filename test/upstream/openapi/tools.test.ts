@@ -247,7 +247,7 @@ describe("output schemas", () => {
           Pet: { type: "object", properties: { name: { type: "string" }, secret: { writeOnly: true } } },
         },
       ),
-    ).toEqual({ type: "object", properties: { name: { type: "string" } } });
+    ).toEqual({ type: "object", properties: { name: { type: ["string", "null"] } } });
   });
 
   test.each([
