@@ -1,10 +1,11 @@
 /**
  * `npm run hosts [-- ID…]`: real host programs of the npm registry with the built gateway, each configured by `cardea install`, once
- * with the URL of a running gateway and once over stdio. A stand-in for the model calls one tool; its result must come back. Writes
- * docs/hosts.md when all were run. The programs (1 GB) are kept in ~/.cache/cardea-hosts.
+ * with the URL of a running gateway and once over stdio. A stand-in for the model calls one tool; its result must come back. Then in
+ * two projects with one running gateway, whose server works in the folder of its host (`cwd: "roots"`). Writes docs/hosts.md when all
+ * were run. The programs (1 GB) are kept in ~/.cache/cardea-hosts.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -47,11 +48,12 @@ function newFolder() {
   const mcpServers = {
     everything: server("server-everything", "stdio"),
     files: server("server-filesystem", folder),
+    here: { command: process.execPath, args: [join(root, "scripts/hosts/folder-server.mjs")], cwd: "roots" },
   };
   writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers }));
   mkdirSync(join(folder, "home"));
-  mkdirSync(join(folder, "project"));
-  return folder;
+  for (const project of ["project", "other"]) mkdirSync(join(folder, project));
+  return realpathSync(folder);
 }
 
 async function startGateway(folder) {
@@ -88,15 +90,9 @@ function run(command, args, options) {
   });
 }
 
-/** One host over one transport. @returns undefined, or what went wrong */
-async function tryHost(program, transport) {
-  const folder = newFolder();
-  const model = await startModel({
-    wanted: /everything__echo/,
-    args: { message: TEXT },
-    waitBy: program.waitBy,
-  });
-  const gateway = transport === "http" ? await startGateway(folder) : undefined;
+/** Configures the host in `folder`, and runs it in `project` with a model that calls a tool. @returns what the model saw, and the output */
+async function runHost(program, { folder, gateway, project, wanted, args: toolArgs }) {
+  const model = await startModel({ wanted, args: toolArgs, waitBy: program.waitBy });
   try {
     const home = join(folder, "home");
     for (const [path, text] of Object.entries(program.files(model.url))) {
@@ -105,18 +101,54 @@ async function tryHost(program, transport) {
     }
     const { PATH } = process.env;
     const env = { PATH, HOME: home, TERM: "dumb", CARDEA_STATE_DIR: join(folder, "state") };
-    const options = { cwd: join(folder, "project"), env };
+    const options = { cwd: join(folder, project), env };
     const flags = ["--config", join(folder, "cardea.json"), ...(gateway ? ["--url", gateway.url] : [])];
     const installed = await run(process.execPath, [main, "install", program.id, ...flags], options);
     const { args, env: more } = program.run(PROMPT, model.url);
     const bin = join(CACHE, "node_modules/.bin", program.bin);
     const output = await run(bin, args, { ...options, env: { ...env, ...more } });
-    if (model.seen.results.some((result) => result.includes(TEXT))) return undefined;
-    const tools = model.seen.tools.join(" ");
-    return `no result\n${installed}\n${output.slice(-2000)}\ntools: ${tools}\n${model.seen.results.join("\n")}`;
+    return { ...model.seen, output: `${installed}\n${output.slice(-2000)}` };
+  } finally {
+    model.stop();
+  }
+}
+
+/** One host over one transport. @returns undefined, or what went wrong */
+async function tryHost(program, transport) {
+  const folder = newFolder();
+  const gateway = transport === "http" ? await startGateway(folder) : undefined;
+  const call = { wanted: /everything__echo/, args: { message: TEXT } };
+  try {
+    const { results, tools, output } = await runHost(program, {
+      folder,
+      gateway,
+      project: "project",
+      ...call,
+    });
+    if (results.some((result) => result.includes(TEXT))) return undefined;
+    return `no result\n${output}\ntools: ${tools.join(" ")}\n${results.join("\n")}`;
   } finally {
     gateway?.stop();
-    model.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One host in two projects with one gateway. @returns the cell of the table, and what went wrong */
+async function tryProjects(program) {
+  const folder = newFolder();
+  const gateway = await startGateway(folder);
+  const call = { wanted: /here__where/, args: {} };
+  try {
+    for (const project of ["project", "other"]) {
+      const { results, output } = await runHost(program, { folder, gateway, project, ...call });
+      const seen = results.join("\n");
+      if (seen.includes("this host names none")) return { cell: "names no roots" };
+      if (!seen.includes(`works in ${join(folder, project)}.`))
+        return { cell: "**no**", fault: `not in ${project}\n${output}\n${seen}` };
+    }
+    return { cell: "yes" };
+  } finally {
+    gateway.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -135,16 +167,21 @@ for (const program of programs) {
     console.error(`${program.id} over ${transport}: ${fault ?? "the tool's result came back"}`);
     cells.push(fault === undefined ? "yes" : "**no**");
   }
+  const { cell, fault } = await tryProjects(program);
+  if (fault !== undefined) failed += 1;
+  console.error(`${program.id} in two projects: ${fault ?? cell}`);
+  cells.push(cell);
   rows.push(`| \`${program.package}\` | \`cardea install ${program.id}\` | ${cells.join(" | ")} |`);
 }
 if (ids.length === 0) {
   const page = `# Hosts that were run
 
 Written by \`npm run hosts\`: the program of the npm registry with the built gateway, configured by \`cardea install\`, with a stand-in for
-its model that calls one tool of \`server-everything\`. *Yes*: the tool's result reached the model.
+its model that calls one tool of \`server-everything\`. *Yes*: the tool's result reached the model. *Two projects*: run in two folders with
+one gateway over HTTP, a server with \`cwd: "roots"\` ([working folders](working-folders.md)) worked in the folder of each.
 
-| host | configured by | \`--url\` of a running gateway | stdio |
-|---|---|---|---|
+| host | configured by | \`--url\` of a running gateway | stdio | two projects |
+|---|---|---|---|---|
 ${rows.join("\n")}
 `;
   writeFileSync(join(root, "docs/hosts.md"), page);

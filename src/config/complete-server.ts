@@ -202,16 +202,24 @@ export function withConfigFiles(server: ConfiguredServer, configFiles: readonly 
 
 const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
+/** As `cwd`: the folder of the host. A folder of this name is \`./roots\`. */
+const ROOTS = "roots";
+
 function stdio(shape: ServerShape, { folder, readFile }: FileContext): TransportConfig {
   if (shape.command === undefined) throw new ServerConfigError('needs a "command"');
-  const cwd = shape.cwd === undefined ? folder : absolutePath(shape.cwd, folder);
+  const isInRoots = shape.cwd === ROOTS;
+  if (shape.rootsUnder !== undefined && !isInRoots)
+    throw new ServerConfigError('has "rootsUnder" without "cwd": "roots"', "rootsUnder");
+  const under = shape.rootsUnder?.map((path) => absolutePath(path, folder));
+  const cwd = shape.cwd === undefined || isInRoots ? folder : absolutePath(shape.cwd, folder);
   // The search folder of a relative program differs by platform; an absolute one is the same everywhere.
   const command = /^\.{1,2}[/\\]|^~\//.test(shape.command) ? absolutePath(shape.command, cwd) : shape.command;
   const env =
     shape.envFile === undefined
       ? shape.env
       : { ...fileEnvironment(shape.envFile, folder, readFile), ...shape.env };
-  return { kind: "stdio", command, args: shape.args, env, cwd };
+  const inRoots = isInRoots ? { inRoots: under === undefined ? {} : { under } } : {};
+  return { kind: "stdio", command, args: shape.args, env, cwd, ...inRoots };
 }
 
 function fileEnvironment(file: string, folder: string, readFile: ReadNamedFile) {

@@ -139,6 +139,11 @@ export type TransportConfig =
       readonly env: Readonly<Record<string, string>>;
       /** Absolute. */
       readonly cwd: string;
+      /**
+       * `cwd: "roots"`: calls run in processes whose working directory is the first root of the host; `cwd` is for the lists.
+       * `under`: absolute paths of folders in or below which it must be; absent: any, for hosts without authentication.
+       */
+      readonly inRoots?: { readonly under?: readonly string[] };
     }
   | {
       readonly kind: "http";

@@ -135,7 +135,15 @@ export const serverSchema = z.strictObject({
   cwd: argument
     .min(1)
     .optional()
-    .describe("The working directory, relative to the config file's folder, which is the default."),
+    .describe(
+      "The working directory, relative to the config file's folder, which is the default. `roots`: calls run in a process in the first root of the host that makes them (docs/working-folders.md); a folder of this name is `./roots`.",
+    ),
+  rootsUnder: z
+    .array(argument.min(1))
+    .exactOptional()
+    .describe(
+      'With `cwd: "roots"`: folders in or below which the first root of a host must be. Default: any folder, for hosts that need no authentication; none for others.',
+    ),
   url: z
     .string()
     .min(1)

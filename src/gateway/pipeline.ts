@@ -265,10 +265,14 @@ function serverStack(
       ...(marksAdopted && transport.kind === "stdio" ? [markAdopted(server, logger)] : []), // outside of the cache, which is for all sessions
       ...(forwardsBaggage ? [] : [dropBaggage]), // everything below this line reaches the server
       ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has run a call whose result is withheld here
-      responseCache(cache, {
-        onHit: () => metrics.cacheHit(server),
-        isPrivate: () => upstream.separatesPrincipals,
-      }), // a fresh response needs no attempt and no slot
+      ...(transport.kind === "stdio" && transport.inRoots !== undefined
+        ? [] // a response holds for the folder of its host
+        : [
+            responseCache(cache, {
+              onHit: () => metrics.cacheHit(server),
+              isPrivate: () => upstream.separatesPrincipals,
+            }), // a fresh response needs no attempt and no slot
+          ]),
       retry({ budget, onRetry: () => metrics.retried(server) }), // breaker and semaphore count each attempt
       circuitBreaker(breaker, server), // fail fast while the breaker is open
       concurrency({ semaphore, server }), // queue calls over the limit

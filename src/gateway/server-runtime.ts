@@ -24,7 +24,8 @@ import { identityOf } from "../state/list-files.js";
 import type { ServerStore } from "../state/server-file.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
-import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
+import { createServerUpstream } from "../upstream/folders/server-upstream.js";
+import type { StartableUpstream } from "../upstream/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import type { GatewayParts } from "./parts.js";
 import { ServerLife } from "./server-life.js";
@@ -73,7 +74,7 @@ export function startServer(
   const kept = processes.listFiles.open(config);
   const others = cluster?.servers?.of(identityOf(config));
   const life = new ServerLife();
-  const upstream = createUpstream(config, {
+  const upstream = createServerUpstream(config, {
     memory: kept.known?.memory,
     others,
     credentials: signIn?.credentials,

@@ -140,8 +140,9 @@ class SupervisedUpstream implements StartableUpstream {
     // The fast path: the connection is open, and there is no other to choose.
     const connections = this.#connections;
     const { current: connected } = this.#shared;
-    const isParked = incoming.inputResponses?.state?.parked !== undefined;
-    if (connected?.era !== "modern" || connections.facts?.instance !== undefined || isParked)
+    const state = incoming.inputResponses?.state;
+    const isOwnRound = state !== undefined && (state.parked !== undefined || state.roots !== undefined);
+    if (connected?.era !== "modern" || connections.facts?.instance !== undefined || isOwnRound)
       return this.#callSlowPath(incoming);
     const isSeparate = connections.credentials.separates(incoming.client);
     if (!isSeparate && !connections.isInSession(incoming.client)) {
@@ -198,14 +199,16 @@ class SupervisedUpstream implements StartableUpstream {
    * Runs a call in which its host may be asked. A server that asks for roots may keep them, so a call in which it does so goes
    * to a connection that is kept for hosts with the same roots, and the host is asked for them first.
    */
-  async #callExclusively(lease: Lease, call: Call, roots: RootsAnswer | undefined): Promise<Reply> {
+  async #callExclusively(lease: Lease, call: Call, told: RootsAnswer | undefined): Promise<Reply> {
     const connections = this.#connections;
     const { client, signal } = call;
-    const isAskedFirst = (): boolean =>
-      roots === undefined &&
-      call.inputResponses?.state?.links === undefined &&
-      connections.separatesRoots(lease, call);
+    const { links } = call.inputResponses?.state ?? {};
+    const needsRoots = (): boolean => links === undefined && connections.separatesRoots(lease, call);
+    // Roots that the server does not ask for are no reason for a connection of their own.
+    const roots = links !== undefined || needsRoots() ? told : undefined;
+    const isAskedFirst = (): boolean => roots === undefined && needsRoots();
     if (isAskedFirst()) return askForRoots();
+    let isAsked = false;
     const reply = await connections.exclusive.run(lease, { client, signal, roots }, async (own) => {
       const connection = await connections.openedConnection(own.supervisor, signal);
       if (connection === undefined) return this.#callOver(own.supervisor, call);
@@ -213,8 +216,10 @@ class SupervisedUpstream implements StartableUpstream {
       if (!isAskedFirst()) return this.#callOver(own.supervisor, call);
       // No call comes on it any longer.
       if (connections.rootsRequests.isSetUpWithRoots) own.use.reset();
+      isAsked = true;
       return askForRoots();
     });
+    if (isAsked && told !== undefined) return this.#callExclusively(lease, call, told);
     return roots === undefined ? reply : withRoots(reply, roots);
   }
 

@@ -206,6 +206,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "state/list-files.test.ts",
     title: "is not written if it is larger than 16 MiB, which is logged once",
   },
+  "upstream/folders/rooted-upstream.ts": {
+    file: "scenarios/working-folders.test.ts",
+    title: "beyond the 32nd replaces the one that was used least recently",
+  },
   "state/sessions/session-files.ts": {
     file: "state/sessions/over-a-restart.test.ts",
     title: "that ended processes left is removed beyond the limit, the oldest first",

@@ -25,12 +25,17 @@ export function readRoots(call: Call): CallWithRoots {
   if (inputResponses.round?.isFirst === false)
     throw new GatewayError("state_rejected", "downstream", "the requestState was used already");
   const { state: { roots: _, ...state } = {}, responses, refusals = {}, ...rest } = inputResponses;
+  // They were told in an earlier round, so the responses of this one are to questions of the server.
+  if (told.answer !== undefined) {
+    const others = isEmpty(state) ? undefined : { ...inputResponses, state };
+    return { call: { ...call, inputResponses: others }, roots: told.answer };
+  }
   const answer = Object.hasOwn(responses, KEY) ? responses[KEY] : undefined;
   const refusal = Object.hasOwn(refusals, KEY) ? refusals[KEY] : undefined;
   const others = isEmpty(state)
     ? undefined
     : { ...rest, state, responses: without(responses, [KEY]), refusals: withoutKey(refusals) };
-  const roots = told.answer ?? (refusal === undefined ? resultOf(answer) : { error: refusal });
+  const roots = refusal === undefined ? resultOf(answer) : { error: refusal };
   return { call: { ...call, inputResponses: others }, roots };
 }
 
