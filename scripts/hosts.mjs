@@ -67,11 +67,18 @@ async function startGateway(folder) {
   });
   for (;;) {
     const [, url] = /ready: (http:\S+)/.exec(log) ?? [];
-    if (url !== undefined) return { url, stop: () => child.kill("SIGTERM") };
+    if (url !== undefined) return { url, stop: () => stopped(child) };
     if (child.exitCode !== null) throw new Error(log);
     await wait(20);
   }
 }
+
+/** Resolves when the gateway has ended, and writes no more into its state folder. */
+const stopped = (child) =>
+  new Promise((resolve) => {
+    child.once("close", resolve);
+    child.kill("SIGTERM");
+  });
 
 /** Runs a program; resolves to what it wrote, when it has ended or its time is over. */
 function run(command, args, options) {
@@ -128,8 +135,8 @@ async function tryHost(program, transport) {
     if (results.some((result) => result.includes(TEXT))) return undefined;
     return `no result\n${output}\ntools: ${tools.join(" ")}\n${results.join("\n")}`;
   } finally {
-    gateway?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await gateway?.stop();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
@@ -148,8 +155,8 @@ async function tryProjects(program) {
     }
     return { cell: "yes" };
   } finally {
-    gateway.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await gateway.stop();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

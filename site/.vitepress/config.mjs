@@ -68,6 +68,7 @@ export default defineConfig({
           page("Policy", "/docs/policy"),
           page("Interactions between revisions", "/docs/interactions"),
           page("Servers on demand", "/docs/on-demand"),
+          page("Working folders", "/docs/working-folders"),
           page("Tool search", "/docs/search"),
           page("Ranking of tools", "/docs/search-ranking"),
           page("Token costs", "/docs/tokens"),

@@ -261,7 +261,7 @@ const hasRoots = ({ capabilities }: Client): boolean => objectAt(capabilities, "
 const announcesChanges = ({ session, capabilities }: Client): boolean =>
   session && objectAt(capabilities, "roots")?.listChanged === true;
 
-/** The roots that the host has told in this round or an earlier one. @throws GatewayError `state_rejected` */
+/** The roots that the host has named in this round or an earlier one. @throws GatewayError `state_rejected` */
 function rootsIn(call: Call): RootsAnswer | undefined {
   const asked = call.inputResponses?.state?.roots;
   return asked === undefined ? undefined : (asked.answer ?? readRoots(call).roots);

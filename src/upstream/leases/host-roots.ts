@@ -25,7 +25,7 @@ export function readRoots(call: Call): CallWithRoots {
   if (inputResponses.round?.isFirst === false)
     throw new GatewayError("state_rejected", "downstream", "the requestState was used already");
   const { state: { roots: _, ...state } = {}, responses, refusals = {}, ...rest } = inputResponses;
-  // They were told in an earlier round, so the responses of this one are to questions of the server.
+  // The host has named them in an earlier round, so the responses of this one are to questions of the server.
   if (told.answer !== undefined) {
     const others = isEmpty(state) ? undefined : { ...inputResponses, state };
     return { call: { ...call, inputResponses: others }, roots: told.answer };
