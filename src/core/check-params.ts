@@ -31,6 +31,21 @@ export function paramsFault(method: string, params: JsonObject | undefined): str
 }
 
 /**
+ * Removes members that are null and can be objects only, such as `"arguments": null`: serializers of some languages write
+ * null for what is absent, and servers refuse it. Other members stay, whatever they are.
+ */
+export function dropNullMembers(method: string, params: JsonObject | undefined): void {
+  if (params === undefined) return;
+  for (const key in params) {
+    if (params[key] !== null || PARAMS.get(method)?.names.get(key) === undefined) continue;
+    delete (params as Record<string, unknown>)[key];
+  }
+  const { context } = params;
+  if (method === "completion/complete" && isObject(context) && context.arguments === null)
+    delete (context as { arguments?: unknown }).arguments;
+}
+
+/**
  * The same for any object with some defined members.
  *
  * @param path of the object, with a trailing dot; prepended to the member in the sentence

@@ -30,7 +30,9 @@ interface NamedTool {
 function readArguments(given: unknown): NamedTool | GatewayError {
   if (given !== undefined && !isObject(given)) return malformed("needs an object of arguments");
   const wrapper = given ?? {};
-  const { name, arguments: args } = wrapper;
+  const { name } = wrapper;
+  // Models write null for what is absent, as hosts do.
+  const args = wrapper.arguments ?? undefined;
   if (typeof name !== "string" || name === "") {
     return malformed(`needs "name": the exact name of a tool, as ${FIND_TOOLS} says it`);
   }

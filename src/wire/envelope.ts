@@ -227,7 +227,9 @@ export function checkFrame(value: unknown): Envelope {
   if (Object.hasOwn(value, "id") && id === undefined) refuse('"id" must be a string or an integer');
   if (Object.hasOwn(value, "method")) {
     if (typeof value.method !== "string") refuse('"method" must be a string');
-    if (Object.hasOwn(value, "params") && !isObject(value.params)) refuse('"params" must be an object');
+    // Serializers of some languages write null for what is absent.
+    if (value.params === null) delete (value as { params?: unknown }).params;
+    else if (Object.hasOwn(value, "params") && !isObject(value.params)) refuse('"params" must be an object');
     if (Object.hasOwn(value, "result") || Object.hasOwn(value, "error")) refuse("a request has no result");
     return value as unknown as Envelope;
   }

@@ -1,5 +1,5 @@
 /** How does `initialize` open a session: what does the host declare, and what does the gateway answer? */
-import { checkLogLevel, checkParams, invalidParams } from "../../core/check-params.js";
+import { checkLogLevel, checkParams, dropNullMembers, invalidParams } from "../../core/check-params.js";
 import { Adoption, type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
 import type { AdoptedSession } from "../../core/cluster.js";
 import { GatewayError } from "../../core/errors.js";
@@ -182,6 +182,7 @@ export async function openSession(
   sender: Pick<HttpExchange | Pipe, "principal" | "endpoint"> & Pick<Pipe, "isSpawnedByHost">,
   transportOf: (revision: Revision) => Pick<SessionParts, "id" | "sink" | "streams">,
 ): Promise<OpenedSession> {
+  dropNullMembers("initialize", params);
   checkParams("initialize", params);
   const initializeParams = readInitializeParams(params);
   const transport = transportOf(initializeParams.revision);

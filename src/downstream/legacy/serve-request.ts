@@ -9,7 +9,7 @@ import {
   type Reply,
 } from "../../core/call.js";
 import { ambientContext, type CallNotes, callNotes } from "../../core/call-record.js";
-import { checkLogLevel, invalidParams, paramsFault } from "../../core/check-params.js";
+import { checkLogLevel, dropNullMembers, invalidParams, paramsFault } from "../../core/check-params.js";
 import { badRequest, GatewayError, refusalError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
@@ -50,6 +50,7 @@ export function serveRequest(
     sink.respond(errorText(null, refusalError(duplicateId(id))));
     return Promise.resolve();
   }
+  dropNullMembers(method, params);
   const fault = paramsFault(method, params);
   if (fault !== undefined) {
     sink.respond(errorText(id, refusalError(invalidParams(fault))));

@@ -11,7 +11,7 @@ import {
   severityOf,
 } from "../../core/call.js";
 import { ambientContext, callNotes, type Peer } from "../../core/call-record.js";
-import { checkParams } from "../../core/check-params.js";
+import { checkParams, dropNullMembers } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -56,6 +56,7 @@ export function readCall(
   const version = claimedVersion(meta);
   if (context.headers !== undefined) checkVersionHeader(context.headers, version);
   checkVersion(version);
+  dropNullMembers(request.method, request.params);
   checkParams(request.method, request.params);
   const client = clients.read(meta, context);
   const logLevel = readLogLevel(meta);
