@@ -32,14 +32,25 @@ export async function adviceOn(
 ): Promise<readonly Problem[]> {
   const hasRules = config.policy !== undefined || config.limits !== undefined;
   const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
-  return [...advise(config), ...adviseFolders(config), ...onRules].map(({ server, path, message }) => {
-    // Advice may name a package, and a variable may be part of that name.
-    const safe = secrets.reduce(
-      (text, secret) => (secret === "" ? text : text.replaceAll(secret, "…")),
-      message,
-    );
+  const found: readonly Advice[] = [...advise(config), ...adviseFolders(config), ...onRules];
+  return found.map(({ server, path, message, values = [] }) => {
+    const safe = masked(message, values, secrets);
     return server === undefined
       ? problemAt(path, safe)
       : problemAt([...serverPath(server), ...path], `server ${JSON.stringify(server)}: ${safe}`);
   });
+}
+
+/** Shorter secrets (characters) are masked only in what is known to be a value. */
+const MIN_SECRET_LENGTH = 6;
+
+/**
+ * A sentence without the values of variables: all of them in the parts that are values of the config, long ones in what it quotes,
+ * such as the name of a rule. Its own words stay.
+ */
+function masked(message: string, values: readonly string[], secrets: readonly string[]): string {
+  const mask = (text: string, from: number): string =>
+    secrets.reduce((left, secret) => (secret.length < from ? left : left.replaceAll(secret, "…")), text);
+  const quoted = message.replace(/"[^"]*"/g, (part) => mask(part, MIN_SECRET_LENGTH));
+  return values.reduce((text, value) => text.replaceAll(value, () => mask(value, 1)), quoted);
 }

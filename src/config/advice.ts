@@ -12,6 +12,8 @@ export interface Advice {
   /** The key inside the server, or from the top level. */
   readonly path: Path;
   readonly message: string;
+  /** The parts of the message that are values of the config, in which variables may stand. Default: none. */
+  readonly values?: readonly string[];
 }
 
 /** Advice for a valid config; empty if there is none. */
@@ -37,7 +39,7 @@ export function advise(config: Config): readonly Advice[] {
 }
 
 /** Advice at the top level of the config. */
-type Found = { readonly path: Path; readonly message: string };
+type Found = Pick<Advice, "path" | "message" | "values">;
 
 /**
  * Hosts add their own prefix: `mcp__cardea__` before a name, 64 characters in total; in Cursor 60 with the server's
@@ -143,14 +145,29 @@ function adviseTransport({ transport }: ServerConfig): readonly Found[] {
       ...(baseUrl === undefined ? [] : adviseUrl("baseUrl", baseUrl)),
     ];
   }
-  const { command, args } = transport;
+  const { command, args, env } = transport;
   const program = programName(command);
   return [
     ...adviseRunner(command, args),
     ...adviseShell(program, args),
     ...adviseSpaces(command),
     ...adviseSecrets(args),
+    ...(SHELLS.has(program) ? [] : adviseHome(args, env)),
   ];
+}
+
+/** `~`, `~/x`, `--root=~/x`, `$HOME/x`: a shell would expand them, and no shell starts the server. */
+const SHELL_PATH = /^(?:--?[\w-]+=)?(?:~(?:\/|$)|\$(?:HOME|PWD|USER|TMPDIR)\b)|:~\//;
+
+function adviseHome(args: readonly string[], env: Readonly<Record<string, string>>): readonly Found[] {
+  const found = [
+    ...[...args.entries()].filter(([, arg]) => SHELL_PATH.test(arg)).map(([at]) => ["args", at] as const),
+    ...Object.entries(env).flatMap(([name, text]) => (SHELL_PATH.test(text) ? [["env", name] as const] : [])),
+  ];
+  return found.map((path) => ({
+    path,
+    message: `its ${path[0]} has a ~ or $NAME that only a shell would expand; write \${HOME}/… or the whole path`,
+  }));
 }
 
 const SECRET_FLAG = /(?:token|secret|passw(?:or)?d|api[-_]?key|credentials?)$/i;
@@ -186,16 +203,22 @@ function adviseRunner(command: string, args: readonly string[]): readonly Found[
   const python = /^(?:uvx|pipx|uv)\b/.test(found?.runner ?? "");
   const pinned = python ? /(==|@)\d|^(git\+|\.|\/)/.test(name) : /.@\d[\w.+-]*$|^(file:|\.|\/)|#/.test(name);
   if (pinned) return [];
-  const example = python ? `${name}==1.2.3` : `${name.replace(/(?<=.)@[^/]*$/, "")}@1.2.3`;
+  const plain = python ? name : name.replace(/(?<=.)@[^/]*$/, "");
+  const example = `${plain}${python ? "==" : "@"}1.2.3`;
   return [
-    { path: ["args"], message: `it runs whatever version of ${name} is newest; pin one, such as ${example}` },
+    {
+      path: ["args"],
+      message: `it runs whatever version of ${name} is newest; pin one, such as ${example}`,
+      values: [name, plain],
+    },
   ];
 }
 
+const SHELLS = new Set(["sh", "bash", "zsh", "dash", "fish", "cmd", "powershell", "pwsh"]);
+
 function adviseShell(program: string, args: readonly string[]): readonly Found[] {
-  const shells = ["sh", "bash", "zsh", "dash", "fish", "cmd", "powershell", "pwsh"];
   const inline = args.some((arg) => /^(-\w*c|\/c|-Command)$/i.test(arg));
-  if (shells.includes(program) && inline) {
+  if (SHELLS.has(program) && inline) {
     const message = `it runs a line of ${program}; what a variable holds becomes part of that line`;
     return [{ path: ["command"], message }];
   }

@@ -9,7 +9,9 @@ export function adviseFolders({ servers }: Pick<Config, "servers">): readonly Ad
     if (transport.kind !== "stdio") return [];
     const fault = faultOf(transport.cwd);
     if (fault === undefined) return [];
-    return [{ server: name, path: ["cwd"], message: `its cwd ${fault}: ${transport.cwd}` }];
+    return [
+      { server: name, path: ["cwd"], message: `its cwd ${fault}: ${transport.cwd}`, values: [transport.cwd] },
+    ];
   });
 }
 

@@ -1,6 +1,5 @@
 /** Completes one server of the file: its transport, absolute paths, durations in ms. */
 import { createHash } from "node:crypto";
-import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Network } from "../outgoing/network.js";
@@ -15,6 +14,7 @@ import {
   type TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
+import { homeFolder } from "./home-folder.js";
 import type { ReadNamedFile } from "./named-files.js";
 import { packageRunner } from "./package-runner.js";
 import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
@@ -286,7 +286,7 @@ function rootOf(root: NonNullable<ServerShape["roots"]>[number], folder: string)
 }
 
 const absolutePath = (path: string, folder: string): string =>
-  resolve(folder, path.startsWith("~/") ? homedir() + path.slice(1) : path);
+  resolve(folder, path.startsWith("~/") ? homeFolder() + path.slice(1) : path);
 
 function milliseconds(duration: string): number {
   const ms = parseDuration(duration);

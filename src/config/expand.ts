@@ -1,7 +1,7 @@
 /** Expands the variables of a file, except in disabled servers, whose variables may be unset. */
-import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { parseEnvFile } from "./env-file.js";
+import { homeFolder } from "./home-folder.js";
 import { isDisabled, isServerKey } from "./read-servers.js";
 import { readErrorMessage } from "./text-file.js";
 import type { Fault, Member, ObjectTree, Path } from "./tree.js";
@@ -88,7 +88,7 @@ export const withVariables = (
 export function hostVariables(folder: string): ReadonlyMap<string, string> {
   const workspace = /^\.(vscode|cursor)$/.test(basename(folder)) ? dirname(folder) : folder;
   return new Map([
-    ["userHome", homedir()],
+    ["userHome", homeFolder()],
     ["workspaceFolder", workspace],
     ["workspaceFolderBasename", basename(workspace)],
     ["pathSeparator", "/"],

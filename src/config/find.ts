@@ -1,7 +1,7 @@
 /** Finds the config file: flag, environment, working directory, user's config folder, in that order. */
 import { statSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { homeFolder } from "./home-folder.js";
 
 /** Where a config is searched for. */
 export interface SearchContext {
@@ -23,7 +23,7 @@ const NAMES = ["cardea.jsonc", "cardea.json", "cardea.yaml", "cardea.yml"] as co
 
 /** The default paths in order; those in the working directory are relative. */
 export function searchPaths({ env }: Pick<SearchContext, "env">): readonly string[] {
-  const config = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
+  const config = env.XDG_CONFIG_HOME || join(homeFolder(env), ".config");
   return [...NAMES, ".mcp.json", ...NAMES.map((name) => join(config, "cardea", name))];
 }
 

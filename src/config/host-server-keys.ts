@@ -60,7 +60,31 @@ export function normalizedKeys({ members }: ObjectTree): ReadonlyMap<string, Mem
   moveHeaders(result);
   nameVariables(result);
   moveDurations(result);
+  for (const key of ["env", "headers"]) {
+    const member = result.get(key);
+    if (member?.value.kind === "object")
+      result.set(key, { ...member, value: { ...member.value, members: textMembers(member.value) } });
+  }
+  const args = result.get("args");
+  if (args?.value.kind === "array")
+    result.set("args", { ...args, value: { ...args.value, items: args.value.items.map(asText) } });
   return result;
+}
+
+/** An environment as hosts take it: numbers and booleans are text, null is a variable that is not set. */
+const textMembers = ({ members }: ObjectTree): ReadonlyMap<string, Member> =>
+  new Map(
+    [...members]
+      .filter(([, { value }]) => value.kind !== "scalar" || value.value !== null)
+      .map(([key, member]) => [key, { ...member, value: asText(member.value) }]),
+  );
+
+/** A whole number beyond 2^53 has lost digits, and stays a number, which is reported. */
+function asText(tree: Tree): Tree {
+  if (tree.kind !== "scalar") return tree;
+  const { value } = tree;
+  const isExact = typeof value === "number" && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  return isExact || typeof value === "boolean" ? { ...tree, value: String(value) } : tree;
 }
 
 /** Continue and JetBrains keep headers among the options of the request. */

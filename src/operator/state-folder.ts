@@ -1,15 +1,16 @@
 /** The state folder of the user (XDG base directories). */
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
-import { homedir, hostname } from "node:os";
+import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { homeFolder } from "../config/home-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `$CARDEA_STATE_DIR`, otherwise `$XDG_STATE_HOME/cardea`, otherwise `~/.local/state/cardea`. */
 export function stateFolder(env: Environment): string {
   if (env.CARDEA_STATE_DIR) return resolve(env.CARDEA_STATE_DIR);
-  return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local", "state"), "cardea");
+  return join(env.XDG_STATE_HOME || join(homeFolder(env), ".local", "state"), "cardea");
 }
 
 /** The machine and namespaces of a process. */

@@ -115,7 +115,7 @@ const isSecretValue = (name: string, value: string, quoted: boolean): boolean =>
   value !== MARK &&
   !VARIABLE.test(value) &&
   isSecretName(name.replace(/^--?/, "")) &&
-  (quoted || !/^(?:[A-Za-z']+|\d{1,5}|Bearer|Basic)[.!?]?$/.test(value));
+  (quoted || !/^(?:[A-Za-z']+|\d{1,5}|needs_sign_in)[.!?]?$/.test(value));
 
 /** What a config has instead of a secret, and hints show: `${TOKEN}`, `Bearer ${env:TOKEN}`. */
 const VARIABLE = /^(?:[A-Za-z]{1,20} )?\$\{(?:env:)?[A-Za-z_]\w*\}$/;

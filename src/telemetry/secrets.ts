@@ -245,11 +245,14 @@ const GAP = String.raw`(?:\s|\\{1,4}[nrt]|\\{1,4}u0020|%20|%09|%0[AaDd]|\+){1,8}
 /** A token that continues on the next line. A word there without a digit is no part of it. */
 const CONTINUED = String.raw`(?:(?:\r?\n|(?:\\{1,4}r)?\\{1,4}n)[ \t]{0,20}(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,})*`;
 
+/** A word of a sentence, in lower case: a server may be called "bearer", and tokens have other characters or are longer. */
+const WORD = String.raw`[a-z]{1,19}[.!?]?(?![\w.~+/=-])`;
+
 /** Secrets recognised by the text around them. */
 const SURROUNDED: readonly string[] = [
   // A private key, to its end or that of the text.
   "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*(?:-----END [A-Z0-9 ]{0,40}-----)?",
-  String.raw`${START}(?:[Bb]earer|BEARER|[Bb]asic|BASIC|DPoP)${GAP}[\w.~+/=-]{8,}${CONTINUED}`,
+  String.raw`${START}(?:[Bb]earer|BEARER|[Bb]asic|BASIC|DPoP)(?! ${WORD})${GAP}[\w.~+/=-]{8,}${CONTINUED}`,
   String.raw`${START}(?:[Tt]oken|[Aa]piKey|ApiKey)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}`,
   // The credentials of an address; with a user alone where that is long.
   String.raw`(?<=:\/\/)[^\s/@:"'<>]*:[^\s/@"'<>]+(?=@)`,
@@ -277,11 +280,11 @@ const HEADERS = new RegExp(
 );
 
 /**
- * A name with a value, in code, JSON, JSON in JSON, headers, command lines and query strings. `redactNamed` checks the
- * name.
+ * A name with a value, in code, JSON, JSON in JSON, headers, command lines and query strings; not the name of a server in the
+ * sentences of the gateway, `server "token": …`. `redactNamed` checks the name.
  */
 const NAMED =
-  /(?<![\w.-])((?:--?)?[A-Za-z][\w.-]{1,60})(\\*["']?(?:\s{0,4}[=:]\s{0,4}|(?<=--[\w.-]{2,60})\s+)\\*)("(?:[^"\\\n]|\\(?!"))*|'[^'\n]*|[^\s"'&?,;{}[\]()<>\\]+)/g;
+  /(?<![\w.-]|\bserver ")((?:--?)?[A-Za-z][\w.-]{1,60})(\\*["']?(?:\s{0,4}[=:]\s{0,4}|(?<=--[\w.-]{2,60})\s+)\\*)("(?:[^"\\\n]|\\(?!"))*|'[^'\n]*|[^\s"'&?,;{}[\]()<>\\]+)/g;
 
 /** The text with each secret of a known format replaced by `mark`. */
 export function redactFormats(text: string, mark: string): string {

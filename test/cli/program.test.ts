@@ -320,6 +320,23 @@ describe("check", () => {
     );
   });
 
+  test("leaves its own words as they are, whatever the values of variables are", async () => {
+    const file = {
+      mcpServers: {
+        a: { command: "npx", args: ["-y", "pkg-${TOK}"], env: { A: "${WORD}", B: "${MORE}" } },
+        b: { command: "x", prefix: "a_very_long_prefix_of_a_server_of_this_config" },
+      },
+    };
+    writeFileSync(join(folder, "words.json"), JSON.stringify(file));
+    const env = { TOK: "1", WORD: "version", MORE: "characters" };
+    const shell = fakeShell({ cwd: folder, env });
+    expect(await runCommandLine(["check", "--config", "words.json"], shell)).toBe(0);
+    expect(shell.out()).toContain(
+      "it runs whatever version of pkg-… is newest; pin one, such as pkg-…@1.2.3",
+    );
+    expect(shell.out()).toContain("its prefix leaves 3 characters for its own names");
+  });
+
   test.each([
     ['{ "listen": { "http": { "host": "0.0.0.0" } } }', {}, 78, "1:33: serve refuses to listen on 0.0.0.0"],
     ['{ "listen": { "admin": { "host": "::" } } }', {}, 78, "1:34: serve refuses to listen on ::"],

@@ -42,6 +42,28 @@ describe("packages without a version are named", () => {
 });
 
 test.each([
+  [{ command: "x", args: ["~/data"] }, "args"],
+  [{ command: "x", args: ["--root", "~"] }, "args"],
+  [{ command: "x", args: ["--root=~/data"] }, "args"],
+  [{ command: "x", args: ["$HOME/data"] }, "args"],
+  [{ command: "x", env: { DATA: "~/data" } }, "env"],
+  [{ command: "x", env: { PATHS: "/opt:~/bin" } }, "env"],
+])("%j has a path that only a shell would expand", (server, key) => {
+  expect(adviceOnServer(server)).toEqual([
+    `s: its ${key} has a ~ or $NAME that only a shell would expand; write \${HOME}/… or the whole path`,
+  ]);
+});
+
+test.each([
+  { command: "~/bin/x", cwd: "~" },
+  { command: "x", args: ["a~b", "file~", "~user-agent", "cost $5", "/srv/~/x"] },
+  { command: "x", env: { A: "~2.0.0", B: "x~", C: "$$" } },
+  { command: "sh", args: ["~/x.sh"] },
+])("%j has none", (server) => {
+  expect(adviceOnServer(server)).toEqual([]);
+});
+
+test.each([
   [
     { command: "sh", args: ["-c", "x $Y"] },
     "s: it runs a line of sh; what a variable holds becomes part of that line",

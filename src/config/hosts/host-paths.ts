@@ -1,7 +1,7 @@
 /** The paths of hosts' config files, by operating system. */
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { posix, win32 } from "node:path";
+import { homeFolder } from "../home-folder.js";
 
 /** The inputs of the paths. */
 export interface HostPathContext {
@@ -14,7 +14,7 @@ export interface HostPathContext {
 /** The inputs for this process's user. */
 export const hostPathContext = (env: HostPathContext["env"]): HostPathContext => ({
   env,
-  home: env.HOME || homedir(),
+  home: homeFolder(env),
   platform: process.platform,
 });
 

@@ -1,6 +1,6 @@
 /** Converts a server of a host to Cardea's form, with its secrets still as references. */
-import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
+import { homeFolder } from "../home-folder.js";
 import { SERVER_TYPES } from "../server-schema.js";
 import { type Piece, writeTemplate } from "../template.js";
 import { type ImportedServer, type NeededVariable, variableName } from "./imported.js";
@@ -154,7 +154,7 @@ function asked(wanted: NeededVariable, { variables, asked: known, isTaken }: Nor
 
 /** opencode: relative to its file, or to the home folder. */
 function absoluteFile(path: string, folder: string | undefined): string {
-  if (path.startsWith("~/")) return homedir() + path.slice(1);
+  if (path.startsWith("~/")) return homeFolder() + path.slice(1);
   return folder === undefined ? path : resolve(folder, path);
 }
 
