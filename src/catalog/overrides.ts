@@ -2,6 +2,7 @@
 import { argumentNamesOf, MemberGivenTwice } from "../core/argument-names.js";
 import type { ConfiguredArguments } from "../core/call.js";
 import { type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import { withoutProperties } from "./without-properties.js";
 
 /** The override of one tool. */
 export interface ToolOverride {
@@ -113,15 +114,15 @@ function byListedNames(
 
 /** The schema without fixed arguments; arguments with a default become optional, and show it. */
 function schemaFor(schema: JsonObject, { defaults, fixed }: ConfiguredArguments): JsonObject {
-  const properties = objectAt(schema, "properties");
-  const open = properties && without(properties, Object.keys(fixed));
+  const whole = withoutProperties(schema, Object.keys(fixed));
+  const open = objectAt(whole, "properties");
   const asked: readonly unknown[] | undefined = Array.isArray(schema.required) ? schema.required : undefined;
   const required = asked?.filter(
     (name) => typeof name !== "string" || !(Object.hasOwn(fixed, name) || Object.hasOwn(defaults, name)),
   );
   return {
     // An empty list is not allowed in every draft.
-    ...(required?.length === 0 ? without(schema, ["required"]) : schema),
+    ...(required?.length === 0 ? without(whole, ["required"]) : whole),
     ...(open !== undefined && { properties: withDefaults(open, defaults) }),
     ...(required !== undefined && required.length > 0 && { required }),
   };

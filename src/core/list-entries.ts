@@ -6,6 +6,7 @@
 import { isObject, numberOf, stringAt } from "../wire/json.js";
 import { LISTS, type ListKind } from "./lists.js";
 import { outputSchemaFlaw } from "./output-schema.js";
+import { schemaFlaw } from "./schema-flaw.js";
 
 /** The fault in a value: where in it, and why. */
 export interface Flaw {
@@ -156,6 +157,10 @@ const OBJECT_SCHEMA = shape(
 
 const ANY_SCHEMA = shape({}, { $schema: text });
 
+/** A valid input schema: hosts send it to model APIs, which refuse all tools for one that is not. */
+const INPUT_SCHEMA: Rule = (value, at) =>
+  OBJECT_SCHEMA(value, at) ?? (isObject(value) ? schemaFlaw(value, at) : undefined);
+
 /** Since 2026-07-28 the root may be other than an object; for older hosts the result is wrapped (SEP-2106). */
 const OUTPUT_SCHEMA: Rule = (value, at) => {
   const flaw = isObject(value) && value.type === "object" ? OBJECT_SCHEMA(value, at) : ANY_SCHEMA(value, at);
@@ -163,7 +168,7 @@ const OUTPUT_SCHEMA: Rule = (value, at) => {
 };
 
 const TOOL = shape(
-  { name: text, inputSchema: OBJECT_SCHEMA },
+  { name: text, inputSchema: INPUT_SCHEMA },
   {
     ...DESCRIBED,
     outputSchema: OUTPUT_SCHEMA,
