@@ -74,6 +74,7 @@ export default defineConfig({
           page("Token costs", "/docs/tokens"),
           page("State on disk", "/docs/state"),
           page("Closed networks", "/docs/networks"),
+          page("Secrets", "/docs/secrets"),
           page("Quirks of logins", "/docs/sign-in-quirks"),
           page("Workers", "/docs/workers"),
           page("Clusters", "/docs/cluster"),

@@ -7,6 +7,7 @@ import { parse } from "../config/read.js";
 import { isServerKey, serverNames } from "../config/read-servers.js";
 import { variablesIn } from "../config/template.js";
 import { type ObjectTree, plainValue } from "../config/tree.js";
+import { isCardAddress, readServerCard } from "./card-source.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { changeConfig, type EditableConfig, findEditable } from "./edit-config.js";
@@ -35,6 +36,7 @@ export interface AddWords {
 const USAGE = `say what to add:
   cardea add NAME -- npx -y some-package     a server that is started
   cardea add NAME https://host/mcp           a server at a URL
+  cardea add https://host/mcp                the same, named by its server card
   cardea add [NAME] server.json              an entry of a registry: file, URL or name`;
 
 /** Returns the exit code: 1 if a server of that name exists, 78 if the config would be invalid. */
@@ -149,12 +151,20 @@ async function newServer(
     return { name, server: commandServer(command, given, target, shell), secrets: NO_SECRETS };
   }
   if (name === undefined) throw new UsageError(USAGE);
-  if (source !== undefined && isAddress(source) && !isEntryAddress(source)) {
+  if (source !== undefined && isAddress(source) && !isEntryAddress(source) && !isCardAddress(source)) {
     return { name, server: urlServer(source, given), secrets: NO_SECRETS };
   }
   const from = source ?? name;
-  if (source === undefined && isAddress(from) && !isEntryAddress(from)) {
-    throw new UsageError(`a name is missing: cardea add NAME ${from}`);
+  const yes = isFlagSet(flags.yes, "CARDEA_YES", shell.env);
+  if (isAddress(from) && (isCardAddress(from) || !isEntryAddress(from))) {
+    const card = URL.canParse(from) ? await readServerCard(from, yes, shell, log) : undefined;
+    if (typeof card === "number") return card;
+    if (card === undefined)
+      throw new UsageError(
+        `a name is missing, and ${new URL(from).host} has no server card: cardea add NAME ${from}`,
+      );
+    const filled = await fillVariables(card, { ...given, yes, freeName }, shell, log);
+    return typeof filled === "number" ? filled : { name: source === undefined ? card.name : name, ...filled };
   }
   if (!isAddress(from) && !from.endsWith(".json") && !isRegistryName(from)) {
     if (source === undefined) throw new UsageError(USAGE);
@@ -165,7 +175,6 @@ async function newServer(
   const registry = flags.registry ?? (shell.env.CARDEA_REGISTRY || registryOf(tree));
   const entry = await readRegistryEntry(from, registry, shell, log);
   if (typeof entry === "number") return entry;
-  const yes = isFlagSet(flags.yes, "CARDEA_YES", shell.env);
   const filled = await fillVariables(entry, { ...given, yes, freeName }, shell, log);
   return typeof filled === "number" ? filled : { name: source === undefined ? entry.name : name, ...filled };
 }

@@ -81,15 +81,27 @@ async function lookUp(name: string, registry: string | undefined, log: Log): Pro
   return fetchText([`${base}/v0.1/${path}`, `${base}/v0/${path}`], log);
 }
 
-/** The text at the first URL without a 404. */
-async function fetchText(addresses: readonly string[], log: Log): Promise<string | undefined> {
+/** How a text is fetched. */
+interface FetchSettings {
+  /** Default: followed. */
+  readonly redirect?: "follow" | "error";
+  readonly accept?: string;
+}
+
+/** The text at the first URL without a 404; without a `log`, why there is none is of no interest. */
+export async function fetchText(
+  addresses: readonly string[],
+  log: Log | undefined,
+  { redirect = "follow", accept = "application/json" }: FetchSettings = {},
+): Promise<string | undefined> {
   let problem = "";
   const dispatcher = outgoingAgent({ timeoutMs: FETCH_MS });
   for (const url of addresses) {
     const { host } = new URL(url);
     try {
       const response = await undici().fetch(url, {
-        headers: { accept: "application/json" },
+        headers: { accept },
+        redirect,
         signal: AbortSignal.timeout(FETCH_MS),
         dispatcher,
       });
@@ -102,7 +114,7 @@ async function fetchText(addresses: readonly string[], log: Log): Promise<string
       break;
     }
   }
-  log.error({}, problem);
+  log?.error({}, problem);
   return undefined;
 }
 

@@ -69,6 +69,13 @@ export interface ListenConfig {
     /** How long an idle connection stays open, in ms. */
     readonly keepAliveMs: number;
     readonly legacySse: boolean;
+    /** What the server card says of the gateway; absent: there is no card. */
+    readonly serverCard?: {
+      readonly name?: string;
+      readonly title?: string;
+      readonly description?: string;
+      readonly websiteUrl?: string;
+    };
     /** The URL of the listener for browsers, without a trailing slash; absent if it is the bound address. */
     readonly publicUrl?: string;
     /** The proxies that say where a request comes from. Default: none. */

@@ -296,7 +296,7 @@ function listenOf(
   { listen }: { readonly listen: FileShape["listen"] },
   overrides: ListenOverrides,
 ): Config["listen"] {
-  const { trustedProxies, keepAliveTimeout, ...http } = listen.http;
+  const { trustedProxies, keepAliveTimeout, serverCard, ...http } = listen.http;
   const publicUrl = http.publicUrl?.replace(/\/+$/, "");
   const { allowedHosts } = http;
   const trusted = trustedProxies.map(addressRanges).filter((ranges) => typeof ranges !== "string");
@@ -304,6 +304,7 @@ function listenOf(
     http: {
       ...http,
       keepAliveMs: milliseconds(keepAliveTimeout),
+      ...(serverCard !== false && { serverCard: serverCard === true ? {} : serverCard }),
       ...(trusted.length > 0 && { trustedProxies: trusted.flat() }),
       ...(publicUrl !== undefined && { publicUrl, allowedHosts: [...allowedHosts, new URL(publicUrl).host] }),
       host: overrides.host ?? listen.http.host,

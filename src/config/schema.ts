@@ -31,6 +31,29 @@ const port = z.union([
 const host = z.string().min(1);
 
 /** Paths of the listener's own, where nothing else can be; and one that every client can send as it stands. */
+/** What a server card may say beside the address. */
+const serverCard = z.strictObject({
+  name: z
+    .string()
+    .max(200)
+    .regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/, {
+      error: 'must be in reverse-DNS form, such as "com.example/tools"',
+    })
+    .exactOptional()
+    .describe("Its name in reverse-DNS form. Default: the host of the address, reversed, and `/cardea`."),
+  title: z.string().min(1).max(100).exactOptional().describe("A name for people. Default: `Cardea`."),
+  description: z
+    .string()
+    .min(1)
+    .max(100)
+    .exactOptional()
+    .describe("What it is for, in at most 100 characters."),
+  websiteUrl: z
+    .string()
+    .regex(/^https?:\/\/[^\s]+$/, { error: "must be an http: or https: URL" })
+    .exactOptional()
+    .describe("A page for people."),
+});
 const RESERVED_PATH = /^\/(healthz|readyz|\.well-known)(\/|$)/;
 const SSE_PATHS: readonly string[] = ["/sse", "/messages"];
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
@@ -104,6 +127,12 @@ const http = z
       .boolean()
       .default(false)
       .describe("Also serves the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`."),
+    serverCard: z
+      .union([z.boolean(), serverCard])
+      .default(false)
+      .describe(
+        "Serves a server card (SEP-2127, a draft) at `PATH/server-card` and a catalog at `/.well-known/mcp/catalog.json` and `/.well-known/ai-catalog.json`, without credentials: the address of the gateway, and nothing of its servers. `listen.http.publicUrl` is the address in it. Default: no.",
+      ),
     publicUrl: publicAddress
       .exactOptional()
       .describe(

@@ -23,6 +23,7 @@ import {
   type SseEdge,
 } from "./http-routes.js";
 import { BodyBudget } from "./read-body.js";
+import type { PublicPage } from "./server-card.js";
 
 /** What the listener serves, and its limits. */
 export interface HttpListenerOptions {
@@ -36,6 +37,8 @@ export interface HttpListenerOptions {
   readonly readiness: () => Readiness;
   /** Default: anonymous, which is refused beyond loopback unless `listen.insecure` allows it. */
   readonly authentication?: Authentication;
+  /** Public pages, by path. Default: there are none. */
+  readonly publicPages?: ReadonlyMap<string, PublicPage>;
   /** Serves hosts that sign their person in. Default: there are no such paths. */
   readonly authorizationServer?: AuthorizationServerRoutes;
   /** The pages where persons sign in to servers. Default: there are none. */

@@ -12,6 +12,7 @@ import {
 import {
   checkOperatorRequestHead,
   checkPageRequestHead,
+  checkPublicRequestHead,
   checkRequestHead,
   type RebindingProtection,
 } from "../http/check-request-head.js";
@@ -29,6 +30,8 @@ import {
   notAllowed,
 } from "./mcp-endpoint.js";
 
+import { type PublicPage, writePublicPage } from "./server-card.js";
+
 /** An edge that opens streams, as the transport of 2024-11-05 needs one. */
 export type SseEdge = HttpEdge & Pick<Required<HttpEdge>, "get">;
 
@@ -42,6 +45,8 @@ interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "
   readonly sse?: SseEdge;
   readonly readiness: () => Readiness;
   readonly authentication: Authentication;
+  /** Public pages, by path. Default: there are none. */
+  readonly publicPages?: ReadonlyMap<string, PublicPage>;
   /** Serves hosts that sign their person in. Default: there are no such paths. */
   readonly authorizationServer?: AuthorizationServerRoutes;
   /** The pages where persons sign in to servers. Default: there are none. */
@@ -95,6 +100,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     { path: "/readyz", handle: readyz },
     { path: METADATA_PATH, handle: metadata },
     { path: `${METADATA_PATH}/*`, handle: metadata },
+    ...[...(settings.publicPages ?? [])].map(([path, page]) => ({ path, handle: publicPage(page) })),
     { path: base === "" ? "/" : base, handle: mcp },
     { path: `${base}/:name`, handle: mcp },
   ];
@@ -163,6 +169,14 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       // A host that hung up meanwhile no longer triggers the cleanup, so its state would be kept for ever.
       return exchange.response.destroyed ? undefined : handler(exchange);
     }
+  }
+
+  function publicPage(page: PublicPage): RouteHandler {
+    return (request, response) => {
+      checkPublicRequestHead(request, rebindingProtection);
+      if (request.method !== "OPTIONS") requireGetOrHead(request);
+      writePublicPage(page, request, response);
+    };
   }
 
   /** These need no credentials: they are how a host gets some. */

@@ -17,6 +17,7 @@ import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { operatorEndpoint } from "../downstream/operator-endpoint.js";
 import { BodyBudget } from "../downstream/read-body.js";
+import { serverCardPages } from "../downstream/server-card.js";
 import { admitWorkers, workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
@@ -66,6 +67,11 @@ export function createListeners(
       ...{ pressure, onShed, bodyBudgetBytes },
       ...(listen.legacySse && { sse }),
       ...peerListener(parts),
+      publicPages: serverCardPages({
+        listen,
+        version: parts.identity.info.version,
+        needsKey: () => authentication.isRequired && authentication.metadata() === undefined,
+      }),
     }),
     admin: createAdminListener({
       ...(worker === undefined

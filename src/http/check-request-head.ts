@@ -49,6 +49,15 @@ export function checkPageRequestHead(request: IncomingMessage, protection: Rebin
   }
 }
 
+/**
+ * The same for a public page, which any origin may read; a request with another `Host` still gets none.
+ * @throws GatewayError `bad_request` or `forbidden`
+ */
+export function checkPublicRequestHead(request: IncomingMessage, protection: RebindingProtection): void {
+  checkTargetAndHeaders(request);
+  if (!protection.allowsHost(request.headers.host ?? "")) throw hostNotAllowed();
+}
+
 function checkTargetAndHeaders({ rawHeaders, url = "" }: IncomingMessage, hosts = 1): void {
   checkRepeatedHeaders(rawHeaders, hosts);
   // An absolute request target would name a second host.

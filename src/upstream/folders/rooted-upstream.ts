@@ -229,7 +229,7 @@ export class RootedUpstream implements StartableUpstream {
   }
 
   async restart(): Promise<void> {
-    await Promise.all(this.#all.map((each) => each.restart?.()));
+    await Promise.all(this.#all.map(async (each) => each.restart?.()));
   }
 
   async connectNow(): Promise<void> {
