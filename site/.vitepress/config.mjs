@@ -75,6 +75,7 @@ export default defineConfig({
           page("State on disk", "/docs/state"),
           page("Closed networks", "/docs/networks"),
           page("Secrets", "/docs/secrets"),
+          page("Headers of hosts", "/docs/host-headers"),
           page("Quirks of logins", "/docs/sign-in-quirks"),
           page("Workers", "/docs/workers"),
           page("Clusters", "/docs/cluster"),

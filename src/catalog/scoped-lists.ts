@@ -51,6 +51,8 @@ interface ClassLists {
   readonly lists: Map<ListKind, CachedList>;
   /** A connection of the class has another list by now, so the next one should load its own. */
   stale: boolean;
+  /** Its name means nothing to another process. */
+  isTransient?: true;
 }
 
 /**
@@ -164,11 +166,12 @@ export class ScopedLists {
     return { before, now: held.list, isNew: known === undefined || !isSameAnswer(known, held) };
   }
 
-  /** The current lists of each class; the most recently used class first. */
+  /** The current lists of each class, without transient ones; the most recently used class first. */
   byClass(): ReadonlyMap<string, ReadonlyMap<ListKind, CachedList>> {
     const known = new Map<string, ReadonlyMap<ListKind, CachedList>>();
     if (this.shared.lists.size > 0) known.set(SHARED_SCOPE.capabilityClass, this.shared.lists);
-    for (const [name, { lists, stale }] of this.#classes.entries()) {
+    for (const [name, { lists, stale, isTransient }] of this.#classes.entries()) {
+      if (isTransient === true) continue;
       // If one connection serves the whole class, its own lists are those of the class.
       const own = this.#connections.peek(name)?.lists;
       if (own !== undefined && own.size > 0) known.set(name, own);
@@ -244,7 +247,7 @@ export class ScopedLists {
     for (const name of before.#classes.rkeys()) {
       const known = before.#classes.peek(name);
       if (known === undefined) continue;
-      const heir: ClassLists = { lists: new Map(), stale: known.stale };
+      const heir: ClassLists = { ...known, lists: new Map() };
       takeOver(known.lists, heir.lists);
       this.#classes.set(name, heir);
     }
@@ -261,8 +264,9 @@ export class ScopedLists {
   }
 
   #storeForClass(connection: ConnectionLists, kind: ListKind, held: CachedList): void {
-    const { capabilityClass: name } = connection.listScope;
+    const { capabilityClass: name, isTransient } = connection.listScope;
     const known = this.#classOf(name);
+    if (isTransient === true) known.isTransient = true;
     const forecast = known.lists.get(kind);
     const opening = held.fetchedAt - connection.openedAt < OPENING_MS;
     if (forecast === undefined || opening || forecast.list === held.list) {

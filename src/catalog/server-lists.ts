@@ -342,8 +342,6 @@ export class ServerLists {
     return this.upstream.state === "ready" || this.upstream.state === "idle";
   }
 
-  // ---- what the server says ---------------------------------------------------------------------------------
-
   #onOpened(listScope: ListScope): void {
     const connection = this.#lists.find(listScope);
     if (connection === undefined) return;
@@ -472,11 +470,12 @@ export class ServerLists {
   readonly #shown = (kind: ListKind, items: readonly JsonObject[]): readonly JsonObject[] =>
     visibleItems(this.#options.space, kind, items);
 
-  // ---- what clients need ------------------------------------------------------------------------------------
-
   #cached(client: Client, kind: ListKind): CachedList | undefined {
-    return this.#away ? undefined : this.#lists.read(this.#register(client), kind);
+    const isShown = !this.#away || this.#isReachedAlone(client);
+    return isShown ? this.#lists.read(this.#register(client), kind) : undefined;
   }
+
+  #isReachedAlone = (client: Client): boolean => this.upstream.headersOf?.(client) !== undefined;
 
   /** Remembers the client, so that its connection loads lists for it when it opens. */
   #register(client: Client): ListScope {
@@ -490,9 +489,9 @@ export class ServerLists {
     await this.#firstStart.wait(ms, signal);
     if (signal?.aborted === true) return;
     const listScope = this.upstream.listScope(client);
-    // The shared connection may lack credentials that the one of this client has.
-    const isReachable = this.#isUsable || this.upstream.state === "needs_sign_in";
-    if (!isReachable || this.#lists.isComplete(listScope)) return;
+    // The shared connection may lack the credentials or headers that the one of this client has.
+    const mayDiffer = this.upstream.state === "needs_sign_in" || this.#isReachedAlone(client);
+    if (!(this.#isUsable || mayDiffer) || this.#lists.isComplete(listScope)) return;
     // The first client of a class opens its connection and asks for all others of its kind.
     const load = this.#loads.join(listScope, async () => {
       const connection = this.#lists.register(listScope, client);

@@ -14,6 +14,7 @@ import {
   type TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
+import { completeForwardHeaders, type ForwardedHeader } from "./forward-headers.js";
 import { homeFolder } from "./home-folder.js";
 import type { ReadNamedFile } from "./named-files.js";
 import { packageRunner } from "./package-runner.js";
@@ -81,8 +82,14 @@ function authOf(
   transport: TransportConfig,
   hasPrincipals: boolean,
 ): ServerAuthConfig | undefined {
-  const headers = transport.kind === "stdio" ? {} : transport.headers;
-  const auth = completeServerAuth(shape, { kind: transport.kind, headers, hasPrincipals });
+  const { headers = {}, forwardHeaders = [] } = transport.kind === "stdio" ? {} : transport;
+  // A host's own credentials at the server take the place of a sign-in.
+  const own = Object.fromEntries(forwardHeaders.map(({ to }) => [to, ""]));
+  const auth = completeServerAuth(shape, {
+    kind: transport.kind,
+    headers: { ...own, ...headers },
+    hasPrincipals,
+  });
   if (isContradiction(auth)) throw new ServerConfigError(auth.message, "auth", ...auth.path);
   return auth;
 }
@@ -141,19 +148,27 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
     url: address,
     headers: shape.headers,
     sse: type === "sse",
-    ...networkOf(shape, address),
+    ...requestsOf(shape, address, context),
   };
 }
 
 /** Keys of servers that are reached by HTTP. */
-const HTTP_KEYS = ["proxy", "tls"] as const;
+const HTTP_KEYS = ["proxy", "tls", "forwardHeaders"] as const;
 
 /** @param url where requests go; undefined if only the OpenAPI document says it */
-function networkOf(shape: ServerShape, url: string | undefined): { readonly network?: Network } {
+function requestsOf(
+  shape: ServerShape,
+  url: string | undefined,
+  { hasPrincipals = false }: FileContext,
+): { readonly network?: Network; readonly forwardHeaders?: readonly ForwardedHeader[] } {
   const network = completeNetwork(shape);
+  const forwardHeaders = completeForwardHeaders(shape, hasPrincipals);
   if (network?.tls !== undefined && url?.startsWith("http:") === true)
     throw new ServerConfigError('has "tls", and a URL that is http:', "tls");
-  return network === undefined ? {} : { network };
+  return {
+    ...(network !== undefined && { network }),
+    ...(forwardHeaders !== undefined && { forwardHeaders }),
+  };
 }
 
 /** As much as the server of the document reads (bytes). */
@@ -164,9 +179,10 @@ const OPENAPI_KEYS = ["spec", "baseUrl", "include", "exclude"] as const;
 function openApi(
   shape: ServerShape,
   urlKey: "url" | "serverUrl" | "httpUrl" | undefined,
-  { folder, readFile, readDocument = readFile }: FileContext,
+  context: FileContext,
 ): OpenApiTransport {
   const { command, spec, baseUrl, headers, include, exclude } = shape;
+  const { folder, readFile, readDocument = readFile } = context;
   if (command !== undefined)
     throw new ServerConfigError('has "command", which an openapi server has not', "command");
   const url = urlKey === undefined ? undefined : shape[urlKey];
@@ -175,7 +191,7 @@ function openApi(
   const others = {
     ...(baseUrl !== undefined && { baseUrl: checkedUrl(baseUrl, "baseUrl") }),
     headers,
-    ...networkOf(shape, baseUrl ?? url),
+    ...requestsOf(shape, baseUrl ?? url, context),
     ...(include !== undefined && { include }),
     ...(exclude !== undefined && { exclude }),
   };

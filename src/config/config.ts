@@ -3,6 +3,7 @@ import type { AddressRange } from "../http/address-ranges.js";
 import type { Network } from "../outgoing/network.js";
 import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
+import type { ForwardedHeader } from "./forward-headers.js";
 import type { Problem } from "./problem.js";
 import type { ServerAuthConfig } from "./server-auth.js";
 import type { TelemetryConfig } from "./telemetry-config.js";
@@ -158,6 +159,8 @@ export type TransportConfig =
       readonly headers: Readonly<Record<string, string>>;
       /** Absent without proxy and TLS settings. */
       readonly network?: Network;
+      /** Headers of hosts that it gets; absent if there are none. */
+      readonly forwardHeaders?: readonly ForwardedHeader[];
       /** True for `type: "sse"`: the 2024-11-05 transport is tried first. */
       readonly sse: boolean;
     }
@@ -180,6 +183,8 @@ export interface OpenApiTransport {
   readonly headers: Readonly<Record<string, string>>;
   /** Absent without proxy and TLS settings. */
   readonly network?: Network;
+  /** Headers of hosts that the API gets; absent if there are none. */
+  readonly forwardHeaders?: readonly ForwardedHeader[];
   readonly include?: OperationFilter;
   readonly exclude?: OperationFilter;
 }

@@ -1,5 +1,8 @@
-/** The shape of a server's network settings: proxy and TLS. */
+/** The shape of what concerns the requests to a server: proxy, TLS, headers of hosts. */
 import { z } from "zod";
+
+/** RFC 9110, 5.6.2: token. */
+const headerName = z.string().regex(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, { error: "is not a header name" });
 
 const pem = (sentence: string) => z.string().min(1).optional().describe(sentence);
 
@@ -26,4 +29,19 @@ export const networkSchemas = {
     })
     .exactOptional()
     .describe("TLS of its own requests, not of those to other origins."),
+  forwardHeaders: z
+    .array(
+      z.union([
+        headerName,
+        z.strictObject({
+          from: headerName.describe("Its name in the request of the host."),
+          to: headerName.optional().describe("Its name at the server. Default: the same."),
+        }),
+      ]),
+    )
+    .max(32)
+    .optional()
+    .describe(
+      'Headers of hosts over HTTP that the server gets, such as `["x-tenant", { "from": "x-user-key", "to": "x-api-key" }]`. Hosts with other values get lists, answers and connections of their own.',
+    ),
 } as const;

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../wire/json.js";
 import { approximateJsonLength } from "../wire/json-text.js";
 import type { Notice } from "./call.js";
+import type { HostHeaders } from "./host-headers.js";
 import type { StopSignal } from "./stop.js";
 
 /** The authenticated identity that a call is made for; made by `principalOf`. */
@@ -14,6 +15,8 @@ export interface Principal {
   readonly claims: JsonObject;
   /** True for a bearer token: a 403 may then name the scopes that are missing. */
   readonly byToken?: boolean;
+  /** The headers of its request that servers get; absent if there are none. No part of the identity. */
+  readonly headers?: HostHeaders;
 }
 
 /** The principal of every host where no authentication is configured. */

@@ -1,4 +1,5 @@
 /** What do the edges see of the gateway, and which changes is a client notified of between its calls? */
+import type { IncomingHttpHeaders } from "node:http";
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Handler, Notice } from "./call.js";
@@ -41,6 +42,13 @@ export interface GatewayApi {
   ): Promise<TaskSubscription>;
   /** Whether `/mcp/NAME` exists for this principal; false for a server that rules hide. */
   hasEndpoint(name: string, principal: Principal): boolean;
+  /**
+   * The principal of a request over HTTP with the headers of it that servers get. Absent: servers get none.
+   * @throws GatewayError `bad_request` for a value that cannot be carried
+   */
+  withHeaders?(principal: Principal, headers: IncomingHttpHeaders): Principal;
+  /** The names of those headers in lower case. Absent: there are none. */
+  headerNames?(): readonly string[];
   /** A notification of the client that belongs to no call, such as `notifications/roots/list_changed`. */
   forwardNotification?(client: Client, notice: Notice): void;
   /** A client's session has ended: drops all state of its affinity. */

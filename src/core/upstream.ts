@@ -37,6 +37,8 @@ export interface ListScope {
   readonly capabilityClass: string;
   /** True if resource updates of these clients come over their own connection, not over the shared one. */
   readonly hasOwnUpdates?: boolean;
+  /** True if it means nothing to another process: its lists are not kept. */
+  readonly isTransient?: true;
 }
 
 /** The scope of clients whose capabilities are not advertised to the server; they share one connection. */
@@ -90,6 +92,11 @@ export interface Upstream {
   factsFor?(client: Client): ServerFacts | undefined;
   /** The protocol revisions of its open connections, for status pages. */
   readonly revisions?: readonly string[];
+  /**
+   * A text that differs for clients whose hosts send the server other headers; undefined where they send none. Such a client
+   * has a connection of its own, which may be open while the shared one cannot be. Absent: the server gets no such headers.
+   */
+  headersOf?(client: Client): string | undefined;
   /** The list scope, and with it the connection, of `client`. */
   listScope(client: Client): ListScope;
   /**

@@ -97,8 +97,19 @@ interface Forwarding extends AuthenticatedExchange {
   readonly messageId?: MessageId | undefined;
 }
 
-/** Makes the forwarder of the process that sees `owners`. `connectMs`: see CONNECT_MS. */
-export function createForwarder(owners: Owners, logger: Logger, connectMs = CONNECT_MS): Forwarder {
+interface ForwarderOptions {
+  /** Default: CONNECT_MS. */
+  readonly connectMs?: number;
+  /** More headers that travel, in lower case: those that the config carries to servers. */
+  readonly headerNames?: () => readonly string[];
+}
+
+/** Makes the forwarder of the process that sees `owners`. */
+export function createForwarder(
+  owners: Owners,
+  logger: Logger,
+  { connectMs = CONNECT_MS, headerNames = () => [] }: ForwarderOptions = {},
+): Forwarder {
   /** For sockets of this machine. */
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const received = new WeakMap<IncomingMessage, Admission>();
@@ -206,7 +217,7 @@ export function createForwarder(owners: Owners, logger: Logger, connectMs = CONN
         path,
         headers: [
           ...["host", "cardea"],
-          ...forwardedHeaders(request.rawHeaders, body === undefined),
+          ...forwardedHeaders(request.rawHeaders, body === undefined, headerNames()),
           ...(body === undefined ? [] : ["content-length", String(body.length)]),
           ...owner.admission(method, path, hopsOf(request) + 1, principal),
           ...(mustAsk ? ["expect", "100-continue"] : []),
@@ -303,8 +314,11 @@ function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind">
 }
 
 /** Names and values by turns, as Node has them. `isFramed`: the body follows as the host has framed it. */
-const forwardedHeaders = (raw: readonly string[], isFramed: boolean): string[] =>
-  raw.filter((_, at) => isForwarded((raw[at - (at % 2)] ?? "").toLowerCase(), isFramed));
+const forwardedHeaders = (raw: readonly string[], isFramed: boolean, others: readonly string[]): string[] =>
+  raw.filter((_, at) => {
+    const name = (raw[at - (at % 2)] ?? "").toLowerCase();
+    return isForwarded(name, isFramed) || others.includes(name);
+  });
 
 const isForwarded = (name: string, isFramed: boolean): boolean =>
   FORWARDED_HEADERS.has(name) ||

@@ -19,6 +19,7 @@ import {
 import { placeIn } from "../http/resources.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
+import { allowOrigin, answerPreflight } from "./cors.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
@@ -91,7 +92,7 @@ export interface HttpRoute {
 
 /** Every path there is. Each but the probes, the metadata and those for signing in asks for credentials before anything else. */
 export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
-  const { authentication, listen, rebindingProtection, sse, forwarder } = settings;
+  const { authentication, gateway, listen, rebindingProtection, sse, forwarder } = settings;
   const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
   const base = listen.path.replace(/\/$/, "");
   const mcp = authenticated(mcpEndpoint(endpointSettings));
@@ -151,7 +152,8 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
         place === ""
           ? authentication.challenge
           : (scopes: readonly string[]) => authentication.challenge(scopes, place);
-      const serve = (principal: Principal) => {
+      const serve = (identified: Principal) => {
+        const principal = gateway.withHeaders?.(identified, request.headers) ?? identified;
         const exchange = { request, response, principal, endpoint, challenge };
         const forwarding = forwarder?.forwardBySession(exchange);
         if (forwarding === undefined) return serveHere(exchange);
@@ -205,7 +207,7 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     const { origin } = request.headers;
     if (origin === undefined) return false;
     allowOrigin(response, origin);
-    if (request.method === "OPTIONS") answerPreflight(request, response);
+    if (request.method === "OPTIONS") answerPreflight(request, response, gateway.headerNames?.() ?? []);
     return request.method === "OPTIONS";
   }
 
@@ -327,33 +329,3 @@ const onlyPost = (edge: SseEdge): HttpEdge => ({
   post: (post) => edge.post(post),
   close: () => edge.close(),
 });
-
-const METHODS = "GET, POST, DELETE, OPTIONS";
-/** CORS (fetch standard, "CORS protocol"): request headers of either era; `Mcp-Param-*`, which tools name, are allowed by their prefix. */
-const ALLOWED_HEADERS = new Set([
-  ...["accept", "authorization", "content-type", "last-event-id", "x-api-key"],
-  ...["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
-]);
-const EXPOSED_HEADERS = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";
-
-/** Makes a response readable for pages of `origin`, which was checked before. */
-function allowOrigin(response: ServerResponse, origin: string): void {
-  response.setHeader("access-control-allow-origin", origin);
-  response.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
-  response.setHeader("vary", "Origin");
-}
-
-function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
-  const requested = String(request.headers["access-control-request-headers"] ?? "")
-    .split(",")
-    .map((name) => name.trim().toLowerCase());
-  const headers = requested.filter(
-    (name) => ALLOWED_HEADERS.has(name) || /^mcp-param-[a-z0-9_-]+$/.test(name),
-  );
-  response.writeHead(204, {
-    "access-control-allow-methods": METHODS,
-    "access-control-allow-headers": headers.join(", "),
-    "access-control-max-age": "600",
-  });
-  response.end();
-}

@@ -23,7 +23,7 @@ import { checkContent, readBody } from "./read-body.js";
 
 /** What the endpoint serves, and its limits. */
 export interface McpEndpointSettings {
-  readonly gateway: Pick<GatewayApi, "hasEndpoint">;
+  readonly gateway: Pick<GatewayApi, "hasEndpoint" | "withHeaders" | "headerNames">;
   readonly modern: HttpEdge;
   readonly legacy: HttpEdge;
   readonly maxBodyBytes: number;

@@ -66,7 +66,7 @@ export function createListeners(
       ...{ listen, gateway, modern, legacy, authentication, authorizationServer, signIns, readiness, logger },
       ...{ pressure, onShed, bodyBudgetBytes },
       ...(listen.legacySse && { sse }),
-      ...peerListener(parts),
+      ...peerListener(parts, gateway),
       publicPages: serverCardPages({
         listen,
         version: parts.identity.info.version,
@@ -93,19 +93,16 @@ export function createListeners(
 }
 
 /** How the processes of the gateway reach each other: as replicas, or as workers of one machine. */
-function peerListener({
-  identity: { worker },
-  cluster,
-  telemetry: { logger },
-  sessions: { records },
-}: GatewayParts): {
-  readonly peers?: PeerListener;
-} {
+function peerListener(
+  { identity: { worker }, cluster, telemetry: { logger }, sessions: { records } }: GatewayParts,
+  gateway: Pick<GatewayApi, "headerNames">,
+): { readonly peers?: PeerListener } {
+  const options = { headerNames: () => gateway.headerNames?.() ?? [] };
   if (cluster !== undefined)
-    return { peers: { forwarder: createForwarder(cluster.owners, logger), ...cluster.listener } };
+    return { peers: { forwarder: createForwarder(cluster.owners, logger, options), ...cluster.listener } };
   if (worker === undefined) return {};
   const bind = { path: workerSocket(worker, worker.number, "requests") };
-  const forwarder = createForwarder(workerOwners(worker, records !== undefined), logger);
+  const forwarder = createForwarder(workerOwners(worker, records !== undefined), logger, options);
   return { peers: { forwarder, bind, admit: admitWorkers(worker) } };
 }
 

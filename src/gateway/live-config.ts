@@ -17,6 +17,7 @@ import type { ClientAddress } from "../http/client-address.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { cooperativeYield } from "../runtime/cooperative-yield.js";
 import { PersistentChangeFeed } from "./change-feed.js";
+import { HostHeaderSets } from "./host-header-sets.js";
 import { refusalAt } from "./misconfigured-server.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
@@ -150,6 +151,7 @@ export function createGatewayApi(
 ): GatewayApi {
   const { logger, redact } = telemetry;
   const handle: GatewayApi["handle"] = (call) => liveConfig.pipeline.handle(call);
+  const headerSets = new HostHeaderSets();
   const upstreamOf = (server: string) => liveConfig.pipeline.servers.get(server)?.upstream;
   return {
     handle,
@@ -183,6 +185,9 @@ export function createGatewayApi(
       const upstream = (server: string) => servers.get(server)?.upstream;
       return followTasks({ tasks, catalog, upstream, handle, callIds, logger }, client, handles, listener);
     },
+    withHeaders: (principal, headers) =>
+      headerSets.principalWith(liveConfig.pipeline.config, principal, headers),
+    headerNames: () => headerSets.names(liveConfig.pipeline.config),
     hasEndpoint: (name, principal) => liveConfig.pipeline.catalog.hasEndpoint(name, principal),
     forwardNotification(client, notice) {
       const { catalog, config } = liveConfig.pipeline;

@@ -271,6 +271,7 @@ function serverStack(
             responseCache(cache, {
               onHit: () => metrics.cacheHit(server),
               isPrivate: () => upstream.separatesPrincipals,
+              headersOf: (client) => upstream.headersOf?.(client),
             }), // a fresh response needs no attempt and no slot
           ]),
       retry({ budget, onRetry: () => metrics.retried(server) }), // breaker and semaphore count each attempt

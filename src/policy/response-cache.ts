@@ -1,6 +1,7 @@
 /** What a server said a while ago, as long as it said that it would hold (2026-07-28: server/utilities/caching). */
 import { LRUCache } from "lru-cache";
 import type { Call, Handler, Middleware, Reply } from "../core/call.js";
+import type { Client } from "../core/client.js";
 import { principalKey } from "../core/principal.js";
 import { canonicalDigest } from "../runtime/canonical-digest.js";
 import { objectAt, without } from "../wire/json.js";
@@ -61,6 +62,8 @@ export interface ResponseCacheOptions {
   readonly onHit?: () => void;
   /** Whether each principal has credentials of its own at the server: then no reply is for all. Default: no. */
   readonly isPrivate?: () => boolean;
+  /** A text for the headers that the host of `client` sends the server: with others a reply may differ. Default: none. */
+  readonly headersOf?: (client: Client) => string | undefined;
 }
 
 /**
@@ -69,17 +72,19 @@ export interface ResponseCacheOptions {
  */
 export function responseCache(
   cache: ResponseCache,
-  { onHit, isPrivate = () => false }: ResponseCacheOptions = {},
+  { onHit, isPrivate = () => false, headersOf = () => undefined }: ResponseCacheOptions = {},
 ): Middleware {
   return (next: Handler): Handler => {
     async function cached(call: Call): Promise<Reply> {
       // Most servers send no `ttlMs`; then no key is computed.
       const asked = cache.isEmpty ? undefined : await digestOf(call);
+      const headers = headersOf(call.client);
+      const isOwn = (): boolean => headers !== undefined || isPrivate();
       const known =
         asked === undefined
           ? undefined
-          : ((isPrivate() ? undefined : cache.get(keyOf(call, "public", asked))) ??
-            cache.get(keyOf(call, "private", asked)));
+          : ((isOwn() ? undefined : cache.get(keyOf(call, "public", asked))) ??
+            cache.get(keyOf(call, "private", asked, headers)));
       if (known !== undefined) {
         onHit?.();
         const ttlMs = Math.floor(known.until - performance.now());
@@ -88,9 +93,9 @@ export function responseCache(
       const { generation } = cache;
       const reply = await next(call);
       const fresh = freshOf(reply);
-      const kept = fresh !== undefined && isPrivate() ? { ...fresh, scope: "private" as const } : fresh;
+      const kept = fresh !== undefined && isOwn() ? { ...fresh, scope: "private" as const } : fresh;
       if (kept === undefined) return reply;
-      const key = keyOf(call, kept.scope, asked ?? (await digestOf(call)));
+      const key = keyOf(call, kept.scope, asked ?? (await digestOf(call)), headers);
       // What was asked before a change and answered after it may be either.
       if (generation === cache.generation) cache.set(key, kept);
       return reply;
@@ -126,6 +131,9 @@ function isCacheable(call: Call): boolean {
 const digestOf = ({ client, method, params }: Call): string | Promise<string> =>
   canonicalDigest([client.capabilities, method, without(params, ["_meta"])]);
 
-/** What is private is one principal's. */
-const keyOf = ({ client }: Call, scope: CachedReply["scope"], asked: string): string =>
-  `${writeJson(scope === "private" ? principalKey(client.principal) : null)} ${asked}`;
+/** What is private is one principal's, with the headers of its host. */
+function keyOf({ client }: Call, scope: CachedReply["scope"], asked: string, headers?: string): string {
+  const principal = principalKey(client.principal);
+  const own = headers === undefined ? principal : [principal, headers];
+  return `${writeJson(scope === "private" ? own : null)} ${asked}`;
+}

@@ -89,7 +89,8 @@ export class RequestSignatures {
 }
 
 /** Numbers of claims keep their text. */
-const textOf = (principal: Principal): string => writeJson(principal);
+/** Its headers travel with the request itself. */
+const textOf = ({ headers: _, ...principal }: Principal): string => writeJson(principal);
 
 function isPrincipal(value: unknown): value is Principal {
   if (!isObject(value) || typeof value.id !== "string" || objectAt(value, "claims") === undefined)

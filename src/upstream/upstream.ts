@@ -1,6 +1,5 @@
 /**
- * What can the rest of the program do with one server? Send calls, list, follow changes, and see its state. Loops of
- * gateways are found by the ids of those that a call or list entry has passed, in its `_meta`, like `Via` in HTTP.
+ * What can the rest of the program do with one server? Send calls, list, follow changes, and see its state.
  */
 import type { ServerConfig } from "../config/config.js";
 import type { Call, Notice, Reply, RootsAnswer } from "../core/call.js";
@@ -19,10 +18,11 @@ import type {
 } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
-import { OWN_META } from "../wire/names.js";
-import { Connections, needsSignIn, type ServerLifetime } from "./leases/connections.js";
+import { addOwnHop, filterLoopedItems } from "./hops.js";
+import { Connections, type ServerLifetime } from "./leases/connections.js";
 import { askForRoots, readRoots, withRoots } from "./leases/host-roots.js";
 import type { Lease } from "./leases/lease.js";
+import { needsSignIn } from "./leases/server-credentials.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
 import { parkedIdentity } from "./legacy/parked-calls.js";
 import { includesClientFeatures } from "./protocol/advertised-capabilities.js";
@@ -90,6 +90,10 @@ class SupervisedUpstream implements StartableUpstream {
 
   get lastError(): string | undefined {
     return this.state === "ready" ? undefined : this.#shared.lastError;
+  }
+
+  headersOf(client: Client): string | undefined {
+    return this.#connections.credentials.headersOf(client)?.digest;
   }
 
   get separatesPrincipals(): boolean {
@@ -362,43 +366,3 @@ const isUnreachable = (error: unknown): boolean =>
   error instanceof GatewayError &&
   error.code === "upstream_unavailable" &&
   !(error.cause instanceof HttpStatusError);
-
-/** No legitimate chain of gateways is longer. */
-const MAX_HOPS = 8;
-
-/**
- * The entries of a list of the gateway `from`, for the gateway `own`: without those that came from `own`, which would
- * be listed again with each round, and with `from` added to the hops of the rest.
- */
-function filterLoopedItems(from: string, own: string, items: readonly JsonObject[]): readonly JsonObject[] {
-  return items.flatMap((item) => {
-    const hops = hopsOf(item);
-    const inCircle = from === own || hops.includes(own) || hops.includes(from);
-    return inCircle || hops.length >= MAX_HOPS ? [] : [withHop(item, hops, from)];
-  });
-}
-
-/**
- * The call with the gateway `own` added to its hops, to be sent to another gateway.
- *
- * @throws GatewayError `bad_request` when the call has passed this gateway before, or too many gateways.
- */
-function addOwnHop(call: Call, own: string): Call {
-  const hops = hopsOf(call.params);
-  if (hops.includes(own)) throw loopError("has passed this gateway before (a loop of gateways)");
-  if (hops.length >= MAX_HOPS) throw loopError(`has passed ${MAX_HOPS} gateways, which is the limit`);
-  return { ...call, params: withHop(call.params, hops, own) };
-}
-
-function hopsOf(object: JsonObject): readonly string[] {
-  const hops = objectAt(object, "_meta")?.[OWN_META.hops];
-  return Array.isArray(hops) ? hops.filter((hop) => typeof hop === "string") : [];
-}
-
-const withHop = (object: JsonObject, hops: readonly string[], hop: string): JsonObject => ({
-  ...object,
-  _meta: { ...objectAt(object, "_meta"), [OWN_META.hops]: [...hops, hop] },
-});
-
-const loopError = (what: string): GatewayError =>
-  new GatewayError("bad_request", "downstream", `this call ${what}`);

@@ -45,7 +45,7 @@ async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
     onForwarded: (outcome) => outcomes.push(outcome),
     close() {},
   };
-  const forwarder = createForwarder(owners, SILENT, 50);
+  const forwarder = createForwarder(owners, SILENT, { connectMs: 50 });
   onTestFinished(() => forwarder.close());
   const serve: RequestListener = (request, response) => {
     const forwarding = forwarder.forwardBySession({ request, response, principal: ANN });

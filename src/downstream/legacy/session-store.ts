@@ -75,8 +75,13 @@ export class SessionStore {
       !isSamePrincipal(session.client.principal, principal)
     )
       return undefined;
+    const { headers } = session.client.principal;
+    // What its servers have for other values is not for these. A request without them continues with those of the session.
+    if (principal.headers?.isWithin(headers) === false) return undefined;
     session.touch();
-    session.updatePrincipal(principal);
+    session.updatePrincipal(
+      headers === principal.headers ? principal : (headers?.attachTo(principal) ?? principal),
+    );
     return session;
   }
 

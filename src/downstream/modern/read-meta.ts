@@ -171,7 +171,11 @@ export const malformed = invalidParams;
 
 /**
  * The key of what is kept for a client. A client of this era has no session, so the key is its principal and what it declared
- * (in canonical form): a server may list and ask differently by the capabilities.
+ * (in canonical form): a server may list and ask differently by the capabilities, and by the headers that it gets.
  */
 const affinityOf = (principal: Principal, declared: string): string =>
-  writeJson([principalKey(principal), boundedKey(declared)]);
+  writeJson([
+    principalKey(principal),
+    boundedKey(declared),
+    ...(principal.headers === undefined ? [] : [principal.headers.digest]),
+  ]);

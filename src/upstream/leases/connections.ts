@@ -34,7 +34,7 @@ import {
 } from "./lease.js";
 import { RivalCopies } from "./rival-copies.js";
 import { RootsRequests } from "./roots-requests.js";
-import { ServerCredentials } from "./server-credentials.js";
+import { ServerCredentials, withHeaders } from "./server-credentials.js";
 import { SessionChoice } from "./session-choice.js";
 import {
   ClientSubscriptions,
@@ -252,6 +252,7 @@ export class Connections {
       // A connection that serves clients of all principals counts for none of them.
       principal: listScope.key === SESSION_LIST_SCOPE.key ? "" : principalKey(client.principal),
       credentials: isOfOne ? this.credentials.idOf(client) : this.credentials.sharedId,
+      headers: this.credentials.headersOf(client)?.headers,
       opensSession: !isRequestBased,
       // Each request carries them.
       advertised: isRequestBased ? {} : this.#advertisedFor(client),
@@ -332,7 +333,7 @@ export class Connections {
     try {
       await this.waitFor(this.shared, signal);
     } catch (error) {
-      if (client === undefined || !needsSignIn(error) || !this.credentials.separates(client)) throw error;
+      if (client === undefined || !this.credentials.mayReplaceShared(client, error)) throw error;
     }
   }
 
@@ -343,6 +344,7 @@ export class Connections {
       listScope,
       principal: principalKey(client.principal),
       credentials: this.credentials.idOf(client),
+      headers: this.credentials.headersOf(client)?.headers,
       opensSession: false,
       advertised: {},
       session: undefined,
@@ -352,8 +354,9 @@ export class Connections {
 
   /** The state of the shared connection; where principals have their own, one of these makes the server ready. */
   get state(): UpstreamState {
-    const isServed = this.shared.state === "needs_sign_in" && this.servesClients;
-    return isServed ? "ready" : this.shared.state;
+    const { state } = this.shared;
+    const mayBeServed = state === "needs_sign_in" || (state === "backoff" && this.credentials.carryHeaders);
+    return mayBeServed && this.servesClients ? "ready" : state;
   }
 
   /** Whether a connection of single clients is open. */
@@ -595,7 +598,7 @@ export class Connections {
     const { gateway, log, questions, lifecycle, observers, openChannel } = this.#settings;
     return connect(
       {
-        server: this.#server,
+        server: withHeaders(this.#server, leaseKey?.headers),
         session,
         credentials: this.credentials.ofChannel(
           leaseKey === undefined ? this.credentials.sharedId : leaseKey.credentials,
@@ -634,7 +637,3 @@ const PROBING_SCOPE: ListScope = { key: "probing", capabilityClass: "probing" };
 
 const isOpen = ({ supervisor }: Lease): boolean =>
   supervisor.current !== undefined && supervisor.state !== "needs_sign_in";
-
-/** Whether credentials are missing, or are no longer accepted. */
-export const needsSignIn = (error: unknown): boolean =>
-  error instanceof GatewayError && error.code === "sign_in_required";

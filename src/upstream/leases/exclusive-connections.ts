@@ -3,7 +3,8 @@ import type { ServerConfig } from "../../config/config.js";
 import type { Call, Reply, RootsAnswer } from "../../core/call.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import { programOf } from "../legacy/remembered-host.js";
-import { isBusy, keyWithRoots, type Lease, type Leases, slotsOf } from "./lease.js";
+import { isBusy, type Lease, type Leases } from "./lease.js";
+import { keyWithRoots, slotsOf } from "./lease-keys.js";
 
 /** How many connections that belong to no session one principal may have. */
 export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32, openapi: 32 } as const;
@@ -56,7 +57,7 @@ export class ExclusiveConnections {
     { client, signal, roots }: ExclusiveCall,
     call: (lease: Lease) => Promise<Reply>,
   ): Promise<Reply> {
-    const { listScope, advertised, session, principal, credentials, opensSession } = lease;
+    const { listScope, advertised, session, principal, credentials, headers, opensSession } = lease;
     const { key } = listScope;
     const program = programOf(client.info);
     const first = roots === undefined ? key : keyWithRoots(key, program, roots);
@@ -66,7 +67,8 @@ export class ExclusiveConnections {
     try {
       const isFirst = slot === first;
       const spare = slot !== key;
-      const leaseKey = { listScope, advertised, session, principal, credentials, opensSession, spare, roots };
+      const own = { listScope, advertised, session, principal, credentials, headers, opensSession };
+      const leaseKey = { ...own, spare, roots };
       const acquired = this.#leases.acquire(
         slot,
         leaseKey,

@@ -9,11 +9,13 @@ import { principalKey } from "../../core/principal.js";
 import { type ListScope, SHARED_SCOPE } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { hostWithRoots, RememberedHost } from "../legacy/remembered-host.js";
+import { RememberedHost } from "../legacy/remembered-host.js";
 import { capabilityClass, includesClientFeatures } from "../protocol/advertised-capabilities.js";
 import type { Supervisor } from "../supervision/supervisor.js";
 import { ConnectionUse, type UseSettings } from "./connection-use.js";
 import { IdleTimer } from "./idle-timer.js";
+import { keyWithRoots, slotsOf } from "./lease-keys.js";
+import type { LeaseHeaders } from "./server-credentials.js";
 import { ConnectionSubscriptions, isSpare } from "./upstream-events.js";
 
 /** The clients that a connection is kept for. */
@@ -23,6 +25,8 @@ export interface LeaseKey {
   readonly principal: string;
   /** The id of the credentials that the connection carries; undefined where it has none of its own. */
   readonly credentials: string | undefined;
+  /** The headers of the host that its requests carry; undefined where there are none. */
+  readonly headers: LeaseHeaders;
   /** Whether it opens a session at a modern server too. */
   readonly opensSession: boolean;
   readonly advertised: JsonObject;
@@ -251,21 +255,24 @@ export class Leases {
   }
 
   /** Whether another lease may be made for `owner` without evicting one; `hasRoots`: one that is kept for roots. */
-  hasCapacity(owner: Pick<LeaseKey, "principal" | "session">, hasRoots: boolean): boolean {
+  hasCapacity(owner: Pick<LeaseKey, "principal" | "session" | "headers">, hasRoots: boolean): boolean {
     return this.#evictionCandidates(owner, hasRoots) === undefined;
   }
 
   /** The principal's leases of which one must be evicted for a new one; undefined where the limits allow one more. */
   #evictionCandidates(
-    { principal, session }: Pick<LeaseKey, "principal" | "session">,
+    { principal, session, headers }: Pick<LeaseKey, "principal" | "session" | "headers">,
     hasRoots: boolean,
   ): readonly Owned[] | undefined {
     const { max, perPrincipal, sessionsPerPrincipal } = this.#settings;
     const own = [...this.#entries].filter(([, entry]) => entry.principal === principal);
     if (session === undefined) {
       // Lists need one for each set of capabilities, whatever number of them is kept for roots.
-      const shared = own.filter(([, entry]) => entry.session === undefined && isForRoots(entry) === hasRoots);
-      if (shared.length >= perPrincipal) return shared;
+      const isOfKind = (one: Lease): boolean =>
+        isForRoots(one) === hasRoots && (one.headers === undefined) === (headers === undefined);
+      const shared = own.filter(([, entry]) => entry.session === undefined && isOfKind(entry));
+      // A platform serves many tenants as one principal.
+      if (shared.length >= (headers === undefined ? perPrincipal : sessionsPerPrincipal)) return shared;
     } else if (isIdentified({ id: principal })) {
       const sessions = own.filter(([, entry]) => entry.session !== undefined);
       if (sessions.length >= sessionsPerPrincipal) return sessions;
@@ -317,17 +324,6 @@ export class Leases {
     this.#closing.set(key, ending);
   }
 }
-
-/** The maximum number of connections of the same clients. */
-const MAX_SLOTS = 32;
-
-/** The keys of the first connection of some clients, and of those beyond it. */
-export const slotsOf = (key: string, count = MAX_SLOTS): readonly string[] =>
-  Array.from({ length: count }, (_, index) => (index === 0 ? key : `${key} #${index + 1}`));
-
-/** The key of the connections of hosts with these roots, among the clients of the lease with the key `key`. */
-export const keyWithRoots = (key: string, program: string, roots: RootsAnswer): string =>
-  writeJson([key, "roots", hostWithRoots(program, roots)]);
 
 const stopped = ({ name: server }: ServerConfig): GatewayError =>
   new GatewayError("upstream_unavailable", "gateway", `${server} was stopped`, { server });

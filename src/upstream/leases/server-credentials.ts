@@ -1,4 +1,4 @@
-/** Which credentials does each connection to one server carry, and whose calls therefore need a connection of their own? */
+/** Which credentials and headers of hosts does each connection to one server carry, and whose calls therefore need a connection of their own? */
 import type { ServerConfig } from "../../config/config.js";
 import { ANONYMOUS, type Client } from "../../core/client.js";
 import type {
@@ -7,7 +7,8 @@ import type {
   RequestCredentials,
   SignInListener,
 } from "../../core/credentials.js";
-import { signInRequired } from "../../core/errors.js";
+import { GatewayError, signInRequired } from "../../core/errors.js";
+import { type CarriedHeader, headersFor, type SelectedHeaders } from "../../core/host-headers.js";
 import { principalKey } from "../../core/principal.js";
 import type { ListScope } from "../../core/upstream.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -18,13 +19,14 @@ import { asksForBearer } from "../transport/unauthorized.js";
 export class ServerCredentials {
   readonly #server: string;
   readonly #auth: ServerConfig["auth"];
+  readonly #carried: readonly CarriedHeader[] | undefined;
   readonly #store: CredentialStore;
   readonly #onNeeded: () => void;
   readonly #unwatch: () => void;
   #areNeeded: boolean;
 
   constructor(
-    { name, auth }: ServerConfig,
+    { name, auth, transport }: ServerConfig,
     settings: {
       readonly store: CredentialStore;
       /** Whether an earlier process knew that they are needed. */
@@ -37,6 +39,7 @@ export class ServerCredentials {
   ) {
     this.#server = name;
     this.#auth = auth;
+    this.#carried = "forwardHeaders" in transport ? transport.forwardHeaders : undefined;
     this.#store = settings.store;
     this.#onNeeded = settings.onNeeded;
     this.#areNeeded = auth !== undefined && (settings.areNeeded || auth.type !== "oauth");
@@ -52,6 +55,11 @@ export class ServerCredentials {
   /** Whether the server asks for credentials, as far as is known. */
   get areNeeded(): boolean {
     return this.#areNeeded;
+  }
+
+  /** Whether the server gets headers of hosts. */
+  get carryHeaders(): boolean {
+    return this.#carried !== undefined;
   }
 
   /** Whether principals have credentials of their own, so that nothing of one may reach another. */
@@ -71,19 +79,34 @@ export class ServerCredentials {
     return this.#auth?.as === "principal" ? principalKey(client.principal) : this.sharedId;
   }
 
-  /** Whether `client` needs a connection of its own for them. */
-  separates(client: Client): boolean {
-    return this.areOfPrincipals && principalKey(client.principal) !== this.sharedId;
+  /** The headers of the host that requests for `client` carry; undefined where there are none. */
+  headersOf({ principal }: Client): SelectedHeaders | undefined {
+    return headersFor(principal, this.#carried);
   }
 
-  /** `scope` for the principal of `client` alone; that of a session or an affinity is one's own already, but not its class. */
+  /** Whether `client` needs a connection of its own, for its credentials or headers. */
+  separates(client: Client): boolean {
+    if (this.areOfPrincipals && principalKey(client.principal) !== this.sharedId) return true;
+    return this.headersOf(client) !== undefined;
+  }
+
+  /** Whether a connection for `client` may be opened although the shared one could not be, for this reason. */
+  mayReplaceShared(client: Client, reason: unknown): boolean {
+    return this.headersOf(client) !== undefined || (needsSignIn(reason) && this.separates(client));
+  }
+
+  /** `scope` for the principal and the headers of `client` alone; that of a session or an affinity is one's own already, but not its class. */
   scopeOf(client: Client, scope: ListScope): ListScope {
     const { principal, affinity } = client;
-    const own = (text: string): string => writeJson(["credentials", principalKey(principal), text]);
+    const digest = this.headersOf(client)?.digest;
+    const whose = [principalKey(principal), ...(digest === undefined ? [] : [digest])];
+    const own = (text: string): string => writeJson(["credentials", ...whose, text]);
     return {
       key: scope.key === affinity ? affinity : own(scope.key),
       capabilityClass: own(scope.capabilityClass),
       hasOwnUpdates: true,
+      // The digest is of this process.
+      ...(digest !== undefined && { isTransient: true as const }),
     };
   }
 
@@ -140,4 +163,21 @@ export class ServerCredentials {
       onRejected: () => Promise.resolve(refused()),
     };
   }
+}
+
+/** Whether credentials are missing, or are no longer accepted. */
+export const needsSignIn = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === "sign_in_required";
+
+/** The headers of hosts on one connection. */
+export type LeaseHeaders = Readonly<Record<string, string>> | undefined;
+
+/** The server as requests with these headers reach it. */
+export function withHeaders(server: ServerConfig, headers: LeaseHeaders): ServerConfig {
+  const { transport } = server;
+  if (headers === undefined || !("headers" in transport)) return server;
+  const own = Object.entries(transport.headers).filter(
+    ([name]) => !Object.hasOwn(headers, name.toLowerCase()),
+  );
+  return { ...server, transport: { ...transport, headers: { ...Object.fromEntries(own), ...headers } } };
 }

@@ -166,9 +166,15 @@ export class ParkedCalls {
 const countOwn = (parked: readonly ParkedCall[], principal: string): number =>
   isIdentified({ id: principal }) ? parked.filter((one) => one.principal === principal).length : 0;
 
-/** By what a parked call is resumed. */
-export const parkedIdentity = (call: Call, server: string): string | Promise<string> =>
-  callIdentity(call, server, targetOf(call.method, call.params)?.name, call.params.arguments);
+/** By what a parked call is resumed: the same call, with the same headers of its host. */
+export function parkedIdentity(call: Call, server: string): string | Promise<string> {
+  const { method, params, client } = call;
+  const identity = callIdentity(call, server, targetOf(method, params)?.name, params.arguments);
+  const { headers } = client.principal;
+  if (headers === undefined) return identity;
+  const withHeaders = (text: string): string => `${text} ${headers.digest}`;
+  return typeof identity === "string" ? withHeaders(identity) : identity.then(withHeaders);
+}
 
 const rejected = (server: string, why: string): GatewayError =>
   new GatewayError("state_rejected", "downstream", `the requestState ${why}`, { server });

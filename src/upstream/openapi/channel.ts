@@ -36,8 +36,10 @@ export async function openOpenApiChannel(
   log: Logger,
   signal: StopSignal,
 ): Promise<Channel> {
+  const { name: server, known } = source;
+  if (known !== undefined) return new OpenApiChannel(source, known);
   const api = await loadApi(source, signal);
-  const { name: server } = source;
+  source.onLoaded?.(api);
   for (const warning of api.warnings) log.warn({ server }, warning);
   if (api.operations.length === 0)
     log.warn({ server }, "no operation of its OpenAPI document is a tool; see include and exclude");

@@ -24,6 +24,10 @@ export interface ApiSource {
   readonly connectTimeoutMs: number;
   /** Sent to the API, never to where the document is. Default: none but in the headers of the transport. */
   readonly credentials?: ChannelCredentials | undefined;
+  /** The description that another connection has loaded. Default: it is loaded. */
+  readonly known?: ApiDescription | undefined;
+  /** Receives the description where it is loaded. */
+  readonly onLoaded?: (api: ApiDescription) => void;
   /** Removes secrets from what the API says, before it is quoted. Default: unchanged. */
   readonly redact?: Redact | undefined;
   /** Called with each success that does not fit the output schema of its tool. */
@@ -43,7 +47,8 @@ export async function loadApi(source: ApiSource, signal: StopSignal): Promise<Ap
     network: documentNetwork(transport.network, isAtApi),
     connectTimeoutMs,
   };
-  const names = Object.keys(headers).map((header) => header.toLowerCase());
+  const carried = (transport.forwardHeaders ?? []).map(({ to }) => to);
+  const names = [...Object.keys(headers).map((header) => header.toLowerCase()), ...carried];
   const settings: ApiSettings = {
     baseUrl,
     headers: names,

@@ -11,6 +11,7 @@ import type { Envelope } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { QuestionSettings } from "../legacy/connection.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
+import type { ApiDescription } from "../openapi/operation.js";
 import { openHttpChannel } from "../transport/http.js";
 import { HttpPool, loadHttpClient } from "../transport/http-pool.js";
 import type { ProcessGroups } from "../transport/process-group.js";
@@ -232,32 +233,41 @@ export function channelFactory(
   }
   if (transport.kind === "openapi") {
     const source = { name, transport, connectTimeoutMs: server.connectTimeoutMs };
+    let loaded: ApiDescription | undefined;
     // Takes 0.1 s, which calls would wait for when the document is read.
     loadHttpClient();
     return {
-      open: async (_transportKind, _server, signal, credentials) => {
+      open: async (_transportKind, given, signal, credentials) => {
         // Loaded only where the config has such a server.
         const { openOpenApiChannel } = await import("../openapi/channel.js");
-        return openOpenApiChannel({ ...source, credentials, redact, onMisfit }, log, signal);
+        const own = given.transport.kind === "openapi" ? given.transport : transport;
+        // A connection with the headers of a host has the same document, which may be large.
+        const known = own === transport ? undefined : loaded;
+        const onLoaded = (api: ApiDescription): void => {
+          if (own === transport) loaded = api;
+        };
+        const api = { ...source, transport: own, credentials, redact, onMisfit, known, onLoaded };
+        return openOpenApiChannel(api, log, signal);
       },
       close: async () => {},
     };
   }
-  const { url, headers, network } = transport;
+  const { url, network } = transport;
   const pool = new HttpPool({ url, network, connectTimeoutMs: server.connectTimeoutMs });
   const target = {
     name,
     url,
-    headers,
     connectTimeoutMs: server.connectTimeoutMs,
     pool,
     redact,
     ...unmatched,
   };
   return {
-    open: async (transportKind, _server, signal, credentials) => {
-      if (transportKind === "http") return openHttpChannel({ ...target, credentials });
-      if (transportKind === "sse") return openSseChannel({ ...target, credentials, signal });
+    open: async (transportKind, given, signal, credentials) => {
+      const { headers } = given.transport.kind === "http" ? given.transport : transport;
+      const own = { ...target, headers, credentials };
+      if (transportKind === "http") return openHttpChannel(own);
+      if (transportKind === "sse") return openSseChannel({ ...own, signal });
       throw unsupportedTransport(name, transportKind);
     },
     close: () => pool.destroy(),

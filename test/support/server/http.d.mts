@@ -4,6 +4,8 @@ import type { Codec } from "../host/wires.mjs";
 export interface Arrived {
   readonly body: string;
   readonly headers: IncomingHttpHeaders;
+  /** Of a legacy host: `say` sends on its own stream. */
+  readonly session?: { readonly say: (message: object) => void } | undefined;
 }
 
 export type Answer = (message: never, say: (message: object) => void, arrived: Arrived) => unknown;
