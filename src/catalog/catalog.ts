@@ -17,6 +17,7 @@ import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
+import type { SchemaDialect } from "./dialects/families.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
 import { type ExposureSettings, Exposures } from "./exposure.js";
 import { StartupWaits } from "./first-start.js";
@@ -49,6 +50,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly profiles?: Readonly<Record<string, CatalogProfile>>;
   /** Which tools hosts list, unless a profile overrides it. Default: all. */
   readonly exposure?: ExposureSettings;
+  /** For which models input schemas are listed, unless a profile or server overrides it. Default: for none. */
+  readonly dialect?: SchemaDialect | "none";
   /** The gateway's own name and version. */
   readonly self: JsonObject;
   /** A target for which it returns false does not exist for that client. Default: everything is visible. */
@@ -174,7 +177,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   };
   const servers = new Map<string, ServerLists>();
   const spaces = options.servers.map(serverNamespace);
-  const endpoints = endpointsOf(spaces, profiles);
+  const endpoints = endpointsOf(spaces, profiles, options.dialect);
   const exposures = new Exposures(options.exposure, profiles);
   const before = options.before === undefined ? undefined : catalogStates.get(options.before);
   const learnedUris = before?.learnedUris ?? new LearnedUris();

@@ -3,6 +3,7 @@
 import { LISTS, type ListKind } from "../core/lists.js";
 import { type NameFilter, nameMatcher, uriTest } from "../patterns/globs.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
+import type { SchemaDialect } from "./dialects/families.js";
 import { type UriNamespace, uriNamespace } from "./naming.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
 import { type Shortening, shortenTool } from "./shortened-tools.js";
@@ -24,6 +25,8 @@ export interface CatalogServer extends Filters {
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
   /** How the definitions of its tools are shortened. Default: they are not. */
   readonly shortening?: Shortening;
+  /** For which models its own URL lists input schemas. Default: as the whole gateway. */
+  readonly dialect?: SchemaDialect | "none";
   /** Whether lists wait for its first start up to its connect timeout. Default: up to the limit of all servers. */
   readonly required?: boolean;
   readonly connectTimeoutMs?: number;
@@ -37,6 +40,8 @@ export interface ServerNamespace {
   readonly uris: UriNamespace | undefined;
   /** The same server as the gateway as a whole shows it, where this is not that. */
   readonly aggregate?: ServerNamespace;
+  /** For which models its own URL lists input schemas. */
+  readonly dialect?: SchemaDialect | "none";
   /** Undefined if no tool has an override. */
   readonly overrides: ToolOverrides | undefined;
   /** The entry of a tool as hosts see it, except the name; undefined if that is the server's own entry. */
@@ -53,6 +58,7 @@ export function serverNamespace(config: CatalogServer): ServerNamespace {
   return {
     name: config.name,
     prefix: config.prefix,
+    ...(config.dialect !== undefined && { dialect: config.dialect }),
     uris: uriNamespace(config.prefix),
     overrides,
     shownTool: shownTools(overrides, config.shortening),

@@ -5,6 +5,7 @@ import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../cor
 import { isUriList, LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Steps } from "../runtime/cooperative-yield.js";
 import { writeJson } from "../wire/json-text.js";
+import { reshapedTools } from "./dialects/reshaped-tools.js";
 import type { Endpoint } from "./endpoints.js";
 import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { type Contribution, mergeLists, type Renamed, subset, withOwnNames } from "./merge.js";
@@ -158,26 +159,33 @@ export class Views {
     if (scope === UNKNOWN_ENDPOINT) return emptySnapshot(kind);
     const whole = this.#whole(client, kind);
     return this.#shared(`${scope.name}\0${this.#numberOf(whole)}`, () => {
-      const { filter, namespaces } = scope;
-      const [only] = namespaces;
-      if (filter === undefined && scope.name !== "") {
-        return only === undefined ? emptySnapshot(kind) : withOwnNames(whole, only, this.#options.naming);
-      }
-      const isUri = isUriList(kind);
-      const { owners } = this.#options;
-      const names = new Set(namespaces.map(({ name }) => name));
-      const passes = ({ exposed, unambiguousName = exposed }: Route): boolean =>
-        filter === undefined || (filter.passes(kind, exposed) && filter.passes(kind, unambiguousName));
-      return subset(
-        whole,
-        (route) =>
-          names.has(route.upstream) &&
-          // What would lead to another server is not shown; at the path of its own server it is.
-          !(isUri && owners.isForeignUri(route.upstream, route.exposed)) &&
-          passes(route),
-        (uri) => filter === undefined || filter.passes("resources", uri),
-      );
+      const { dialect } = scope;
+      const list = this.#cut(whole, scope, kind);
+      return kind === "tools" && dialect !== undefined ? reshapedTools(list, dialect) : list;
     });
+  }
+
+  /** The part of the whole that a scope has. */
+  #cut(whole: Snapshot, scope: Endpoint, kind: ListKind): Snapshot {
+    const { filter, namespaces } = scope;
+    const [only] = namespaces;
+    if (filter === undefined && scope.name !== "") {
+      return only === undefined ? emptySnapshot(kind) : withOwnNames(whole, only, this.#options.naming);
+    }
+    const isUri = isUriList(kind);
+    const { owners } = this.#options;
+    const names = new Set(namespaces.map(({ name }) => name));
+    const passes = ({ exposed, unambiguousName = exposed }: Route): boolean =>
+      filter === undefined || (filter.passes(kind, exposed) && filter.passes(kind, unambiguousName));
+    return subset(
+      whole,
+      (route) =>
+        names.has(route.upstream) &&
+        // What would lead to another server is not shown; at the path of its own server it is.
+        !(isUri && owners.isForeignUri(route.upstream, route.exposed)) &&
+        passes(route),
+      (uri) => filter === undefined || filter.passes("resources", uri),
+    );
   }
 
   /** Everything that servers list for a client, in the order of the config. */

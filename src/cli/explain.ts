@@ -49,7 +49,7 @@ const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
 function asText(name: string, explained: KnownTarget): string {
   const { effect, rule, message, server, target, rules, limits, badArguments, shortened, listing } =
     explained;
-  const { argumentNames } = explained;
+  const { argumentNames, reshaped = [] } = explained;
   const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
   const about = rules.filter(
     ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
@@ -63,6 +63,10 @@ function asText(name: string, explained: KnownTarget): string {
     ...(listing === undefined || listing.exposure === "full" ? [] : [`  ${listingText(listing)}`]),
     ...(shortened === undefined ? [] : [`  hosts see it shorter: ${shortenedText(shortened)}`]),
     ...(argumentNames === undefined ? [] : argumentLines(argumentNames)),
+    ...reshaped.flatMap(({ at, dialect, changes }) => [
+      `  ${at} lists its input schema for ${dialect}:`,
+      ...changes.map((change) => `    ${change}`),
+    ]),
     "",
     about.length === 0 ? "rules: none applies" : "rules, in order; the first that matches decides:",
     ...table(

@@ -20,6 +20,7 @@ export function describeChanges(before: Config, now: Config): string {
 const OTHERS = [
   "naming",
   "tools",
+  "dialect",
   "profiles",
   "parkedCalls",
   "audit",

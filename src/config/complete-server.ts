@@ -48,7 +48,8 @@ const fetchesPackage = (transport: TransportConfig): boolean =>
 export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   const transport = transportOf(shape, context);
-  const shortening = shorteningOf({ ...context.defaults, ...shape });
+  const schemas = { ...context.defaults?.schemas, ...shape.schemas };
+  const shortening = shorteningOf({ ...context.defaults, ...shape, schemas });
   const auth = authOf(shape, transport, context.hasPrincipals === true);
   // For an HTTP API the gateway itself implements MCP, so there are neither revisions nor sessions.
   const isApi = transport.kind === "openapi";
@@ -74,6 +75,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     ...(shape.arguments !== undefined && { parseJsonText: shape.arguments.parseJsonText }),
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
     ...(shortening !== undefined && { shortening }),
+    ...(shape.schemas?.dialect !== undefined && { dialect: shape.schemas.dialect }),
   };
 }
 

@@ -24,6 +24,8 @@ export interface Config {
   readonly naming: NamingConfig;
   /** Which tools hosts list, unless a profile overrides it. */
   readonly tools: ExposureConfig;
+  /** For which models input schemas are listed, unless a profile or server overrides it; absent: for none. */
+  readonly dialect?: DialectConfig;
   readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
@@ -136,7 +138,12 @@ export interface ProfileConfig {
   readonly resources: NameFilter;
   /** Which of its tools hosts list; absent if as at the top level. */
   readonly exposure?: ExposureConfig;
+  /** Absent if as at the top level. */
+  readonly dialect?: DialectConfig;
 }
+
+/** The family of models that input schemas are listed for. */
+export type DialectConfig = "openai" | "gemini" | "anthropic" | "none";
 
 /** The transport of a server. */
 export type TransportConfig =
@@ -232,6 +239,8 @@ export interface ServerConfig {
   readonly parseJsonText?: boolean;
   /** How the definitions of its tools are shortened; absent if they are not. */
   readonly shortening?: ShorteningConfig;
+  /** Of its own URL; absent if as at the top level. */
+  readonly dialect?: DialectConfig;
 }
 
 /**

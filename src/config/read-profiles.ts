@@ -34,13 +34,14 @@ export function readProfiles(
     }
     // A disabled server may stay in a profile; it is not shown.
     const shown = shape.servers?.filter((server) => present.includes(server)) ?? present;
-    const { tools: written, ...rest } = shape;
+    const { tools: written, schemas, ...rest } = shape;
     const { allow, deny, ...exposure } = written;
     const differs = Object.keys(exposure).length > 0;
     entries.push([
       name,
       {
         ...rest,
+        ...(schemas !== undefined && { dialect: schemas.dialect }),
         servers: shown,
         tools: { allow, deny },
         ...(differs && { exposure: { ...gateway, ...exposure } }),

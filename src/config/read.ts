@@ -174,6 +174,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     listen,
     ...(auth !== undefined && { auth }),
     servers,
+    ...(shape.schemas?.dialect !== undefined && { dialect: shape.schemas.dialect }),
     startupWaitMs: parseWait(shape.startupWait) ?? 0,
     naming: offersSearch(shape.tools, profiles) ? { ...naming, hasSearchTools: true } : naming,
     tools: exposePins(shape.tools, { servers, naming }),

@@ -11,7 +11,7 @@ import { limitsSchema, policySchema } from "./policy-schema.js";
 import { leaseSchema, nameFilter, serverSchema } from "./server-schema.js";
 import { credentialsSchema } from "./sign-in-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
-import { shorteningSchemas } from "./tool-schema.js";
+import { profileSchemas, shorteningSchemas } from "./tool-schema.js";
 import { parseDuration } from "./units.js";
 
 /** The keys under which servers are found, as different hosts write them; all of them are read. */
@@ -205,6 +205,7 @@ const profile = z.strictObject({
   resources: nameFilter("exposed URIs and URI templates")
     .default({ allow: ["*"], deny: [] })
     .describe("The resources and resource templates in it."),
+  schemas: profileSchemas.exactOptional().describe("How the schemas of its tools are listed."),
 });
 
 const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));

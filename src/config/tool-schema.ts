@@ -3,6 +3,15 @@ import { z } from "zod";
 
 const bytes = z.int().min(1).max(1_073_741_824);
 
+const dialectSchema = z
+  .enum(["openai", "gemini", "anthropic", "none"])
+  .describe(
+    "The family of models whose APIs get the tools of this URL: what they refuse in an input schema (`anyOf` at the top, `const`, `contentEncoding`, `x-…`) is listed in another form, or left out and said in a description. Calls are checked against the tool's own schema; `cardea explain` prints the differences. At the top level: of all URLs; on a server: of its URL `/mcp/NAME`; in a profile: of the profile. Default: `none`.",
+  );
+
+/** The zod schema of `schemas` of a profile. */
+export const profileSchemas = z.strictObject({ dialect: dialectSchema });
+
 /** The zod schemas of keys that shorten the definitions of tools, at the top level and per server. */
 export const shorteningSchemas = {
   descriptions: z
@@ -21,12 +30,16 @@ export const shorteningSchemas = {
     .strictObject({
       compact: z
         .boolean()
+        .exactOptional()
         .describe(
-          "Leaves `title`, `$comment`, `examples` and descriptions that repeat a name out of input and output schemas, and cuts descriptions in them at 200 characters. The schemas accept the same values.",
+          "Leaves `title`, `$comment`, `examples` and descriptions that repeat a name out of input and output schemas, and cuts descriptions in them at 200 characters. The schemas accept the same values. Default: `false`.",
         ),
+      dialect: dialectSchema.exactOptional(),
     })
     .exactOptional()
-    .describe("Shorter schemas of tools. Default: unchanged."),
+    .describe(
+      "How the schemas of tools are listed: shorter, and for a family of models. Default: unchanged.",
+    ),
 } as const;
 
 /** The zod schema of `checks`. */

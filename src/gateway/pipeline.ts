@@ -91,6 +91,7 @@ export function createPipeline(
     startupWaitMs: config.startupWaitMs,
     profiles: config.profiles,
     exposure: config.tools,
+    ...(config.dialect !== undefined && { dialect: config.dialect }),
     self: parts.identity.info,
     logger,
     ...(policy.visible !== undefined && { isVisible: policy.visible }),

@@ -22,6 +22,7 @@ import { prototypeMemberSentence } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import { prototypeMembers } from "../wire/prototype-members.js";
+import { type ReshapedSchema, reshapedSchemas } from "./explain-dialects.js";
 import { type ShortenedDefinition, shortenedDefinition } from "./explain-shortening.js";
 
 /** A hypothetical caller. */
@@ -60,6 +61,8 @@ export interface ExplainResult extends Explanation {
   readonly listing?: { readonly exposure: ExposureConfig["exposure"]; readonly isListed: boolean };
   /** For a tool of an HTTP API: the API's names of arguments and their members, by the listed names; absent where equal. */
   readonly argumentNames?: ArgumentNames;
+  /** The URLs that list the tool's input schema in the form of a family of models; absent without any. */
+  readonly reshaped?: readonly ReshapedSchema[];
   /** Why the arguments are invalid, which is checked before the rules; absent if they are valid. */
   readonly badArguments?: string;
 }
@@ -99,6 +102,7 @@ export async function explainCall(
   const unknown = unknownPrincipal(caller.as, auth);
   const badArguments = given.fault ?? (await argumentsFault(pipeline, call, route));
   const names = argumentNames(route.item);
+  const reshaped = reshapedSchemas(route, pipeline.config);
   const config = pipeline.config.servers.find((server) => server.name === route.upstream);
   const shortened = shortenedDefinition(route, config);
   return {
@@ -114,6 +118,7 @@ export async function explainCall(
     ...(shortened !== undefined && { shortened }),
     ...(route.kind === "tools" && { listing: listingOf(pipeline, client, route) }),
     ...(names !== undefined && { argumentNames: names }),
+    ...(reshaped.length > 0 && { reshaped }),
     ...(badArguments !== undefined && { badArguments }),
   };
 }
