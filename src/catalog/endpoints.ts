@@ -21,7 +21,7 @@ export interface Endpoint {
   readonly namespaces: readonly ServerNamespace[];
   /** A profile: a part of the whole, with the names of the whole. */
   readonly filter?: { passes(kind: ListKind, exposed: string): boolean };
-  /** The family of models that its input schemas are listed for; absent: as they are. */
+  /** The family of models that its input schemas are listed for; absent: none. */
   readonly dialect?: SchemaDialect;
 }
 
