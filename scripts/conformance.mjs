@@ -3,18 +3,20 @@
  * beside through, and writes docs/conformance.md. Exits with 1 when a check fails that is not excused in
  * test/conformance/baseline.yml, or when an excuse is no longer needed.
  *
- *   npm run conformance [-- --only server|client|auth] [--pair legacy-modern] [--keep-report]
+ *   npm run conformance [-- --only server|client|skills|auth] [--pair legacy-modern] [--keep-report]
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import { AUTH_REVISIONS, authScenarios, NOT_RUN, runAuth } from "../test/conformance/auth-scenarios.mjs";
 import { report } from "../test/conformance/report.mjs";
-import { startFixture, startGateway } from "../test/conformance/stage.mjs";
+import { startFixture, startGateway, startSkills } from "../test/conformance/stage.mjs";
 import {
   installSuite,
   runClientScenario,
   runServerSuite,
+  runSkillsSuite,
+  SKILLS,
   SUITE,
   scenariosOf,
 } from "../test/conformance/suite.mjs";
@@ -82,13 +84,36 @@ async function throughServer({ host, upstream }) {
   }
 }
 
+const directSkills = once(async (era) => {
+  const server = await startSkills(era);
+  try {
+    return await runSkillsSuite(server.url, REVISION[era], `${out}/skills/direct-${era}`);
+  } finally {
+    await server.stop();
+  }
+});
+
+async function throughSkills({ host, upstream }) {
+  const server = await startSkills(upstream);
+  const protocol = upstream === "both" ? "auto" : upstream;
+  const gateway = await startGateway({ url: server.url, protocol }, { others: true });
+  try {
+    return await runSkillsSuite(gateway.url, REVISION[host], `${out}/skills/${host}-${upstream}`);
+  } finally {
+    await gateway.stop();
+    await server.stop();
+  }
+}
+
+const named = (names) => names.map((name) => ({ name, scored: false }));
+
 const clientScenarios = (upstream) =>
   scenariosOf(REVISION[upstream], "client").filter(({ name }) => !name.startsWith("auth/"));
 
-async function clientRun(upstream, folder, driverFlags) {
+async function clientRun(upstream, folder, driverFlags, scenarios = clientScenarios(upstream)) {
   const command = `${process.execPath} ${root}test/conformance/driver.mjs ${driverFlags}`;
   const results = new Map();
-  for (const { name } of clientScenarios(upstream)) {
+  for (const { name } of scenarios) {
     const run = await runClientScenario(name, REVISION[upstream], command, `${out}/client/${folder}/${name}`);
     results.set(name, run.get(name) ?? new Map());
   }
@@ -96,12 +121,18 @@ async function clientRun(upstream, folder, driverFlags) {
 }
 const directClient = once((era) => clientRun(era, `direct-${era}`, `--direct --host ${era}`));
 const throughClient = ({ host, upstream }) => clientRun(upstream, `${host}-${upstream}`, `--host ${host}`);
+const skillsOfClient = named(SKILLS.client);
+const directSkillsClient = once((era) =>
+  clientRun(era, `skills-direct-${era}`, `--direct --host ${era}`, skillsOfClient),
+);
+const throughSkillsClient = ({ host, upstream }) =>
+  clientRun(upstream, `skills-${host}-${upstream}`, `--host ${host}`, skillsOfClient);
 
 /** One column of the report: a pair and its verdicts. */
-async function column(leg, pair, scenarios, direct, through) {
+async function column(leg, pair, scenarios, direct, through, excuses = excusesFor(leg, pair)) {
   const runs = { direct: await direct, through: await through };
   const names = scenarios.map((scenario) => scenario.name);
-  const { evaluated, stale } = evaluate(runs, names, excusesFor(leg, pair));
+  const { evaluated, stale } = evaluate(runs, names, excuses);
   const revision = REVISION[leg === "server" ? pair.host : pair.upstream];
   const name = `${leg}: ${pair.host} host, ${pair.upstream} upstream`;
   console.error(`${name}: ${JSON.stringify(tally(evaluated))}`);
@@ -150,6 +181,16 @@ if (flags.only === undefined || flags.only === "client") {
     client.push(await column("client", pair, scenarios, directClient(pair.upstream), throughClient(pair)));
   }
 }
+const skills = { server: [], client: [] };
+if (flags.only === undefined || flags.only === "skills") {
+  for (const pair of wantedPairs) {
+    const runs = [directSkills(pair.host), throughSkills(pair)];
+    skills.server.push(await column("server", pair, named(SKILLS.server), ...runs, []));
+    if (pair.upstream === "both") continue;
+    const clientRuns = [directSkillsClient(pair.upstream), throughSkillsClient(pair)];
+    skills.client.push(await column("client", pair, skillsOfClient, ...clientRuns, []));
+  }
+}
 
 const whole = flags.only === undefined && flags.pair === undefined;
 if (whole && !flags["keep-report"]) {
@@ -162,9 +203,12 @@ if (whole && !flags["keep-report"]) {
     Node: process.version,
     date: new Date().toISOString().slice(0, 10),
   };
-  writeFileSync(`${root}docs/conformance.md`, report({ versions, server, client, auth, notRun: NOT_RUN }));
+  writeFileSync(
+    `${root}docs/conformance.md`,
+    report({ versions, server, client, skills, auth, notRun: NOT_RUN }),
+  );
 }
-const bad = [...server, ...client, ...auth].some(
+const bad = [...server, ...client, ...skills.server, ...skills.client, ...auth].some(
   ({ evaluated, stale }) => stale.length > 0 || evaluated.some(({ verdict }) => verdict === "failed"),
 );
 process.exit(bad ? 1 : 0);

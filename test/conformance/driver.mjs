@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { createHash } from "node:crypto";
 /**
  * The client that the suite's client scenarios look at: a host made of the SDK, with the gateway between it and
  * the suite's server.
@@ -8,7 +9,8 @@
  * The suite says in the environment which scenario it is, and which revision its server speaks.
  */
 import { parseArgs } from "node:util";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client, fromJsonSchema, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { parse } from "yaml";
 import { startGateway } from "./stage.mjs";
 
 const { values, positionals } = parseArgs({
@@ -23,6 +25,24 @@ const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
 /** Accepts every form without filling it in; the defaults of the form are the SDK's to add. */
 const acceptForms = (content) => (client) =>
   client.setRequestHandler("elicitation/create", () => ({ action: "accept", content }));
+
+const anything = fromJsonSchema({ type: "object" });
+const listSkills = (client) => client.request({ method: "skills/list", params: {} }, anything);
+
+/** Loads the first skill as a host must (SEP-2640, "Integrity and verification"): what does not fit its entry is not used. */
+async function loadSkill(client) {
+  const [skill] = (await listSkills(client)).skills;
+  for (const { uri, digest, size } of skill.resources) {
+    const [{ text }] = (await client.readResource({ uri })).contents;
+    const isWhole = Buffer.byteLength(text) === size;
+    if (!isWhole || digest !== `sha256:${createHash("sha256").update(text).digest("hex")}`)
+      throw new Error(`${uri} is not what its skill lists`);
+    if (uri !== skill.uri) continue;
+    const frontmatter = parse(/^---\n(.*?)\n---/s.exec(text)?.[1] ?? "");
+    const isSame = Object.entries(skill.frontmatter).every(([key, value]) => frontmatter[key] === value);
+    if (!isSame) throw new Error(`${uri} has another frontmatter than its skill`);
+  }
+}
 
 /** What a host does in each scenario; where nothing is said here, it lists the tools. */
 const SCENARIOS = {
@@ -93,6 +113,10 @@ const SCENARIOS = {
       await client.callTool({ name: "test_mrtr_no_result_type", arguments: {} }).catch(() => {});
     },
   },
+  "sep-2640-client-no-prefetch": { act: listSkills },
+  "sep-2640-client-verify-digest": { act: loadSkill },
+  "sep-2640-client-verify-size": { act: loadSkill },
+  "sep-2640-client-verify-frontmatter": { act: loadSkill },
   "json-schema-2020-12-preservation": {
     act: async (client) => {
       const { tools } = await client.listTools();

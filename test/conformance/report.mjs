@@ -26,13 +26,14 @@ const sum = (counts) =>
  * @property {Record<string, string>} versions
  * @property {readonly Column[]} server
  * @property {readonly Column[]} client
+ * @property {{ server: readonly Column[], client: readonly Column[] }} skills
  * @property {readonly AuthColumn[]} auth
  * @property {ReadonlyMap<string, string>} notRun scenarios of authorization that are left out, and why
  *
  * @param {Run} run
  * @returns {string} the page
  */
-export function report({ versions, server, client, auth, notRun }) {
+export function report({ versions, server, client, skills, auth, notRun }) {
   return [
     "# Conformance",
     "",
@@ -56,10 +57,11 @@ export function report({ versions, server, client, auth, notRun }) {
     ...overview(client),
     "",
     ...details(client),
+    ...skillsOf(skills),
     ...authorization(auth, notRun),
     "## What does not pass through Cardea, and why",
     "",
-    ...exceptions([...server, ...client, ...auth]),
+    ...exceptions([...server, ...client, ...skills.server, ...skills.client, ...auth]),
     "",
     "Checks marked ° fail without Cardea too: the fixture, or the SDK's client, does not do what they ask.",
     "",
@@ -68,6 +70,18 @@ export function report({ versions, server, client, auth, notRun }) {
 
 const nameOf = ({ host, upstream, revision }) =>
   host === undefined ? `authorization, ${revision}` : `${host} host, ${upstream} upstream`;
+
+/** The extension belongs to no revision: its scenarios are apart, with a server that has skills. */
+const skillsOf = ({ server, client }) => [
+  "## Skills (SEP-2640)",
+  "",
+  "Scenarios of the extension `io.modelcontextprotocol/skills`. As a server Cardea has one with a skill behind it. As a client the",
+  "suite is the server; the host of the SDK lists and loads its skill, and verifies what it reads: that no skill is read before a host",
+  "does, and that files, digests and frontmatter arrive unchanged, is Cardea's part.",
+  "",
+  ...details(server),
+  ...details(client),
+];
 
 /** The gateway is the client, so there is nothing to hold against. */
 function authorization(columns, notRun) {

@@ -17,6 +17,13 @@ export async function startFixture(era) {
   return { url, stop: fixture.stop };
 }
 
+/** Starts the server with skills (SEP-2640), of one era, over HTTP. */
+export async function startSkills(era) {
+  const server = start([inRepository("test/support/servers/pages-and-skills.mjs"), "day", era, "http"]);
+  const [, url] = await server.says(/ready (\S+)/);
+  return { url, stop: server.stop };
+}
+
 /**
  * Starts the gateway with `upstream` under its own names. `others`: two real servers stand beside it under
  * prefixes, so that lists are merged and names are made while the suite looks on.

@@ -55,6 +55,31 @@ export async function runServerSuite(url, revision, folder) {
   return readResults(folder, "server-");
 }
 
+/** The scenarios of skills (SEP-2640): they belong to no revision, so no requirements name them. */
+export const SKILLS = {
+  server: ["sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory"],
+  client: [
+    "sep-2640-client-no-prefetch",
+    "sep-2640-client-verify-digest",
+    "sep-2640-client-verify-size",
+    "sep-2640-client-verify-frontmatter",
+  ],
+};
+
+/** Runs the server scenarios of skills against `url`. @returns {Promise<Results>} */
+export async function runSkillsSuite(url, revision, folder) {
+  const results = new Map();
+  for (const scenario of SKILLS.server) {
+    const of = join(folder, scenario);
+    await runSuite(
+      ["server", "--url", url, "--scenario", scenario, "--spec-version", revision, "--force"],
+      of,
+    );
+    for (const [name, checks] of readResults(of, "server-")) results.set(name, checks);
+  }
+  return results;
+}
+
 /** Runs one client scenario with `command` as the client. @returns {Promise<Results>} */
 export async function runClientScenario(scenario, revision, command, folder) {
   await runSuite(

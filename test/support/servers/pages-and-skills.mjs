@@ -1,6 +1,6 @@
 /**
- * A server made of the official SDK with the extensions for pages (MCP Apps) and for skills (SEP-2640), on a pipe, in
- * either era: `node pages-and-skills.mjs NAME legacy|both`.
+ * A server made of the official SDK with the extensions for pages (MCP Apps) and for skills (SEP-2640), in either era:
+ * `node pages-and-skills.mjs NAME legacy|both` on a pipe, `… NAME legacy|modern|both http` at a URL that it says on stderr.
  */
 import { createHash } from "node:crypto";
 import {
@@ -10,8 +10,10 @@ import {
   ProtocolError,
 } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { serveHttp } from "../fixture/http.mjs";
+import { createWorld } from "../fixture/world.mjs";
 
-const [name = "pages", era = "both"] = process.argv.slice(2);
+const [name = "pages", era = "both", transport = "stdio"] = process.argv.slice(2);
 const UI = "io.modelcontextprotocol/ui";
 const PAGE = `ui://${name}/board.html`;
 const ROOT = `skill://${name}-report`;
@@ -94,5 +96,9 @@ function build() {
   return mcp;
 }
 
-if (era === "legacy") await build().connect(new StdioServerTransport());
+if (transport === "http") {
+  const server = await serveHttp({ world: createWorld(), era, port: 0, build });
+  process.stdin.resume().once("end", () => process.exit(0));
+  console.error(`ready http://127.0.0.1:${server.address().port}/mcp`);
+} else if (era === "legacy") await build().connect(new StdioServerTransport());
 else serveStdio(build);
