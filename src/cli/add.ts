@@ -13,7 +13,8 @@ import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { changeConfig, type EditableConfig, findEditable } from "./edit-config.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, isFlagSet, linesOf } from "./flags.js";
-import { isRegistryName, readRegistryEntry } from "./registry-source.js";
+import { isRegistryName } from "./registry-name.js";
+import { readRegistryEntry } from "./registry-source.js";
 import { type FilledServer, fillVariables, type RegistryValues } from "./registry-variables.js";
 import { keepSecrets, type SecretFile, secretFileOf } from "./secret-file.js";
 

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { closest } from "../config/closest.js";
 import { UsageError } from "./exit.js";
+import { isRegistryName } from "./registry-name.js";
 
 /** Where the commands are listed. */
 export const HINT = "cardea --help lists the commands";
@@ -14,9 +15,32 @@ export function splitCommand(argv: readonly string[]): {
   const at = argv.indexOf("--");
   const first = argv[0] ?? "";
   if (at > 0 && first === "add") return { words: argv.slice(0, at), command: argv.slice(at + 1) };
+  if (at === -1 && first === "add") return splitAdd(argv);
   if (at === -1 || !(first === "serve" || first.startsWith("-"))) return { words: withHelpWord(argv) };
   const before = argv.slice(first === "serve" ? 1 : 0, at);
   return { words: ["serve", ...before], command: argv.slice(at + 1) };
+}
+
+const ADD_FLAGS_WITH_VALUES = new Set(["--env", "--header", "--registry", "--config"]);
+
+/**
+ * `add NAME npx -y some-package`, as other programs take it: everything from the second word on is the command, if more words
+ * follow and it is no URL, file or name of a registry.
+ */
+function splitAdd(argv: readonly string[]): { words: readonly string[]; command?: readonly string[] } {
+  let named = false;
+  for (let at = 1; at < argv.length; at += 1) {
+    const word = argv[at] ?? "";
+    if (ADD_FLAGS_WITH_VALUES.has(word)) at += 1;
+    else if (word.startsWith("-")) continue;
+    else if (!named) named = true;
+    else {
+      const isSource = /^https?:/i.test(word) || /\.json$/i.test(word) || isRegistryName(word);
+      const isCommand = !isSource && at + 1 < argv.length;
+      return isCommand ? { words: argv.slice(0, at), command: argv.slice(at) } : { words: argv };
+    }
+  }
+  return { words: argv };
 }
 
 /** `cardea help [COMMAND]` is what other programs call `--help`. */

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { closest } from "../config/closest.js";
+import type { ConfiguredServer } from "../config/config.js";
 import { EditError, editConfig } from "../config/edit.js";
 import { editToml, tableText } from "../config/edit-toml.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
@@ -11,6 +12,7 @@ import { writeErrorMessage } from "../config/load.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { parse } from "../config/read.js";
 import { readToml } from "../config/read-toml.js";
+import { isSameServer } from "../config/same-server.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
 import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
@@ -55,7 +57,7 @@ export async function install(
   const path = host.serversPath(tree);
   const entry = entryFor(host, target.connection, path);
   const servers = treeIn(tree, path);
-  const twice = namesIn(servers).filter((name) => name !== NAME && target.servers.includes(name));
+  const { twice, others } = namesakes(servers, target.servers);
   const edits: readonly HostEdit[] = [
     { name: NAME, value: entry },
     ...(replace ? twice.map((name) => ({ name, value: undefined })) : []),
@@ -94,6 +96,13 @@ export async function install(
     log.warn(
       { file },
       `${host.title} also starts ${twice.join(", ")} itself, so their tools would appear twice; --replace removes them from its file`,
+    );
+  }
+  if (replace && others.length > 0) {
+    const have = others.length === 1 ? "has a server" : "has servers";
+    log.warn(
+      { file },
+      `${host.title} ${have} called ${others.join(", ")} with another command or URL than the config; ${others.length === 1 ? "it stays" : "they stay"} in its file`,
     );
   }
   if (dryRun) {
@@ -135,7 +144,7 @@ function unknownHost(id: string): never {
 /** What the host connects to, and the servers behind it. */
 interface Target {
   readonly connection: HostConnection;
-  readonly servers: readonly string[];
+  readonly servers: readonly ConfiguredServer[];
 }
 
 /**
@@ -168,7 +177,7 @@ async function findTarget(
   }
   const opened = found && (await openConfig(shell, log, config));
   if (found !== undefined && opened === undefined) return EXIT.config;
-  const servers = opened?.loaded.config.servers.map(({ name }) => name) ?? [];
+  const servers = opened?.loaded.config.servers ?? [];
   if (running !== undefined) {
     log.info({ url: running.url }, `a gateway runs at ${running.url}, and ${host.title} will connect to it`);
     if (opened?.loaded.config.auth !== undefined && header.length === 0) {
@@ -249,5 +258,14 @@ const treeIn = (tree: Tree, path: readonly string[]): Tree | undefined =>
     tree,
   );
 
-const namesIn = (servers: Tree | undefined): readonly string[] =>
-  servers?.kind === "object" ? [...servers.members.keys()] : [];
+/** The servers of the host that have the name of one in the config: the same ones, and others. */
+function namesakes(servers: Tree | undefined, configured: readonly ConfiguredServer[]) {
+  const twice: string[] = [];
+  const others: string[] = [];
+  for (const [name, { value }] of servers?.kind === "object" ? servers.members : []) {
+    const own = configured.find((server) => server.name === name);
+    if (own === undefined || name === NAME) continue;
+    (isSameServer(value, own) ? twice : others).push(name);
+  }
+  return { twice, others };
+}

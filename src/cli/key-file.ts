@@ -36,10 +36,23 @@ export async function addKey(
   const path = ["auth", "keys", keys.length];
   if (!(await save(opened, [{ path, value: entry }], shell, log))) return EXIT.failed;
   await write(shell.stderr, `Added to auth.keys of ${file} as ${JSON.stringify(entry.id)}. ${RUNNING}\n`);
+  const others = keys.filter(({ id }) => id === entry.id);
+  if (others.length > 0) await write(shell.stderr, `${secondKeyText(entry, others)}\n`);
   if (auth === undefined) {
     await write(shell.stderr, "It is the first: from now on every host over HTTP needs a key.\n");
   }
   return file;
+}
+
+/** A second key of a principal is meant for a rotation; its groups are its own. */
+function secondKeyText({ id, groups = [] }: JsonObject, others: readonly JsonObject[]): string {
+  const name = JSON.stringify(id);
+  const count = others.length + 1;
+  const groupsOf = (value: unknown): string =>
+    Array.isArray(value) ? value.map(String).toSorted().join(", ") : "";
+  const differs = others.some((other) => groupsOf(other.groups) !== groupsOf(groups));
+  const warning = differs ? " They have different groups: what the principal may do depends on the key." : "";
+  return `${name} has ${count} keys now, and each of them is accepted.${warning} To end the others, remove their lines from auth.keys; "cardea key revoke ${String(id)}" ends all.`;
 }
 
 const RUNNING = "A running gateway takes the change over by itself.";

@@ -11,6 +11,7 @@ import { ProxyError } from "../outgoing/proxy.js";
 import { undici } from "../runtime/undici.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import { REGISTRY_NAME } from "./registry-name.js";
 
 /** The server of an entry, and its variables. */
 export interface RegistryServer {
@@ -18,10 +19,6 @@ export interface RegistryServer {
   readonly server: ImportedServer;
   readonly variables: readonly NeededVariable[];
 }
-
-/** `io.github.owner/server`, optionally with `@version`. */
-export const isRegistryName = (text: string): boolean => NAME.test(text);
-const NAME = /^([a-zA-Z0-9][\w-]*(?:\.[\w-]+)+\/[\w.-]+?)(?:@([\w.+-]+))?$/;
 
 /** Timeout (ms) of a registry, and maximum response size (bytes). */
 const FETCH_MS = 30_000;
@@ -75,7 +72,7 @@ async function lookUp(name: string, registry: string | undefined, log: Log): Pro
     );
     return undefined;
   }
-  const [, server = "", version = "latest"] = NAME.exec(name) ?? [];
+  const [, server = "", version = "latest"] = REGISTRY_NAME.exec(name) ?? [];
   const path = `servers/${encodeURIComponent(server)}/versions/${encodeURIComponent(version)}`;
   const base = registry.replace(/\/+$/, "");
   return fetchText([`${base}/v0.1/${path}`, `${base}/v0/${path}`], log);

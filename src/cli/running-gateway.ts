@@ -1,5 +1,6 @@
 /** Chooses the running gateway for `status`, `tail` and `top`: the one at --url, otherwise the one on this machine. */
 import { isAbsolute, join } from "node:path";
+import { findConfig } from "../config/find.js";
 import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -41,7 +42,14 @@ async function chosen(
   { env, cwd }: CommandContext,
 ): Promise<readonly RunningGateway[]> {
   const reachable = running.filter(({ adminUrl }) => adminUrl !== undefined);
-  if (config === undefined || config === "") return reachable;
+  if (config === undefined || config === "") {
+    if (reachable.length < 2) return reachable;
+    // The one that serves the config which other commands would use here.
+    const found = findConfig({ env, cwd });
+    const own =
+      found && (await gatewayOfConfig(env, isAbsolute(found.file) ? found.file : join(cwd, found.file)));
+    return own?.adminUrl === undefined ? reachable : [own];
+  }
   const file = await gatewayOfConfig(env, isAbsolute(config) ? config : join(cwd, config));
   return file === undefined ? [] : [file];
 }

@@ -1,6 +1,7 @@
 /** `cardea tail`: prints calls of the running gateway, each when it ends. */
 
-import { GatewayError } from "../core/errors.js";
+import { closest } from "../config/closest.js";
+import { ERRORS, GatewayError } from "../core/errors.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
@@ -35,10 +36,10 @@ export async function tail(
 ): Promise<number> {
   const json = wantsJson(flags, shell.env);
   const lines = linesOf(flags, shell.env);
+  const query = filterOf(flags, shell.env);
   const log = await shell.openLog();
   const address = await findGateway(flags, shell, log);
   if (address === undefined) return EXIT.unavailable;
-  const query = filterOf(flags, shell.env);
   const paint = painter(shell.stdout, shell.env);
   let written = Promise.resolve();
   const print = (row: JsonObject): void => {
@@ -97,10 +98,20 @@ const FILTERS = ["principal", "server", "tool", "outcome"] as const;
 /** The filter as a query. */
 function filterOf(flags: TailFlags, env: Environment): string {
   const given = FILTERS.flatMap((name) => {
-    const { text } = textFlag(flags[name], name, env);
+    const { text, source } = textFlag(flags[name], name, env);
+    if (name === "outcome" && text !== undefined && !OUTCOMES.includes(text))
+      throw unknownOutcome(text, source);
     return text === undefined ? [] : [[name, text] as [string, string]];
   });
   return new URLSearchParams(given).toString();
+}
+
+const OUTCOMES: readonly string[] = ["ok", "tool_error", "input_required", ...Object.keys(ERRORS)];
+
+function unknownOutcome(word: string, source: string): UsageError {
+  const near = closest(word, OUTCOMES);
+  const hint = near === undefined ? `it is one of ${OUTCOMES.join(", ")}` : `did you mean ${near}?`;
+  return new UsageError(`${source}: no call ends in ${JSON.stringify(word)}; ${hint}`);
 }
 
 const QUIET: ReadonlySet<string> = new Set(["ok", "input_required"]);

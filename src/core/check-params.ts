@@ -37,7 +37,7 @@ export function paramsFault(method: string, params: JsonObject | undefined): str
 export function dropNullMembers(method: string, params: JsonObject | undefined): void {
   if (params === undefined) return;
   for (const key in params) {
-    if (params[key] !== null || PARAMS.get(method)?.names.get(key) === undefined) continue;
+    if (params[key] !== null || PARAMS.get(method)?.names.get(key)?.appliesTo !== "itself") continue;
     delete (params as Record<string, unknown>)[key];
   }
   const { context } = params;

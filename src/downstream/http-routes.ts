@@ -19,6 +19,7 @@ import {
 import { placeIn } from "../http/resources.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
+import { isForBrowser, sendBrowserPage } from "./browser-page.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
@@ -95,7 +96,13 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   const { authentication, gateway, listen, rebindingProtection, sse, forwarder } = settings;
   const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
   const base = listen.path.replace(/\/$/, "");
-  const mcp = authenticated(mcpEndpoint(endpointSettings));
+  const serveMcp = authenticated(mcpEndpoint(endpointSettings));
+  const mcp: RouteHandler = (request, response, name) => {
+    // Before authentication: the page is for persons who have no host yet.
+    if (!isForBrowser(request)) return serveMcp(request, response, name);
+    checkPageRequestHead(request, rebindingProtection);
+    return sendBrowserPage(request, response);
+  };
   const routes: HttpRoute[] = [
     { path: "/healthz", handle: healthz },
     { path: "/readyz", handle: readyz },

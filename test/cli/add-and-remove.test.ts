@@ -42,6 +42,32 @@ describe("add", () => {
     );
   });
 
+  test.each([
+    [["db", "npx", "-y", "db", "--port", "1"], { command: "npx", args: ["-y", "db", "--port", "1"] }],
+    [
+      ["db", "--env", "A=b", "npx", "--yes", "db"],
+      { command: "npx", args: ["--yes", "db"], env: { A: "b" } },
+    ],
+    [["--env", "A=b", "db", "./run.sh", "x"], { command: "./run.sh", args: ["x"], env: { A: "b" } }],
+    [["db", "uvx", "db", "--", "x"], undefined],
+  ])("takes a command without -- too: %j", async (words, server) => {
+    const { run, write, read } = atHome();
+    write("work/cardea.json", { mcpServers: {} });
+    const { code } = await run("add", ...words);
+    expect(code).toBe(server === undefined ? 2 : 0);
+    const { mcpServers } = JSON.parse(read("work/cardea.json")) as { mcpServers: object };
+    expect(mcpServers).toEqual(server === undefined ? {} : { db: server });
+  });
+
+  test("a URL with flags behind it is no command", async () => {
+    const { run, write, read } = atHome();
+    write("work/cardea.json", { mcpServers: {} });
+    expect((await run("add", "web", "https://web.example/mcp", "--header", "X-Team: a")).code).toBe(0);
+    expect(JSON.parse(read("work/cardea.json"))).toEqual({
+      mcpServers: { web: { type: "http", url: "https://web.example/mcp", headers: { "X-Team": "a" } } },
+    });
+  });
+
   test("adds a URL with its headers to YAML and keeps the comments", async () => {
     const { run, write, read } = atHome({ TOKEN: "x" });
     write("work/cardea.yaml", "# mine\nservers:\n  files: # why\n    command: files\n");

@@ -134,7 +134,7 @@ describe("install", () => {
   test("names servers that the host would have twice, and removes them with the flag for it", async () => {
     const file = "home/.cursor/mcp.json";
     const place = await withGateway();
-    place.write(file, { mcpServers: { files: { command: "f" }, own: { command: "o" } } });
+    place.write(file, { mcpServers: { files: { command: "files" }, own: { command: "o" } } });
     const { said } = await place.run("install", "cursor");
     expect(said.join()).toContain("warn: Cursor also starts files itself");
     await place.run("install", "cursor", "--replace");
@@ -142,9 +142,38 @@ describe("install", () => {
       mcpServers: { own: { command: "o" }, cardea: { url: URL } },
     });
     expect(JSON.parse(place.read(`${file}.bak`)).mcpServers).toEqual({
-      files: { command: "f" },
+      files: { command: "files" },
       own: { command: "o" },
     });
+  });
+
+  test.each([
+    [{ command: "f" }, { command: "f" }, true],
+    [{ command: "/usr/bin/f", args: [] }, { command: "f" }, true],
+    [{ command: "f", args: ["--other"] }, { command: "f" }, false],
+    [{ command: "g" }, { command: "f" }, false],
+    [{ url: "https://f.example/mcp" }, { command: "f" }, false],
+    [{ url: "https://f.example/mcp/" }, { url: "https://f.example/mcp?key=1" }, true],
+    [{ url: "https://g.example/mcp" }, { url: "https://f.example/mcp" }, false],
+    [{ serverUrl: "https://f.example/mcp" }, { url: "https://f.example/mcp" }, true],
+    [{ command: "npx", args: ["-y", "@x/f"] }, { command: "npx", args: ["@x/f@1.2.3", "--root", "."] }, true],
+    [{ command: "npx", args: ["-y", "@x/f"] }, { command: "npx", args: ["-y", "@x/g"] }, false],
+    [{ command: ["uvx", "f"] }, { command: "uvx", args: ["f==1"] }, true],
+    [{ command: "node", args: ["a.js"] }, { command: "node", args: ["b.js"] }, false],
+    ["f", { command: "f" }, false],
+  ])("--replace takes %j for the server %j: %j", async (entry, server, isSame) => {
+    const file = "home/.cursor/mcp.json";
+    const place = await withGateway();
+    place.write("work/cardea.json", { mcpServers: { files: server } });
+    place.write(file, { mcpServers: { files: entry } });
+    const { said, code } = await place.run("install", "cursor", "--replace");
+    expect(code).toBe(0);
+    expect(Object.keys(JSON.parse(place.read(file)).mcpServers as object)).toEqual(
+      isSame ? ["cardea"] : ["files", "cardea"],
+    );
+    expect(said.join().includes("with another command or URL than the config; it stays in its file")).toBe(
+      !isSame,
+    );
   });
 
   test("does not print headers, and makes the file private", async () => {

@@ -134,6 +134,19 @@ describe("the keys of a config file", () => {
     );
   });
 
+  test("--add of an id that has a key already names both, which are accepted", async () => {
+    const { said, code } = await run("--add", "--id", "bob");
+    expect(code).toBe(0);
+    expect(said.join("\n")).toContain(
+      '"bob" has 2 keys now, and each of them is accepted. To end the others',
+    );
+    const other = await run("--add", "--id", "alice", "--groups", "admins");
+    expect(other.said.join("\n")).toContain(
+      '"alice" has 3 keys now, and each of them is accepted. They have different groups: what the principal may do depends on the key.',
+    );
+    expect((await run("--add", "--id", "ci")).said.join("\n")).not.toContain("keys now");
+  });
+
   test("--add creates auth where there is none, and warns of the consequence", async () => {
     writeFileSync(file(), '{ "mcpServers": {} }');
     const { code, said, out } = await run("--add", "--id", "ci", "--json");

@@ -6,6 +6,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import { tableText } from "../../src/cli/table.js";
 import { busiest } from "../../src/cli/top.js";
+import { SILENT } from "../../src/core/logger.js";
+import { writeRunFile } from "../../src/operator/run-files.js";
 import { gatewayOf } from "../support/gateway.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 import { until } from "../support/until.js";
@@ -23,6 +25,55 @@ async function started() {
   await gateway.lists("tools");
   return { gateway, adminUrl };
 }
+
+describe("with several gateways on this machine", () => {
+  const two = async (config: string) => {
+    const { adminUrl } = await started();
+    const env = { CARDEA_STATE_DIR: mkdtempSync(join(tmpdir(), "cardea-state-")), HOME: "/nowhere" };
+    const urls = { url: "http://127.0.0.1:1/mcp" };
+    await writeRunFile(env, { ...urls, adminUrl, pid: process.pid, config }, SILENT);
+    await writeRunFile(
+      env,
+      { ...urls, adminUrl: "http://127.0.0.1:1", pid: process.ppid, config: "/else" },
+      SILENT,
+    );
+    return env;
+  };
+
+  test.each([["status"], ["top"]])(
+    "%s asks the one that serves the config of the folder",
+    async (command) => {
+      const cwd = mkdtempSync(join(tmpdir(), "cardea-folder-"));
+      const config = join(cwd, "cardea.yaml");
+      writeFileSync(config, "{}");
+      const env = await two(config);
+      const shell = fakeShell({ cwd, env });
+      expect(await runCommandLine([command], shell)).toBe(0);
+      const named = fakeShell({ cwd: "/", env });
+      expect(await runCommandLine([command, "--config", config], named)).toBe(0);
+    },
+  );
+
+  test("names them all in a folder whose config none of them serves", async () => {
+    const env = await two("/somewhere/cardea.json");
+    const shell = fakeShell({ cwd: "/", env });
+    expect(await runCommandLine(["status"], shell)).toBe(69);
+    expect(shell.said.join()).toContain("several gateways run here");
+  });
+});
+
+test.each([
+  ["errors", "tail", "--outcome"],
+  ["denyed", "tail", "--outcome"],
+  ["OK", "tail", "--outcome"],
+])("tail refuses the outcome %s", async (word, ...argv) => {
+  const shell = fakeShell();
+  expect(await runCommandLine([...argv, word], shell)).toBe(2);
+  expect(shell.said.join()).toContain(`--outcome: no call ends in "${word}"`);
+  const byVariable = fakeShell({ env: { CARDEA_OUTCOME: word } });
+  expect(await runCommandLine(["tail"], byVariable)).toBe(2);
+  expect(byVariable.said.join()).toContain("CARDEA_OUTCOME: no call");
+});
 
 describe("status", () => {
   test("is a table with a line for each server, without colours where the output is no terminal", async () => {

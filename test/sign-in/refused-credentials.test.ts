@@ -189,3 +189,56 @@ test("the metadata are asked for without the headers of the config", async () =>
   expect(gets.length).toBeGreaterThan(0);
   expect(gets.every(({ headers }) => headers["x-api-key"] === undefined)).toBe(true);
 });
+
+describe("a 401 on the event stream alone", () => {
+  test.each([
+    ["a Bearer challenge", { "www-authenticate": 'Bearer realm="x"' }],
+    ["no challenge", {}],
+  ])("with %s leads to no sign-in: calls work without a stream", async (_, challenge) => {
+    const gets: number[] = [];
+    const server = await scriptedServer((asked, response) => {
+      if (asked.method !== "POST") {
+        gets.push(asked.path === "/mcp" ? 1 : 0);
+        response.writeHead(asked.path === "/mcp" ? 401 : 404, challenge).end();
+        return;
+      }
+      const { id, method } = JSON.parse(asked.body) as { id?: number; method: string };
+      const results: Readonly<Record<string, object>> = {
+        initialize: {
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: "s", version: "1" },
+        },
+        "tools/list": { tools: [{ name: "echo", inputSchema: { type: "object" } }] },
+        "tools/call": { content: [{ type: "text", text: "done" }] },
+      };
+      if (id === undefined) response.writeHead(202).end();
+      else if (results[method] === undefined) response.writeHead(400).end();
+      else
+        response
+          .writeHead(200, { "content-type": "application/json" })
+          .end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
+    });
+    onTestFinished(() => server.close());
+    const folder = mkdtempSync(join(tmpdir(), "cardea-refused-"));
+    const gateway = createGateway(configOf({ mcpServers: { api: { url: server.url } } }), {
+      logger: SILENT,
+      version: "0.0.0-test",
+      credentialsFolder: join(folder, "credentials"),
+    });
+    const { adminUrl } = await gateway.start();
+    onTestFinished(async () => {
+      await gateway.stop({ immediate: true });
+      rmSync(folder, { recursive: true, force: true });
+    });
+    await gateway.lists("tools");
+    await until("the stream to be refused", () => gets.includes(1));
+    for (let times = 0; times < 20; times += 1) {
+      const reply = await gateway.call("api__echo", {});
+      expect(JSON.stringify(reply.kind === "result" ? reply.result.object : reply)).toContain("done");
+    }
+    const status = (await (await fetch(`${adminUrl}/api/v1/servers`)).json()) as { state: string }[];
+    expect(status).toMatchObject([{ state: "ready" }]);
+    expect(gets.filter((get) => get === 1)).toHaveLength(1);
+  });
+});

@@ -7,6 +7,7 @@ import { type HttpReceiver, HttpRequest } from "./http-request.js";
 import type { HttpTarget } from "./http-target.js";
 import { isEventStream, type ResponseHeaders } from "./message-bodies.js";
 import { MessageStream } from "./message-stream.js";
+import { streamCredentials } from "./request-authorization.js";
 
 /** What a stream needs, and the callbacks that it calls. */
 export interface EventStreamSettings {
@@ -118,7 +119,8 @@ export class HttpEventStream implements HttpReceiver {
     const { lastEventId } = this.#stream;
     const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const request = { ...headers, accept: "text/event-stream", ...resume };
-    this.#http = new HttpRequest(target, { method: "GET", headers: request }, this);
+    const credentials = streamCredentials(target.credentials, () => this.#everOpen);
+    this.#http = new HttpRequest(target, { method: "GET", headers: request }, this, credentials);
   }
 
   /** The stream is open at an address that the name no longer resolves to. */

@@ -9,7 +9,7 @@ import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-pool.js";
 import type { HttpTarget } from "./http-target.js";
 import { headerOf, type ResponseHeaders } from "./message-bodies.js";
-import { RequestAuthorization } from "./request-authorization.js";
+import { type ChannelCredentials, RequestAuthorization } from "./request-authorization.js";
 
 /** The methods of requests; MCP itself uses POST, GET and DELETE. */
 export type HttpMethod = "POST" | "GET" | "DELETE" | "PUT" | "PATCH" | "HEAD" | "OPTIONS";
@@ -55,17 +55,23 @@ export class HttpRequest implements PooledRequest {
   #sent = false;
   #redirects = 0;
   #redirectTo: string | undefined;
-  /** Undefined where the channel has no credentials. */
+  readonly #credentials: ChannelCredentials | undefined;
   /** Made when the request needs it: with credentials in use, or when the response refuses a request without. */
   #authorization: RequestAuthorization | undefined;
   #path: string;
 
-  constructor(target: HttpTarget, outgoing: OutgoingRequest, receiver: HttpReceiver) {
+  /** `credentials`: undefined where the channel has none. */
+  constructor(
+    target: HttpTarget,
+    outgoing: OutgoingRequest,
+    receiver: HttpReceiver,
+    credentials = target.credentials,
+  ) {
     this.#target = target;
+    this.#credentials = credentials;
     this.#outgoing = outgoing;
     this.#receiver = receiver;
     this.#path = outgoing.path ?? target.path;
-    const { credentials } = target;
     if (credentials?.areUsed === true) this.#authorization = new RequestAuthorization(credentials);
     const obtained = this.#authorization?.obtain();
     if (obtained === undefined) this.#dispatch();
@@ -148,9 +154,8 @@ export class HttpRequest implements PooledRequest {
 
   /** Whether the response refuses the credentials, or that there were none. */
   #isRefusedBy(status: number, headers: ResponseHeaders): boolean {
-    const { credentials } = this.#target;
-    if (credentials === undefined) return false;
-    this.#authorization ??= new RequestAuthorization(credentials);
+    if (this.#credentials === undefined) return false;
+    this.#authorization ??= new RequestAuthorization(this.#credentials);
     return this.#authorization.refuses(status, headers);
   }
 

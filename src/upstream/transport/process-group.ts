@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
 import { withTimeout } from "../../core/stop.js";
+import { Container } from "./container.js";
 
 /** What to spawn. */
 interface Command {
@@ -31,7 +32,7 @@ const OUTPUT_GRACE_MS = 250;
 /** The running processes of one gateway. */
 export class ProcessGroups {
   readonly #registry: ProcessRegistry | undefined;
-  readonly #pids = new Set<number>();
+  readonly #groups = new Map<number, ProcessGroup>();
 
   /** @param registry where they are recorded; default: nowhere */
   constructor(registry?: ProcessRegistry) {
@@ -44,7 +45,8 @@ export class ProcessGroups {
    * @throws Error whose message says why it cannot be started
    */
   async start(command: Command, server: string): Promise<ProcessGroup> {
-    const child = spawn(command.command, [...command.args], {
+    const container = await Container.of(command);
+    const child = spawn(command.command, [...(container?.args ?? command.args)], {
       cwd: command.cwd,
       env: command.env,
       shell: false,
@@ -56,20 +58,22 @@ export class ProcessGroups {
     await new Promise<void>((resolve, reject) => {
       child.once("spawn", resolve);
       child.once("error", (cause: NodeJS.ErrnoException) => {
+        container?.forget().catch(() => {});
         reject(new Error(spawnErrorMessage(command, cause), { cause }));
       });
     });
-    const group = new ProcessGroup(child, command.graceMs ?? GRACE_MS, (pid) => this.#remove(pid));
-    if (this.#pids.size === 0) process.on("exit", this.#killAll);
-    this.#pids.add(group.pid);
+    const options = { graceMs: command.graceMs ?? GRACE_MS, container };
+    const group = new ProcessGroup(child, options, (pid) => this.#remove(pid));
+    if (this.#groups.size === 0) process.on("exit", this.#killAll);
+    this.#groups.set(group.pid, group);
     const forget = this.#registry?.register(group.pid, server, command.command);
     if (forget !== undefined) group.unregistered = group.exited.then(forget);
     return group;
   }
 
   #remove(pid: number): void {
-    this.#pids.delete(pid);
-    if (this.#pids.size === 0) process.off("exit", this.#killAll);
+    this.#groups.delete(pid);
+    if (this.#groups.size === 0) process.off("exit", this.#killAll);
   }
 
   /**
@@ -77,7 +81,8 @@ export class ProcessGroups {
    * which ends most of them; this is for those that ignore it.
    */
   readonly #killAll = (): void => {
-    for (const pid of this.#pids) {
+    for (const [pid, { container }] of this.#groups) {
+      killContainerNow(container);
       if (onWindows) spawnSync("taskkill", taskkill(pid), { windowsHide: true });
       else signalGroup(pid, "SIGKILL");
     }
@@ -97,16 +102,25 @@ export class ProcessGroup {
   readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
   readonly #graceMs: number;
+  /** Undefined unless the process has started one. */
+  readonly container: Container | undefined;
   #ending: Promise<void> | undefined;
 
   /** @param onGone called when the process and its descendants have exited */
-  constructor(child: ChildProcess, graceMs: number, onGone: (pid: number) => void) {
+  constructor(
+    child: ChildProcess,
+    { graceMs, container }: { readonly graceMs: number; readonly container?: Container | undefined },
+    onGone: (pid: number) => void,
+  ) {
     const { pid, stdin, stdout, stderr } = child;
     if (pid === undefined || stdin === null || stdout === null || stderr === null) {
       throw new Error("a spawned process must have an id and three pipes");
     }
     this.#child = child;
     this.#graceMs = graceMs;
+    this.container = container;
+    // A container that writes runs, and its id is known then, for an exit that cannot wait.
+    if (container !== undefined) stdout.once("data", () => container.learnId().catch(() => {}));
     this.pid = pid;
     this.stdin = stdin;
     this.stdout = stdout;
@@ -118,7 +132,12 @@ export class ProcessGroup {
       child.once("exit", (code, signal) => resolve({ code, signal }));
     });
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    this.#gone = exit.then(() => this.#endDescendants()).then(() => onGone(pid));
+    this.#gone = exit
+      .then(() => this.#endDescendants())
+      .then(() => {
+        onGone(pid);
+        return container?.forget();
+      });
     this.exited = exit.then(async (how) => {
       await withTimeout(OUTPUT_GRACE_MS, closed);
       return how;
@@ -134,9 +153,14 @@ export class ProcessGroup {
     return this.#ending;
   }
 
-  /** Sends SIGKILL to the group. */
+  /** Sends SIGKILL to the group, and to its container. */
   kill(): void {
-    signalGroup(this.pid, "SIGKILL");
+    if (this.container === undefined) signalGroup(this.pid, "SIGKILL");
+    else
+      this.container
+        .kill()
+        .finally(() => signalGroup(this.pid, "SIGKILL"))
+        .catch(() => {});
   }
 
   async #end(): Promise<void> {
@@ -144,6 +168,8 @@ export class ProcessGroup {
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
       const gone = this.#gone.then(() => true);
       if (await withTimeout(this.#graceMs, gone)) return;
+      // The program that started a container ends with it; killed, it would leave it behind.
+      if (signal === "SIGKILL") await this.container?.kill();
       if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
     }
     await this.#gone;
@@ -159,6 +185,16 @@ export class ProcessGroup {
     }
     signalGroup(this.pid, "SIGKILL");
   }
+}
+
+/** How long (ms) the exit of the gateway waits for an engine. */
+const ENGINE_MS = 2_000;
+
+function killContainerNow(container: Container | undefined): void {
+  const args = container?.killArgs;
+  if (container === undefined || args === undefined) return;
+  const { command, env, cwd } = container.command;
+  spawnSync(command, [...args], { env, cwd, timeout: ENGINE_MS, stdio: "ignore", windowsHide: true });
 }
 
 const onWindows = process.platform === "win32";

@@ -12,6 +12,34 @@ export interface ChannelCredentials extends Omit<RequestCredentials, "onRejected
   onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError | undefined>;
 }
 
+/**
+ * The credentials of an event stream, which a server may refuse although it takes all calls: then there is no stream, and calls
+ * are not affected. A stream that was open is refused for its token, which is renewed.
+ *
+ * @param wasOpen whether the server has accepted the stream before
+ */
+export function streamCredentials(
+  credentials: ChannelCredentials | undefined,
+  wasOpen: () => boolean,
+): ChannelCredentials | undefined {
+  if (credentials === undefined) return undefined;
+  return {
+    get areUsed() {
+      return credentials.areUsed;
+    },
+    get header() {
+      return credentials.header;
+    },
+    obtain: (signal) => credentials.obtain(signal),
+    async onRejected(rejected, signal) {
+      if (wasOpen()) return credentials.onRejected(rejected, signal);
+      // A call may have renewed the token meanwhile.
+      const { header } = credentials;
+      return credentials.areUsed && header !== rejected.sentHeader ? header : undefined;
+    },
+  };
+}
+
 /** A request is sent at most this often: refused once for its token, and once for its scopes. */
 const MAX_ATTEMPTS = 3;
 /** Of a body, for the words of the server in it. */
