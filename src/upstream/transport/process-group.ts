@@ -120,7 +120,9 @@ export class ProcessGroup {
     this.#graceMs = graceMs;
     this.container = container;
     // A container that writes runs, and its id is known then, for an exit that cannot wait.
-    if (container !== undefined) stdout.once("data", () => container.learnId().catch(() => {}));
+    stdout.once("data", () => {
+      container?.learnId().catch(() => {});
+    });
     this.pid = pid;
     this.stdin = stdin;
     this.stdout = stdout;
