@@ -101,10 +101,17 @@ export function responseCache(
       return reply;
     }
     return function responseCache(call) {
-      return isCacheable(call) ? cached(call) : next(call);
+      const reply = isCacheable(call) ? cached(call) : next(call);
+      return headersOf(call.client) === undefined ? reply : reply.then(asPrivate);
     };
   };
 }
+
+/** The reply, which no cache may hold for others: they have not sent these headers. */
+const asPrivate = (reply: Reply): Reply =>
+  reply.kind === "result" && reply.freshness?.scope === "public"
+    ? { ...reply, freshness: { ...reply.freshness, scope: "private" } }
+    : reply;
 
 /** What is kept of a reply; undefined where it is nothing. */
 function freshOf(reply: Reply): CachedReply | undefined {

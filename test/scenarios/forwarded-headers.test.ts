@@ -10,6 +10,7 @@ import { ListFiles } from "../../src/state/list-files.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
 import { configOf, gatewayOf } from "../support/gateway.js";
 import { modernMeta } from "../support/host/host.mjs";
+import { sseWire } from "../support/host/socket-wires.mjs";
 import { pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { type TenantServer, tenantServer } from "../support/servers/tenants.js";
@@ -106,6 +107,33 @@ describe.each(PAIRS)("two tenants with %s hosts at a %s server", (hostEra, serve
   });
 });
 
+test.each(["shared", "principal", "session"])(
+  "two tenants are kept apart with the lease %s",
+  async (lease) => {
+    const server = await tenantServer("legacy");
+    const { enter } = await gatewayFor(server, { lease });
+    for (const era of ERAS) {
+      const ada = await enter(era, { "x-tenant": "ada" });
+      const eve = await enter(era, { "x-tenant": "eve" });
+      expect([await whoAmI(ada), await whoAmI(eve)]).toEqual(["ada", "eve"]);
+      expect(namesOf(await ada.list("tools"))).toEqual(["far__whoami", "far__of-ada"]);
+      expect(namesOf(await eve.list("tools"))).toEqual(["far__whoami", "far__of-eve"]);
+    }
+  },
+);
+
+test("hosts of the transport of 2024-11-05 send them too", async () => {
+  const server = await tenantServer("legacy");
+  const listen = { http: { port: 0, legacySse: true }, admin: { port: 0 } };
+  const { url } = await gatewayFor(server, {}, { listen });
+  for (const tenant of ["ada", "eve"]) {
+    const host = await openLegacy(await sseWire(new URL("/sse", url).href, { "x-tenant": tenant }));
+    onTestFinished(() => host.close());
+    expect(await whoAmI(host)).toBe(tenant);
+    expect(namesOf(await host.list("tools"))).toEqual(["far__whoami", `far__of-${tenant}`]);
+  }
+});
+
 describe("a server that refuses requests without the header", () => {
   test.each(PAIRS)(
     "is used by %s hosts that send it (%s server), whatever the gateway itself gets",
@@ -150,6 +178,20 @@ test("a value of one host is in no log line, metric, page or list scope", async 
     expect(text).not.toContain("geheim");
   }
   expect(lines.join("\n")).not.toContain("geheim");
+});
+
+test("what a server calls public is private for a host that sends headers", async () => {
+  const server = await tenantServer("modern");
+  const { enter } = await gatewayFor(server);
+  const scopes: unknown[] = [];
+  for (const headers of [{ "x-tenant": "ada" }, {}]) {
+    const host = await enter("modern", headers);
+    for (let round = 0; round < 2; round += 1) {
+      const { result } = await host.request("resources/read", { uri: "far+note:one" });
+      scopes.push(result?.cacheScope);
+    }
+  }
+  expect(scopes).toEqual(["private", "private", "public", "public"]);
 });
 
 test("what a host sends without an entry in the config, or by another spelling of the name, is as HTTP says", async () => {

@@ -34,7 +34,7 @@ export async function tenantServer(era: "legacy" | "modern", ttlMs = 60_000): Pr
   const isModern = era === "modern";
   const info = {
     serverInfo: { name: "tenants", version: "1" },
-    capabilities: { tools: { listChanged: true } },
+    capabilities: { tools: { listChanged: true }, resources: {} },
   };
 
   function resultOf({ id, method, params }: Message, tenant: string, say: Say, arrived: Arrived) {
@@ -63,6 +63,13 @@ export async function tenantServer(era: "legacy" | "modern", ttlMs = 60_000): Pr
         }));
         return { tools };
       }
+      case "resources/list":
+        return { resources: [{ uri: "note:one", name: "one" }] };
+      case "resources/read":
+        return {
+          contents: [{ uri: "note:one", text: tenant }],
+          ...(isModern && { ttlMs, cacheScope: "public" }),
+        };
       case "tools/call": {
         const count = asked.filter((one) => one.method === "tools/call").length;
         return {
