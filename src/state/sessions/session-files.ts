@@ -145,9 +145,9 @@ export class SessionFiles implements SessionRecords {
   }
 
   /**
-   * Moves a file of a process that is gone into the folder of this one; false if another process was first.
+   * Moves a file of a process that is gone into the folder of this one; false if the disk does not let it.
    *
-   * @throws GatewayError `overloaded` while its process runs, or may run
+   * @throws GatewayError `overloaded` while its process runs, or may run, and where another process was first
    */
   async #take(folder: { readonly path: string; readonly name: string }, file: string): Promise<boolean> {
     const state = await this.#folders.stateOf(folder.name);
@@ -162,7 +162,9 @@ export class SessionFiles implements SessionRecords {
       await rename(join(folder.path, file), join(await this.#folders.own(), file));
       return true;
     } catch (error) {
-      if (codeOf(error) !== "ENOENT") this.#warnOnce(error);
+      if (codeOf(error) === "ENOENT")
+        throw overloaded("another process of this machine has just taken the session over", RETRY_MS);
+      this.#warnOnce(error);
       return false;
     }
   }
