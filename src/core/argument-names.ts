@@ -72,6 +72,16 @@ export class MemberNames {
     });
   }
 
+  /** All arguments with the API's names; undefined where two arguments have one, in different places of the request. */
+  toOwnIfDistinct(value: unknown): unknown {
+    try {
+      return this.toOwn(value, this.#root);
+    } catch (error) {
+      if (error instanceof MemberGivenTwice) return undefined;
+      throw error;
+    }
+  }
+
   /** @throws MemberGivenTwice */
   toListed(value: unknown, schema: unknown = this.#root): unknown {
     return this.#renamed(value, [schema], (key, isListed) => {

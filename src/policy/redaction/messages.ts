@@ -1,4 +1,5 @@
 /** What a rule that redacts does to calls, and to everything that comes back for them. */
+import { argumentNamesOf } from "../../core/argument-names.js";
 import type { Call, InputResponses, Notice, Reply } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import { PARAMS } from "../../core/members.js";
@@ -19,7 +20,7 @@ export interface Redactions {
 export async function redactedCall(call: Call, { args, results }: Redactions): Promise<Call> {
   const heard = results.active ? { ...call, notify: redactedNotify(call.notify, results) } : call;
   if (!args.active) return heard;
-  const own = await redactedOthers(call.method, await redactedParams(call.params, args), args);
+  const own = await redactedOthers(call.method, await redactedParams(call.params, args, call.route), args);
   const params = call.route?.kind === "methods" ? await redactedMethod(own, args) : own;
   const { inputResponses, extraHeaders } = call;
   return {
@@ -33,13 +34,17 @@ export async function redactedCall(call: Call, { args, results }: Redactions): P
 }
 
 /** Arguments of tools and prompts, those that are completed, and the answers to what a task asks. */
-async function redactedParams(params: JsonObject, args: Redaction): Promise<JsonObject> {
+async function redactedParams(
+  params: JsonObject,
+  args: Redaction,
+  route: Call["route"],
+): Promise<JsonObject> {
   let changed = params;
   const replace = (key: string, value: unknown): void => {
     if (value !== changed[key]) changed = { ...changed, [key]: value };
   };
   const given = objectAt(params, "arguments");
-  if (given !== undefined) replace("arguments", await args.apply(given));
+  if (given !== undefined) replace("arguments", await redactedArguments(given, args, route));
   const completed = objectAt(params, "argument");
   if (completed !== undefined) replace("argument", await redactedCompletion(completed, args));
   const context = objectAt(params, "context");
@@ -51,6 +56,21 @@ async function redactedParams(params: JsonObject, args: Redaction): Promise<Json
   const answers = objectAt(params, "inputResponses");
   if (answers !== undefined) replace("inputResponses", await args.patternsOnly.apply(answers, "responses"));
   return changed;
+}
+
+/** Paths of a tool of an HTTP API may have the listed names of arguments, and those of the API. */
+async function redactedArguments(
+  given: JsonObject,
+  args: Redaction,
+  route: Call["route"],
+): Promise<JsonObject> {
+  const clean = await args.apply(given);
+  const names = argumentNamesOf(route?.item);
+  const own = names?.toOwnIfDistinct(clean);
+  if (names === undefined || !isObject(own)) return clean;
+  const redacted = await args.apply(own);
+  const listed = redacted === own ? clean : names.toListed(redacted);
+  return isObject(listed) ? listed : clean;
 }
 
 /** Members that the method does not have; its server may read them anyway. */

@@ -251,6 +251,19 @@ describe("a call", () => {
     ]);
   });
 
+  test.each([
+    ["filter[name]", "where.name[eq]", "body.@type"],
+    ["filter_name", "where.name_eq", "body.type"],
+  ])("has what rules redact removed, by the paths %s, %s and %s", async (...paths) => {
+    const rule = { name: "r", tools: ["*"], effect: "redact", redact: { arguments: { paths } } };
+    const { call, asked } = await apiGateway(PATHS, { config: { policy: { rules: [rule] } } });
+    await call("api__op", { filter_name: "s", where: { name_eq: "s" }, body: { "@type": "s", free: "f" } });
+    expect(decodeURIComponent(asked[0]?.url ?? "")).toBe(
+      "/x?filter[name]=[redacted]&where[name[eq]]=[redacted]",
+    );
+    expect(JSON.parse(String(asked[0]?.body))).toEqual({ "@type": "[redacted]", free: "f" });
+  });
+
   test("is checked against the listed schema, where the config asks for it", async () => {
     const { call, asked } = await apiGateway(PATHS, { server: { checks: { arguments: true } } });
     expect((await call("api__op", { $top: 5 })).isError).toBeUndefined();
