@@ -4,28 +4,60 @@ import { ERRORS } from "../core/errors.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
-import { EXIT } from "./exit.js";
-import { type ConfigFlags, type GatewayFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
+import { EXIT, UsageError } from "./exit.js";
+import {
+  type AsFlags,
+  type ConfigFlags,
+  type GatewayFlags,
+  gatewayOptions,
+  isHost,
+  type JsonFlag,
+  principalFromFlags,
+  wantsJson,
+  type YesFlag,
+} from "./flags.js";
 import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gateway.js";
 
 /** `cardea call`: calls one tool and prints its result. Returns the exit code. */
 export async function call(
   name: string,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & GatewayFlags & YesFlag,
+  flags: ConfigFlags & JsonFlag & GatewayFlags & YesFlag & AsFlags,
   shell: CommandContext,
 ): Promise<number> {
   const args = parseArguments(words);
   const json = wantsJson(flags, shell.env);
-  return withGateway({ flags, shell, calls: true }, async (gateway, log) => {
-    const reply = await gateway.call(name, args, progressTo(log));
-    const code = await (json ? printJson(reply, shell) : printText(reply, shell, log));
-    // Waits for all starting servers, to name the missing ones.
-    if (reply.kind === "error" && MAY_BE_MISSING.has(reply.error.code))
-      warnMissing(log, await gateway.missing());
-    return code;
-  });
+  const principal = principalFromFlags(flags, shell.env);
+  const as = isHost(principal) ? undefined : principal;
+  return withGateway(
+    { flags: ownGatewayFlags(flags, as, shell), shell, calls: true },
+    async (gateway, log) => {
+      const reply = await gateway.call(name, args, progressTo(log), as);
+      const code = await (json ? printJson(reply, shell) : printText(reply, shell, log));
+      // Waits for all starting servers, to name the missing ones.
+      if (reply.kind === "error" && MAY_BE_MISSING.has(reply.error.code))
+        warnMissing(log, await gateway.missing());
+      return code;
+    },
+  );
 }
+
+/**
+ * A call of another principal uses its sign-ins at servers. So it is made by a gateway of the command itself, which can read them
+ * only where this user can, and never by an admin listener. @throws UsageError
+ */
+function ownGatewayFlags<T extends GatewayFlags>(
+  flags: T,
+  as: PrincipalFlags | undefined,
+  { env }: CommandContext,
+): T {
+  if (as === undefined) return flags;
+  if (gatewayOptions({ ...flags, fresh: false }, { ...env, CARDEA_FRESH: "0" }).url !== undefined)
+    throw new UsageError("--as starts the servers itself, and cannot go with --url");
+  return { ...flags, fresh: true };
+}
+
+type PrincipalFlags = ReturnType<typeof principalFromFlags>;
 
 /** Errors of a tool whose server may be missing. */
 const MAY_BE_MISSING: ReadonlySet<unknown> = new Set([

@@ -174,12 +174,18 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./tokens.js").then(({ tokens }) => tokens(flags, shell))),
     );
 
-  withYesFlag(withJsonFlag(withGatewayFlags(withConfigFlag(stateful("call")))))
-    .description("Call one tool and print its answer.")
+  withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("call"))))))
+    .description(
+      "Call one tool and print its answer. With --as the servers are started, even if a gateway runs.",
+    )
     .argument("<name>", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
-    .action((name: string, args: readonly string[], flags: ConfigFlags & JsonFlag & GatewayFlags & YesFlag) =>
-      finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
+    .action(
+      (
+        name: string,
+        args: readonly string[],
+        flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
+      ) => finish(import("./call.js").then(({ call }) => call(name, args, flags, shell))),
     );
 
   withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("explain"))))))

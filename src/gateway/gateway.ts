@@ -69,8 +69,8 @@ export interface Gateway {
    * @throws UnknownEndpoint for a URL that does not exist
    */
   lists(kind: ListKind, query?: ListQuery, onServer?: OnServer): Promise<CliList>;
-  /** Calls a tool by the name a host would use. */
-  call(name: string, args: JsonObject, onServer?: OnServer): Promise<Reply>;
+  /** Calls a tool by the name a host would use; `as` is the principal, by default a host without credentials. */
+  call(name: string, args: JsonObject, onServer?: OnServer, as?: PrincipalQuery): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
   explain(query: ExplainQuery, onServer?: OnServer): ReturnType<typeof cliExplain>;
   /** The token cost of tool definitions, as seen by the principal `as`. Default: a host without credentials. */
@@ -201,7 +201,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
     lists: (kind, query, onServer) => cliLists(pipeline, kind, { ...query, onServer }),
-    call: (name, args, onServer) => cliCall(pipeline, callIds.next(), { name, args, onServer }),
+    call: (name, args, onServer, as) => cliCall(pipeline, callIds.next(), { name, args, onServer, as }),
     explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
     tokens: (as, onServer) => tokenReport(pipeline, { as, onServer }),
     missing: async () => missingServers(liveConfig.pipeline),

@@ -116,7 +116,7 @@ export function readCapabilities(query: URLSearchParams): JsonObject | undefined
 export async function cliCall(
   pipeline: PipelineInEffect,
   id: number,
-  { name, args, onServer, signal = new Stop().signal }: CliCall,
+  { name, args, onServer, as, signal = new Stop().signal }: CliCall,
 ): Promise<Reply> {
   const [member] = prototypeMembers(writeJson({ arguments: args }));
   if (member !== undefined) {
@@ -124,11 +124,12 @@ export async function cliCall(
     return { kind: "error", error, refusal: "bad_request" };
   }
   await awaitOwner(pipeline, name, { onServer, signal });
+  const client = as === undefined ? CLI_CLIENT : supposedClient(as, pipeline().config.auth);
   return pipeline().handle({
     id,
     method: "tools/call",
     params: { name, arguments: args },
-    client: CLI_CLIENT,
+    client,
     route: undefined,
     inputResponses: undefined,
     logLevel: undefined,
@@ -177,6 +178,8 @@ interface CliCall {
   readonly name: string;
   readonly args: JsonObject;
   readonly onServer?: OnServer | undefined;
+  /** The principal. Default: a host without credentials. */
+  readonly as?: PrincipalQuery | undefined;
   /** Cancels the call. */
   readonly signal?: StopSignal;
 }
