@@ -5,7 +5,7 @@ import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../cor
 import { isUriList, LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Steps } from "../runtime/cooperative-yield.js";
 import { writeJson } from "../wire/json-text.js";
-import { reshapedTools } from "./dialects/reshaped-tools.js";
+import { reshapedTools, reshapeInSteps } from "./dialects/reshaped-tools.js";
 import type { Endpoint } from "./endpoints.js";
 import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { type Contribution, mergeLists, type Renamed, subset, withOwnNames } from "./merge.js";
@@ -107,6 +107,9 @@ export class Views {
     const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
     for (const kind of LIST_KINDS) {
       const before = this.#lastNumber;
+      const { dialect } = endpoint;
+      if (kind === "tools" && dialect !== undefined)
+        yield* reshapeInSteps(this.#whole(client, kind), dialect);
       const list = this.#listOf(client, endpoint, kind);
       if (!list.isLong) continue;
       if (this.#lastNumber !== before) yield;

@@ -1,6 +1,8 @@
 /** Input schemas as families of models take them, at the URLs that ask for it. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { reshape } from "../../src/catalog/dialects/reshape.js";
+import { reshapedTools, reshapeInSteps } from "../../src/catalog/dialects/reshaped-tools.js";
+import { Snapshot } from "../../src/catalog/view.js";
 import { isObject, type JsonObject } from "../../src/wire/json.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
 import { gatewayOf } from "../support/gateway.js";
@@ -143,7 +145,7 @@ describe.each(["openai", "gemini", "anthropic"] as const)("for %s", (family) => 
 
   test("what the family takes is listed unchanged", () => {
     const schema = object({ a: { type: "string", description: "a", enum: ["x"] } }, { required: ["a"] });
-    expect(reshape(schema, family)).toEqual({ schema, changes: [] });
+    expect(reshape(schema, family)).toEqual({ schema, changes: [], count: 2 });
   });
 });
 
@@ -181,6 +183,28 @@ test("a schema that refers to itself many times is listed within bounds", () => 
   const $defs = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`D${at}`, object(refs)]));
   const { schema } = reshape(object(refs, { $defs }), "gemini");
   expect(schemasIn(schema).length).toBeLessThan(20_000);
+});
+
+test("differences that are too many to be listed are counted", () => {
+  const many = Array.from(
+    { length: 600 },
+    (_, at) => [`p${at}`, { type: "integer", multipleOf: 2 }] as const,
+  );
+  const { changes } = reshape(object(Object.fromEntries(many)), "gemini");
+  expect(changes.at(-1)).toContain("and 100 more");
+});
+
+test("the schemas of a long list are reshaped in steps, each once", () => {
+  const entries = Array.from({ length: 2_000 }, (_, at) => ({
+    route: { upstream: "s", target: `t${at}`, exposed: `t${at}`, kind: "tools" as const },
+    item: { name: `t${at}`, inputSchema: { ...COMBINED } },
+  }));
+  const list = new Snapshot("tools", entries);
+  const steps = () => [...reshapeInSteps(list, "anthropic")].length;
+  expect(steps()).toBeGreaterThan(10);
+  expect(steps()).toBe(0);
+  const [first] = reshapedTools(list, "anthropic").entries;
+  expect(first?.item.inputSchema).not.toHaveProperty("oneOf");
 });
 
 test("a URL lists the schemas of its dialect, calls are checked against the tool's own, and explain tells both", async () => {

@@ -10,11 +10,13 @@ import { folded, type Note } from "./fold.js";
 /** A schema as the family takes it. */
 export interface Reshaped {
   readonly schema: JsonObject;
-  /** What is different, a sentence each; empty where nothing is. At most MAX_CHANGES. */
+  /** What is different, a sentence each; empty where nothing is. Beyond MAX_CHANGES they are counted. */
   readonly changes: readonly string[];
+  /** The number of schemas in it. */
+  readonly count: number;
 }
 
-const MAX_CHANGES = 50;
+const MAX_CHANGES = 500;
 /** The most schemas of one result: inlined references multiply. */
 const MAX_SCHEMAS = 5_000;
 const MAX_DEPTH = 64;
@@ -38,8 +40,8 @@ const SILENT = new Set([
 export function reshape(schema: JsonObject, dialect: SchemaDialect): Reshaped {
   const reshaper = new Reshaper(schema, FAMILIES[dialect]);
   const made = reshaper.schema(schema, { path: "", isTop: true, refs: [] });
-  const { changes } = reshaper;
-  return changes.length === 0 ? { schema, changes } : { schema: made, changes };
+  const { changes, count } = reshaper;
+  return { schema: changes.length === 0 ? schema : made, changes, count };
 }
 
 interface Place {
@@ -50,10 +52,12 @@ interface Place {
 }
 
 class Reshaper {
-  readonly changes: string[] = [];
+  readonly #changes = new Set<string>();
+  #unlisted = 0;
   readonly #root: JsonObject;
   readonly #family: Family;
-  #count = 0;
+  /** The number of schemas written. */
+  count = 0;
 
   constructor(root: JsonObject, family: Family) {
     this.#root = root;
@@ -62,8 +66,8 @@ class Reshaper {
 
   schema(given: unknown, place: Place): JsonObject {
     if (!isObject(given)) return {};
-    this.#count += 1;
-    const isTooMuch = this.#count > MAX_SCHEMAS || place.path.split(".").length > MAX_DEPTH;
+    this.count += 1;
+    const isTooMuch = this.count > MAX_SCHEMAS || place.path.split(".").length > MAX_DEPTH;
     if (isTooMuch) {
       this.#change(place, "is too deep for this family, and any value is listed");
       return {};
@@ -254,7 +258,20 @@ class Reshaper {
   }
 
   #mark(sentence: string): void {
-    if (this.changes.length < MAX_CHANGES && !this.changes.includes(sentence)) this.changes.push(sentence);
+    if (this.#changes.has(sentence)) return;
+    if (this.#changes.size < MAX_CHANGES) this.#changes.add(sentence);
+    else this.#unlisted += 1;
+  }
+
+  /** What is different, a sentence each. */
+  get changes(): readonly string[] {
+    const more = this.#unlisted;
+    return more === 0
+      ? [...this.#changes]
+      : [
+          ...this.#changes,
+          `and ${more} more; what is left out stands in the descriptions of the listed schema`,
+        ];
   }
 }
 

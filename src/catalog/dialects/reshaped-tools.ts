@@ -1,31 +1,42 @@
 /** The tools of a URL for the models that get them: each input schema as their family takes it. */
-
-import type { JsonObject } from "../../wire/json.js";
-import { objectAt } from "../../wire/json.js";
+import { type Steps, Work } from "../../runtime/cooperative-yield.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
 import { type ExposedItem, Snapshot } from "../view.js";
 import type { SchemaDialect } from "./families.js";
-import { reshape } from "./reshape.js";
+import { type Reshaped, reshape } from "./reshape.js";
 
-/** List entries never change, and are shown in many lists. */
-const shown = new WeakMap<JsonObject, Map<SchemaDialect, JsonObject>>();
+/** Schemas never change, and are shown in many lists. */
+const known = new WeakMap<JsonObject, Map<SchemaDialect, Reshaped>>();
+
+/** What one schema inside another costs, in characters searched. */
+const WORK_OF_SCHEMA = 80;
 
 /** The same list where nothing changes. */
 export function reshapedTools(list: Snapshot, dialect: SchemaDialect): Snapshot {
   const entries = list.entries.map((entry): ExposedItem => {
-    const item = reshapedTool(entry.item, dialect);
-    return item === entry.item ? entry : { ...entry, item };
+    const own = objectAt(entry.item, "inputSchema");
+    const inputSchema = own && reshapedOnce(own, dialect).schema;
+    return inputSchema === own ? entry : { ...entry, item: { ...entry.item, inputSchema } };
   });
   return entries.some((entry, at) => entry !== list.entries[at]) ? new Snapshot(list.kind, entries) : list;
 }
 
-function reshapedTool(item: JsonObject, dialect: SchemaDialect): JsonObject {
-  const known = shown.get(item) ?? new Map<SchemaDialect, JsonObject>();
-  const before = known.get(dialect);
+/** Reshapes the schemas of a list in steps, so that `reshapedTools` is cheap afterwards. */
+export function* reshapeInSteps(list: Snapshot, dialect: SchemaDialect): Steps<void> {
+  const work = new Work();
+  for (const { item } of list.entries) {
+    const own = objectAt(item, "inputSchema");
+    if (own === undefined || known.get(own)?.has(dialect) === true) continue;
+    yield* work.spend(WORK_OF_SCHEMA * reshapedOnce(own, dialect).count);
+  }
+}
+
+function reshapedOnce(schema: JsonObject, dialect: SchemaDialect): Reshaped {
+  const byDialect = known.get(schema) ?? new Map<SchemaDialect, Reshaped>();
+  const before = byDialect.get(dialect);
   if (before !== undefined) return before;
-  const schema = objectAt(item, "inputSchema");
-  const { schema: inputSchema } = schema === undefined ? {} : reshape(schema, dialect);
-  const made = inputSchema === undefined || inputSchema === schema ? item : { ...item, inputSchema };
-  known.set(dialect, made);
-  shown.set(item, known);
+  const made = reshape(schema, dialect);
+  byDialect.set(dialect, made);
+  known.set(schema, byDialect);
   return made;
 }
