@@ -105,7 +105,10 @@ function apart(
   file: SecretFile | undefined,
   shell: CommandContext,
 ) {
-  const used = variablesIn([...found.values()]).map((variable) => variable.replace(/:-.*$/s, ""));
+  // What was typed stands for its variable in all servers, so that it keeps the name.
+  const used = variablesIn([...found.values()])
+    .map((variable) => variable.replace(/:-.*$/s, ""))
+    .filter((name) => !given.has(name));
   const freeName =
     file &&
     freeNames(

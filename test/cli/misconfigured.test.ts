@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import { isMisconfigured } from "../../src/config/config.js";
+import { atTerminal } from "./at-home.js";
 import { type FakeShellOptions, fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -176,4 +177,23 @@ describe("import at a terminal", () => {
     const none = await importing([], [], { REGION: "eu" });
     expect(none.said.join("\n")).not.toContain("or Enter");
   });
+});
+
+test("init at a terminal asks for variables that are not set, and keeps secrets apart without an echo", async () => {
+  // The values, and the question whether to write the file.
+  const place = atTerminal(["eu", "s3cret-value", "y"], { SET: "1" });
+  place.write("work/host.json", {
+    mcpServers: {
+      a: { command: "x", env: { REGION: "${REGION}", API_KEY: "${API_KEY}", SET: "${SET}", Z: "${Z:-1}" } },
+    },
+  });
+  const { code, said } = await place.run("init", "--from", "host.json");
+  expect(code).toBe(0);
+  const asked = said.join("\n");
+  expect(asked).toContain("REGION, or Enter");
+  expect(asked).not.toMatch(/SET, or Enter|Z, or Enter|s3cret/);
+  const text = place.read("work/cardea.jsonc");
+  expect(text).toContain('"REGION": "${REGION}", "API_KEY": "${API_KEY}", "SET": "${SET}"');
+  expect(text).not.toContain("s3cret");
+  expect(place.read("work/cardea.env")).toMatch(/REGION="eu"\nAPI_KEY="s3cret-value"/);
 });
