@@ -9,7 +9,7 @@ export class Findings {
   /** The file's tree, variables expanded. */
   readonly tree: ObjectTree;
   /** Values that already have a problem: an undefined alias, an unset variable. */
-  readonly #reportedOffsets: Set<number>;
+  #reportedOffsets: ReadonlySet<number>;
   readonly #ofServers = new Map<string, Findings>();
 
   /**
@@ -40,7 +40,8 @@ export class Findings {
   /** Findings of a part of the file, which also knows what is reported elsewhere. */
   #with(faults: readonly Fault[]): Findings {
     const own = new Findings(this.tree, faults);
-    for (const offset of this.#reportedOffsets) own.#reportedOffsets.add(offset);
+    // Shared: there may be thousands of servers, each with a problem.
+    own.#reportedOffsets = this.#reportedOffsets;
     return own;
   }
 

@@ -41,6 +41,11 @@ describe("reading a config never throws", () => {
       "cardea.json",
     ],
     [
+      "many servers with an unset variable each",
+      `{"mcpServers":{${Array.from({ length: 5_000 }, (_, at) => `"s${at}":{"command":"\${Q}"}`).join()}}}`,
+      "cardea.json",
+    ],
+    [
       "many servers",
       `{"mcpServers":{${Array.from({ length: 40_000 }, (_, at) => `"s${at}":{"command":"x"}`).join()}}}`,
       "cardea.json",
