@@ -230,6 +230,8 @@ export class SessionFiles implements SessionRecords {
     }
     const write = async (): Promise<void> => {
       const path = join(await this.#folders.own(), name);
+      // A first record that was cut by the end of the process is none: its seal is wrong.
+      if (!this.#onDisk.has(id)) return writeFile(path, bytes, { mode: 0o600 });
       await writeFile(`${path}${DRAFT_SUFFIX}`, bytes, { mode: 0o600 });
       // Atomic: a reader finds the old or the new record.
       await rename(`${path}${DRAFT_SUFFIX}`, path);
