@@ -40,7 +40,6 @@ const REFUSED: readonly (readonly [string, Json, string])[] = [
   ["tools/call", { ...echo, arguments: ["hidden"] }, "arguments"],
   ["tools/call", { ...echo, arguments: "hidden" }, "arguments"],
   ["tools/call", { ...echo, arguments: 7 }, "arguments"],
-  ["tools/call", { ...echo, arguments: null }, "arguments"],
   ["prompts/get", { name: "p", arguments: ["x"] }, "arguments"],
   ["completion/complete", { ...complete, argument: ["x"] }, "argument"],
   ["completion/complete", { ...complete, context: { arguments: "x" } }, "context.arguments"],
