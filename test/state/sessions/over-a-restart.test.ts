@@ -110,7 +110,12 @@ describe.each([
     await host.request("logging/setLevel", { level: "error" });
     const [resource] = (await host.list("resources")) as readonly { uri: string }[];
     const uri = resource?.uri;
+    await untilKept(folder);
+    const size = (): number => statSync(join(folder, recordsIn(folder)[0] ?? "")).size;
+    const before = size();
     expect((await host.request("resources/subscribe", { uri })).error).toBeUndefined();
+    // The host has its answer first; a kill in between loses the subscription.
+    await until("the record with the resource", () => size() >= before + String(uri).length);
     await first.stop();
     const next = await start(folder);
     goTo(next);
