@@ -57,7 +57,7 @@ interface ConnectionTimeoutsOptions {
   readonly logger: Logger;
 }
 
-/** Closes connections whose reader stalls, and idle ones after a grace period. */
+/** Closes connections whose reader stalls, idle ones after a grace period, and at a stop those that were never used. */
 export class ConnectionTimeouts {
   readonly #stallMs: number;
   readonly #stepMs: number;
@@ -127,6 +127,19 @@ export class ConnectionTimeouts {
       if (socket.bytesRead === bytesRead) socket.destroy();
     });
   };
+
+  /**
+   * Closes connections over which nothing came yet, which Node does not take for idle: clients such as undici open one in advance.
+   * A request may be in a socket that is not read yet, so each is looked at again in the next turn of the event loop.
+   */
+  closeUnused(): void {
+    for (const socket of this.#open) {
+      if (socket.bytesRead > 0) continue;
+      setImmediate(() => {
+        if (socket.bytesRead === 0) socket.destroy();
+      });
+    }
+  }
 
   readonly #armStallTimeouts = (): void => {
     for (const socket of this.#open) {

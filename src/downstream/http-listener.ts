@@ -163,6 +163,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       const swept = [server];
       const sweep = setInterval(() => {
         for (const each of swept) each.closeIdleConnections();
+        connectionTimeouts.closeUnused();
       }, 50);
       const cut = setTimeout(() => {
         for (const each of servers) each.closeAllConnections();

@@ -173,7 +173,7 @@ describe("the result of a long document that is not ASCII", () => {
       if (step.done === true) return step.value[0] as Envelope;
     }
   };
-  const result = { text: `${"é😀".repeat(200_000)} "]} \\` };
+  const result = { text: `${"é😀".repeat(20_000)} "]} \\` };
   const document = (head: string, tail: string): string =>
     `{"jsonrpc":"2.0",${head}"result":${JSON.stringify(result)}${tail}}`;
 

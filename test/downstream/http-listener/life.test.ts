@@ -115,6 +115,14 @@ test("a stop closes the idle connections of hosts at once, and those of other pr
   await Promise.all([stopped, idle.socket.closed || once(idle.socket, "close")]);
 });
 
+test("a stop closes connections that were never used, as clients open in advance", async () => {
+  const { port, listener } = await listening();
+  const unused = connect(port, "127.0.0.1");
+  await once(unused, "connect");
+  const stopped = listener.stop(600_000);
+  await Promise.all([stopped, once(unused, "close")]);
+});
+
 test("a port that is taken is an error at start", async () => {
   const { port } = await listening();
   await expect(listening({ listen: { port } })).rejects.toThrow(/EADDRINUSE/);
