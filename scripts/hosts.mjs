@@ -21,7 +21,7 @@ const TEXT = "a text that only the server sends back";
 
 const main = join(root, "dist/main.js");
 
-/** Installs the programs if they are missing, without running their install scripts. */
+/** Installs the programs if they are missing, without running install scripts but those that `setUp` names. */
 function fetchPrograms(programs) {
   mkdirSync(CACHE, { recursive: true });
   const stamp = join(CACHE, "package.json");
@@ -36,6 +36,12 @@ function fetchPrograms(programs) {
     },
   );
   if (status !== 0) process.exit(1);
+  for (const { package: name, setUp } of programs) {
+    if (setUp === undefined) continue;
+    const cwd = join(CACHE, "node_modules", name.slice(0, name.lastIndexOf("@")));
+    const done = spawnSync(process.execPath, [setUp], { cwd, stdio: ["ignore", 2, 2] });
+    if (done.status !== 0) process.exit(1);
+  }
 }
 
 /** A config with two servers in a new folder, and a home folder beside it. */

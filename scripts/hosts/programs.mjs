@@ -5,13 +5,14 @@ const ANTHROPIC_OFFLINE = { ANTHROPIC_API_KEY: "x", CLAUDE_CODE_DISABLE_NONESSEN
 
 /**
  * `id`: as `cardea install` names it; `files`: what is in the home folder before that, by path; `run`: arguments and environment
- * for one prompt, with a model at `url`; `waitBy`: how its model waits for servers that are still starting.
+ * for one prompt, with a model at `url`; `setUp`: the script of the package that puts its program in place; `waitBy`: how its model waits for servers that are still starting.
  */
 export const PROGRAMS = [
   {
     id: "claude-code",
     package: "@anthropic-ai/claude-code@2.1.197",
     bin: "claude",
+    setUp: "install.cjs",
     waitBy: { name: "WaitForMcpServers", args: {} },
     files: () => ({}),
     run: (prompt, url) => ({
@@ -52,6 +53,7 @@ wire_api = "responses"
     id: "opencode",
     package: "opencode-ai@1.18.33",
     bin: "opencode",
+    setUp: "postinstall.mjs",
     files: (url) => ({
       ".config/opencode/opencode.json": JSON.stringify({
         autoupdate: false,
