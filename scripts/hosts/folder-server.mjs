@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 
 const TOOL = {
   name: "where",
+  annotations: { readOnlyHint: true },
   description: "The folder in which this server works",
   inputSchema: { type: "object", properties: {} },
 };
