@@ -104,7 +104,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "upstream/legacy/parked-calls.ts": {
     file: "upstream/legacy/parked-bodies.test.ts",
-    title: "parked calls of a megabyte each hold less than a quarter of that",
+    title: "parked calls of a megabyte each hold less than a fifth of that",
   },
   "routing/tasks.ts": {
     mib: 24,

@@ -18,7 +18,10 @@ export interface HttpOptions extends HttpServer, UnmatchedHandlers {
 }
 
 const SESSION_DELETE_TIMEOUT_MS = 2_000;
-/** Notifications and answers on their way at once; each takes a connection, and a server can ask 50,000 things in a batch. */
+/**
+ * Notifications and answers on their way at once, and as many more while there is a queue; each takes a connection, and a server
+ * can ask 50,000 things in a batch.
+ */
 const MAX_POSTS = 32;
 
 /**
@@ -37,7 +40,9 @@ class HttpChannel implements Channel, ExchangeOwner {
   readonly unmatched: UnmatchedHandlers;
   readonly #ownPool: HttpPool | undefined;
   readonly #postHeaders: Headers;
-  readonly #posts = new PQueue({ concurrency: MAX_POSTS });
+  #posting = 0;
+  /** Made with the first message that has to wait: one takes 3 KB, and there are connections that serve one call. */
+  #waiting: PQueue | undefined;
   readonly #merged = new WeakMap<Headers, Headers>();
   /**
    * Unordered. Not a Set: a Set with constant churn rehashes, and its old tables keep dead entries alive past the young
@@ -85,10 +90,24 @@ class HttpChannel implements Channel, ExchangeOwner {
   }
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
-    await this.#posts.add(async () => {
-      if (this.#closeReason !== undefined) throw this.#notSent(this.#closeReason);
-      await this.#send("POST", this.#withHeaders(options?.headers), textOf(message));
-    });
+    const sent = (): Promise<void> => this.#post(message, options?.headers);
+    if (this.#posting < MAX_POSTS && this.#waiting === undefined) {
+      await sent();
+      return;
+    }
+    this.#waiting ??= new PQueue({ concurrency: MAX_POSTS });
+    await this.#waiting.add(sent);
+    if (this.#waiting?.size === 0 && this.#waiting.pending === 0) this.#waiting = undefined;
+  }
+
+  async #post(message: Notification | Envelope, headers: Headers | undefined): Promise<void> {
+    if (this.#closeReason !== undefined) throw this.#notSent(this.#closeReason);
+    this.#posting += 1;
+    try {
+      await this.#send("POST", this.#withHeaders(headers), textOf(message));
+    } finally {
+      this.#posting -= 1;
+    }
   }
 
   listen(
