@@ -165,8 +165,8 @@ const DRAFT_4: Keywords = new Map<string, Keyword>([
   ["additionalItems", schema],
 ]);
 
-/** From draft 6 on. */
-const MODERN: readonly (readonly [string, Keyword])[] = [
+/** Those of draft 6, which later ones keep. */
+const SINCE_DRAFT_6: readonly (readonly [string, Keyword])[] = [
   ...COMMON,
   ...each(["$id", "$ref"], text),
   ...each(["exclusiveMinimum", "exclusiveMaximum"], number),
@@ -175,7 +175,11 @@ const MODERN: readonly (readonly [string, Keyword])[] = [
   ["required", names],
 ];
 
-const DRAFT_6: Keywords = new Map([...MODERN, ["items", schemaOrList], ["additionalItems", schema]] as const);
+const DRAFT_6: Keywords = new Map([
+  ...SINCE_DRAFT_6,
+  ["items", schemaOrList],
+  ["additionalItems", schema],
+] as const);
 
 const DRAFT_7: Keywords = new Map([
   ...DRAFT_6,
@@ -185,7 +189,7 @@ const DRAFT_7: Keywords = new Map([
 ] as const);
 
 const SINCE_2019: readonly (readonly [string, Keyword])[] = [
-  ...MODERN,
+  ...SINCE_DRAFT_6,
   ...each(["if", "then", "else", "contentSchema", "unevaluatedItems", "unevaluatedProperties"], schema),
   ...each(["$comment", "contentMediaType", "contentEncoding", "$anchor"], text),
   ...each(["readOnly", "writeOnly", "deprecated"], flag),

@@ -2,8 +2,8 @@
  * Which arguments are JSON texts where the schema admits no text? Models and hosts write objects so: `body: "{\"a\":1}"`.
  * They are parsed before rules evaluate them.
  */
+import { TYPE_NAMES, typeOf } from "../core/json-types.js";
 import { LARGE_BYTES, type Steps, Work } from "../runtime/cooperative-yield.js";
-import { isNumber } from "../wire/decimal.js";
 import { prototypeMemberSentence } from "../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/json-scan.js";
@@ -142,16 +142,6 @@ class TextParser {
   }
 }
 
-const TYPE_NAMES: Readonly<Record<string, string>> = {
-  string: "a string",
-  number: "a number",
-  integer: "an integer",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-  null: "null",
-};
-
 /** The types of the values that a schema lists. */
 function valueTypes(schema: JsonObject): readonly string[] | undefined {
   const values: readonly unknown[] | undefined = Object.hasOwn(schema, "const")
@@ -173,12 +163,6 @@ function impliedTypes(schemas: readonly unknown[], parser: TextParser): readonly
     if (isObject(found.properties)) return ["object"];
     return isObject(found.items) ? ["array"] : [];
   });
-}
-
-function typeOf(value: unknown): string {
-  if (value === null) return "null";
-  if (isNumber(value)) return "number";
-  return Array.isArray(value) ? "array" : typeof value;
 }
 
 function isOfType(value: unknown, types: ReadonlySet<string>): boolean {

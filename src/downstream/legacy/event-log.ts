@@ -72,6 +72,7 @@ export class EventLog {
     this.#length = 0;
     this.#notices = [];
     this.#responses = [];
+    this.#newest = undefined;
   }
 
   /** What `stream` was given after the event `seq`, in order. */
@@ -96,6 +97,7 @@ export class EventLog {
     const isKept = (event: LoggedEvent): boolean => event.stream !== stream;
     this.#notices = this.#notices.filter(isKept);
     this.#responses = this.#responses.filter(isKept);
+    if (this.#newest?.stream === stream) this.#newest = undefined;
     const left = lengthOf(this.#notices) + lengthOf(this.#responses);
     this.memoryShare.release(this.#length - left);
     this.#length = left;

@@ -2,6 +2,7 @@
  * Do all servers read the value of an argument as rules do? In a query, a form or a header everything is text, and
  * names are taken apart by brackets and dots; in JSON some servers ignore the case of names.
  */
+import { TYPE_NAMES, typeOf } from "../../core/json-types.js";
 import { foldedName } from "../../wire/case-folding.js";
 import { isNumber } from "../../wire/decimal.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
@@ -117,25 +118,11 @@ function checkType(argument: string, value: unknown, { types }: Shape): void {
   if (types === undefined || value === null || value === undefined) return;
   const type = typeOf(value);
   if (types.includes(type) || (type === "number" && types.includes("integer"))) return;
-  const admitted = types.length === 0 ? "of no type" : types.map((one) => NAMES[one] ?? one).join(" or ");
+  const admitted =
+    types.length === 0 ? "of no type" : types.map((one) => TYPE_NAMES[one] ?? one).join(" or ");
   throw new UnusableArgument(
-    `the argument "${argument}" must be ${admitted}, by the API's document; it is ${NAMES[type]}`,
+    `the argument "${argument}" must be ${admitted}, by the API's document; it is ${TYPE_NAMES[type]}`,
   );
-}
-
-const NAMES: Readonly<Record<string, string>> = {
-  string: "a string",
-  number: "a number",
-  integer: "an integer",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-  null: "null",
-};
-
-function typeOf(value: unknown): string {
-  if (isNumber(value)) return "number";
-  return Array.isArray(value) ? "array" : typeof value;
 }
 
 /**

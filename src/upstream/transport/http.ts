@@ -19,10 +19,10 @@ export interface HttpOptions extends HttpServer, UnmatchedHandlers {
 
 const SESSION_DELETE_TIMEOUT_MS = 2_000;
 /**
- * Notifications and answers on their way at once, and as many more while there is a queue; each takes a connection, and a server
- * can ask 50,000 things in a batch.
+ * Notifications and answers that are sent at once, and as many more from a queue; each takes a connection, and a server can ask
+ * 50,000 things in a batch.
  */
-const MAX_POSTS = 32;
+const POSTS = 16;
 
 /**
  * A channel that connects when it is first used.
@@ -91,11 +91,11 @@ class HttpChannel implements Channel, ExchangeOwner {
 
   async post(message: Notification | Envelope, options?: { readonly headers?: Headers }): Promise<void> {
     const sent = (): Promise<void> => this.#post(message, options?.headers);
-    if (this.#posting < MAX_POSTS && this.#waiting === undefined) {
+    if (this.#posting < POSTS && this.#waiting === undefined) {
       await sent();
       return;
     }
-    this.#waiting ??= new PQueue({ concurrency: MAX_POSTS });
+    this.#waiting ??= new PQueue({ concurrency: POSTS });
     await this.#waiting.add(sent);
     if (this.#waiting?.size === 0 && this.#waiting.pending === 0) this.#waiting = undefined;
   }

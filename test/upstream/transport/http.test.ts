@@ -57,6 +57,33 @@ describe("a request", () => {
   });
 });
 
+test("of 500 answers at once 32 are on their way, each is sent once, and none after the channel is closed", async () => {
+  const held: (() => void)[] = [];
+  let most = 0;
+  const server = await serve((_asked, response) => {
+    held.push(() => void response.writeHead(202).end());
+    most = Math.max(most, held.length);
+  });
+  const channel = open(server.url);
+  const answers = Array.from({ length: 500 }, (_, id) =>
+    channel.post({ jsonrpc: "2.0", id, result: {} } as Envelope),
+  );
+  for (let done = 0; done < 400; done += 1) {
+    await until("an answer that is on its way", () => held.length > 0);
+    held.shift()?.();
+  }
+  expect(await Promise.allSettled(answers.slice(0, 300))).toEqual(
+    Array.from({ length: 300 }, () => ({ status: "fulfilled", value: undefined })),
+  );
+  await channel.close();
+  const rest = await Promise.allSettled(answers);
+  expect(rest.at(-1)).toMatchObject({ status: "rejected", reason: expect.any(GatewayError) });
+  expect(most).toBeLessThanOrEqual(32);
+  const sent = server.asked.map(({ body }) => (JSON.parse(body) as { id: number }).id);
+  expect(new Set(sent).size).toBe(sent.length);
+  expect(sent.length).toBeLessThan(450);
+});
+
 describe("an answer in JSON", () => {
   test("is the response, with its status and headers", async () => {
     const result = { content: [{ type: "new", "x-y": 1 }] };
