@@ -5,6 +5,9 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 /** The order of files and tests is that of this seed; without one it is as written. */
 const order = process.env.CARDEA_ORDER;
 
+/** Which cases of the matrices run is that of this seed (test/support/sample.ts). */
+process.env.CARDEA_SAMPLE ??= String(Math.floor(Math.random() * 100_000));
+
 /**
  * What needs modules of its own: V8 counts the blocks of functions that are compiled after it was asked to, a heap is measured
  * without what other files have left in it, timers without those of connections that other files have closed just now, and a module
@@ -54,6 +57,7 @@ function projects(
 
 export default defineConfig({
   test: {
+    reporters: ["default", "./test/support/durations.ts"],
     globalSetup: ["test/support/fresh-state.ts", "test/support/unpacked-browser.ts"],
     // These only end what hangs: the machine may be slow, or busy with something else.
     testTimeout: 600_000,

@@ -1,7 +1,7 @@
 /**
- * `npm run test:nodes [-- flags]`: builds, checks and runs every test on each Node that the project is made for; flags go to
- * vitest. With `--ends`, as CI does, the smallest runs every test and the newest all but those of `REST`, `ONCE`: twice the whole
- * would take more than 15 minutes on two cores.
+ * `npm run test:all [-- flags]`: builds, checks and runs every test on each Node that the project is made for: whole matrices, and
+ * 5,000 runs of each property. Flags go to vitest. With `--ends`, as CI does, the smallest and the newest Node run: the smallest a
+ * sample of every matrix (test/support/sample.ts), the newest the same but for what is in `REST` and `ONCE`.
  *
  * The first that fails ends the run, so that the failed tests are the last lines of its output.
  *
@@ -12,7 +12,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { root, run } from "./install.mjs";
-import { check } from "./test.mjs";
+import { testAndCheck } from "./test.mjs";
 
 /** The smallest is the one that `engines` in package.json allows; exact, so that no release fails what passed before. */
 const NODES = ["20.19.0", "22.23.3", "24.21.0", "26.10.0"];
@@ -46,22 +46,22 @@ function fetched(version) {
 const chosen = onlyEnds ? [NODES[0], NODES.at(-1)] : NODES;
 const programs = chosen.map((version) => [version, fetched(version)]);
 build();
-if (flags.length === 0) check();
 for (const [version, program] of programs) {
   console.error(`\nNode ${version}`);
   const left = onlyEnds && version === NODES.at(-1) ? [...REST, ...ONCE] : [];
-  const { status } = spawnSync(
+  const failed = await testAndCheck({
     program,
-    [join(root, "node_modules/vitest/vitest.mjs"), "run", ...flags, ...left],
-    {
-      cwd: root,
-      stdio: ["ignore", "inherit", "inherit"],
-      // What the tests start by the name `node` is the same one.
-      env: { ...process.env, PATH: `${dirname(program)}${delimiter}${process.env.PATH}` },
+    flags: [...flags, ...left],
+    checks: flags.length === 0 && version === chosen[0],
+    // What the tests start by the name `node` is the same one.
+    env: {
+      ...process.env,
+      ...(!onlyEnds && { CARDEA_TEST_ALL: "1" }),
+      PATH: `${dirname(program)}${delimiter}${process.env.PATH}`,
     },
-  );
-  if (status === 0) continue;
-  console.error(`\ntests on Node ${version}: failed`);
+  });
+  if (failed.length === 0) continue;
+  console.error(`\non Node ${version} failed: ${failed.join(", ")}`);
   process.exit(1);
 }
 console.error(`\ntests on Node ${chosen.join(", ")}: all pass`);

@@ -1,5 +1,5 @@
 /** Limits that replicas count together: never more than the limit, and few uses of the store. */
-import fc from "fast-check";
+
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LeasedLimits } from "../../src/cluster/shared-limits.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
@@ -7,6 +7,7 @@ import type { SharedBudget, SharedStore } from "../../src/core/cluster.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
+import fc from "../support/fast-check.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { memoryStore } from "../support/replicas.js";
 import { until } from "../support/until.js";

@@ -1,10 +1,11 @@
 /** How processes of one gateway know each other's requests: any change of one, and any other key, is refused. */
-import fc from "fast-check";
+
 import { expect, test } from "vitest";
 import { newReplicaId } from "../../src/cluster/open-cluster.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import { issuerOf, withIssuer } from "../../src/core/owners.js";
 import { RequestSignatures } from "../../src/runtime/signed-requests.js";
+import fc from "../support/fast-check.js";
 
 const MINUTE = 60_000;
 const keyAt = (minute: number, secret = "secret") => new RequestSignatures(secret, () => minute * MINUTE);

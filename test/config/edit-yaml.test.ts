@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { editYaml } from "../../src/config/edit-yaml.js";
+import fc from "../support/fast-check.js";
 
 const YAML = `# top
 mcpServers:   # all of them

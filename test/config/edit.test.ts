@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EditError, editConfig, editConfigFile, replaceFile } from "../../src/config/edit.js";
+import fc from "../support/fast-check.js";
 
 const JSONC = `{
   // top

@@ -1,10 +1,10 @@
 /** Whether a digest made in turns is that of the whole text. */
 import { createHash } from "node:crypto";
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalDigest } from "../../src/runtime/canonical-digest.js";
 import { ExactNumber } from "../../src/wire/json.js";
 import { canonicalText } from "../../src/wire/json-text.js";
+import fc from "../support/fast-check.js";
 
 const whole = (value: unknown): string => createHash("sha256").update(canonicalText(value)).digest("base64");
 

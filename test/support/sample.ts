@@ -1,0 +1,70 @@
+/**
+ * Which cases of a matrix a run takes: all in `npm run test:all`, otherwise a sample that each run draws anew. The seed is printed;
+ * `CARDEA_SAMPLE=7 npm test` draws the sample of seed 7 again.
+ */
+
+type Values = readonly (string | number | boolean)[];
+
+/** What a run draws. */
+interface Samples {
+  /** `count` of the cases, in their order; all where the run takes all. `name` makes the samples of two matrices independent. */
+  sample<T>(name: string, cases: readonly T[], count: number): T[];
+  /**
+   * Cases in which every pair of values that occurs in `cases` occurs at least once, in their order; all where the run takes all.
+   * Which case stands for a pair depends on the seed.
+   *
+   * @param valuesOf the values of a case, one for each dimension of the matrix
+   */
+  pairwise<T>(name: string, cases: readonly T[], valuesOf: (one: T) => Values): T[];
+}
+
+/** The samples of a run with this seed. */
+export function samplesOf(seed: number, takesAll: boolean): Samples {
+  return {
+    sample(name, cases, count) {
+      if (takesAll || count >= cases.length) return [...cases];
+      const drawn = new Set(shuffled(seed, name, cases).slice(0, count));
+      return cases.filter((one) => drawn.has(one));
+    },
+    pairwise(name, cases, valuesOf) {
+      if (takesAll) return [...cases];
+      const rest = shuffled(seed, name, cases).map((one) => ({ one, pairs: pairsOf(valuesOf(one)) }));
+      const open = new Set(rest.flatMap(({ pairs }) => pairs));
+      const drawn = new Set<unknown>();
+      while (open.size > 0) {
+        const gains = rest.map(({ pairs }) => pairs.filter((pair) => open.has(pair)).length);
+        const best = rest[gains.indexOf(Math.max(...gains))] as (typeof rest)[number];
+        drawn.add(best.one);
+        for (const pair of best.pairs) open.delete(pair);
+      }
+      return cases.filter((one) => drawn.has(one));
+    },
+  };
+}
+
+/** Whether this run takes every case of every matrix, and more runs of every property. */
+export const TAKES_ALL = process.env.CARDEA_TEST_ALL === "1";
+
+export const { sample, pairwise } = samplesOf(Number(process.env.CARDEA_SAMPLE ?? 1), TAKES_ALL);
+
+const pairsOf = (values: Values): string[] =>
+  values.flatMap((a, i) => values.slice(i + 1).map((b, j) => JSON.stringify([i, a, i + 1 + j, b])));
+
+function shuffled<T>(seed: number, name: string, cases: readonly T[]): T[] {
+  let state = seed;
+  for (const unit of name) state = Math.imul(state ^ unit.charCodeAt(0), 0x01000193) >>> 0;
+  const order = [...cases];
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = nextBelow(i + 1);
+    [order[i], order[j]] = [order[j] as T, order[i] as T];
+  }
+  return order;
+
+  /** mulberry32. */
+  function nextBelow(bound: number): number {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
+  }
+}
