@@ -1,7 +1,7 @@
 /**
  * `npm run test:all [-- flags]`: builds, checks and runs every test on each Node that the project is made for: whole matrices, and
  * 5,000 runs of each property. Flags go to vitest. With `--ends`, as CI does, the smallest and the newest Node run: the smallest a
- * sample of every matrix (test/support/sample.ts), the newest the same but for what is in `REST` and `ONCE`.
+ * sample of every matrix (test/support/sample.ts), the newest the same except what is in `REST` and `ONCE`.
  *
  * The first that fails ends the run, so that the failed tests are the last lines of its output.
  *

@@ -1,5 +1,5 @@
 /**
- * Which cases of a matrix a run takes: all in `npm run test:all`, otherwise a sample that each run draws anew. The seed is printed;
+ * Which cases of a matrix a run takes: all in `npm run test:all`, otherwise another sample in each run. The seed is printed;
  * `CARDEA_SAMPLE=7 npm test` draws the sample of seed 7 again.
  */
 
