@@ -227,6 +227,8 @@ export type Middleware = (next: Handler) => Handler;
 
 /** Observes calls: it changes neither the call nor the reply, and does not throw. */
 export interface Observer {
+  /** Names it where the layers of a call are listed. */
+  readonly name: string;
   /** Before the call is passed on. */
   readonly onStart?: (call: Call) => void;
   /** After the reply; `ms` since `onStart`. */

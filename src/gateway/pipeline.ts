@@ -142,7 +142,7 @@ export function createPipeline(
   ]);
   // the log line is written before the host receives the reply
   const observed: Middleware =
-    audit === undefined ? observers : (next) => auditedReplies(audit)(observers(next));
+    audit === undefined ? observers : (next) => compose([auditedReplies(audit), observers], next);
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
   const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
   const mustRecord: readonly Middleware[] = audit?.required === true ? [auditRequired(audit)] : [];
@@ -165,8 +165,9 @@ export function createPipeline(
       ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // a call to a hidden target is recorded for the operator
       policy.access, // refuse before any budget is spent
       policy.limits, // after access: a refused call takes no token; a later round was paid by the first
+      policyTimed,
     ],
-    policyTimed(route),
+    route,
   );
   const renamings = new RenamingCache(catalog);
   const evaluateQuestion: EvaluateQuestion = (server, client, question) => {
@@ -186,7 +187,7 @@ function openCallsOf(servers: ReadonlyMap<string, ServerRuntime>): Observer {
     const server = route === undefined ? undefined : servers.get(route.upstream);
     if (server !== undefined) server.openCalls.count += change;
   };
-  return { onStart: (call) => add(call, 1), onEnd: (call) => add(call, -1) };
+  return { name: "openCalls", onStart: (call) => add(call, 1), onEnd: (call) => add(call, -1) };
 }
 
 /** A server that is hidden from a client cannot send it questions. */

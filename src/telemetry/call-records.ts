@@ -18,6 +18,7 @@ const MAX_TEXT_LENGTH = 200;
 export function callRecords(sinks: readonly RecordSink[]): Observer {
   const hosts = new HostNames();
   return {
+    name: "callRecords",
     onStart({ record: notes }) {
       if (notes !== undefined) notes.startedAt = performance.now();
     },
@@ -50,9 +51,8 @@ export function callRecords(sinks: readonly RecordSink[]): Observer {
 }
 
 /** Notes of each call that reaches `next` how long the layers before it took; a repetition by them adds nothing. */
-export const policyTimed =
-  (next: Handler): Handler =>
-  (call) => {
+export const policyTimed = (next: Handler): Handler =>
+  function policyTimed(call) {
     const { record } = call;
     if (record !== undefined && !record.isRouted) {
       record.isRouted = true;

@@ -21,6 +21,7 @@ const MAX_TARGET_LENGTH = 200;
  */
 export function accessLog(logger: Logger): Observer {
   return {
+    name: "accessLog",
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
       const isServerError = reply.kind === "error" && reply.refusal === undefined;
@@ -89,6 +90,7 @@ const shortened = (name: string | undefined): string | undefined =>
  */
 export function callMetrics(metrics: CallMetrics): Observer {
   return {
+    name: "callMetrics",
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
       const finished = finishedCall(call, ms, serverSideError(reply, outcome), reply);

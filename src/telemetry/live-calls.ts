@@ -72,6 +72,7 @@ export class RunningCalls {
 
   /** Must be inside `callRecords`, which notes when a call began. */
   readonly observer: Observer = {
+    name: "runningCalls",
     onStart: (call) => {
       if (call.record !== undefined) call.record.slot = this.#open.push(call) - 1;
     },

@@ -101,6 +101,7 @@ export class PendingQuestions {
 
   /** Must be outside the middleware that seals states: sealed states are unique per round. */
   readonly observer: Observer = {
+    name: "pendingQuestions",
     onStart: (call) => {
       if (call.inputResponses !== undefined) this.#onAnswers(call, call.inputResponses.sealedState);
     },

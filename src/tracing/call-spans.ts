@@ -60,6 +60,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
 
   /** Must be inside the observer of open questions, which tells what a call answers. */
   readonly calls: Observer = {
+    name: "callSpans",
     onStart: (call) => {
       if (call.record !== undefined) this.#begin(call, call.record);
     },
@@ -143,8 +144,8 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
 
   servedBy(server: TracedServer): Middleware {
     const address = addressOf(server.url);
-    return (next: Handler): Handler =>
-      (call) => {
+    return (next: Handler): Handler => {
+      const servedBy: Handler = (call) => {
         const { record: notes } = call;
         if (notes?.trace === undefined) return next(call);
         const parent = notes.span;
@@ -169,6 +170,8 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
           },
         );
       };
+      return servedBy;
+    };
   }
 
   #child({ span, since, startedAt }: OpenSpan): OpenSpan {
