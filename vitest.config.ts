@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { samplesOf } from "./test/support/sample.js";
 
 /** The order of files and tests is that of this seed; without one it is as written. */
 const order = process.env.CARDEA_ORDER;
@@ -16,12 +17,16 @@ process.env.CARDEA_SAMPLE ??= String(Math.floor(Math.random() * 100_000));
 const APART = /support\/(?:steps|heap)\.js"|\bvi\.(?:mock|getTimerCount)\(/;
 
 /** These do not ask how tools are called (test/support/through.ts): a second time would be the first one again. */
-const ONCE_ONLY = new Set(
-  [
+const ONCE_ONLY = new Set([
+  "test/scenarios/questions/table.test.ts",
+  ...[
     ...["attacks", "circuit-breaker", "concurrency", "deadline", "error-boundary", "measured-json", "reload"],
     ...["methods", "retry", "sealed-state", "limits/parallel-clients", "limits/quota", "limits/token-bucket"],
   ].map((name) => `test/policy/${name}.test.ts`),
-);
+]);
+
+/** `npm run test:all` */
+const takesAll = process.env.CARDEA_TEST_ALL === "1";
 
 /** The test files in these folders. */
 const testsIn = (folders: readonly string[], recursive = false): readonly string[] =>
@@ -30,6 +35,17 @@ const testsIn = (folders: readonly string[], recursive = false): readonly string
       .filter((path) => path.endsWith(".test.ts"))
       .map((path) => posix.join(folder, path.replaceAll("\\", "/"))),
   );
+
+/**
+ * What runs a second time, with hosts that call every tool through `call_tool`: by default the matrix of questions for one kind
+ * of host; test/routing/call-tool has the property that all the others are instances of.
+ */
+const throughCallTool = (): readonly string[] => {
+  const hosts = testsIn(["test/scenarios/questions"]).filter((file) => !ONCE_ONLY.has(file));
+  const { sample } = samplesOf(Number(process.env.CARDEA_SAMPLE), takesAll);
+  const policy = testsIn(["test/policy", "test/policy/limits"]).filter((file) => !ONCE_ONLY.has(file));
+  return [...(takesAll ? policy : []), ...sample("hosts that call through call_tool", hosts, 1)];
+};
 
 /**
  * Starting a process and loading the gateway costs more than most files, so that a process runs one file after the other, and
@@ -68,14 +84,7 @@ export default defineConfig({
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     projects: [
       ...projects("all", 0, testsIn(["test"], true)),
-      ...projects(
-        "through call_tool",
-        2,
-        testsIn(["test/policy", "test/policy/limits", "test/scenarios/questions"]).filter(
-          (file) => !ONCE_ONLY.has(file),
-        ),
-        { CARDEA_TEST_THROUGH: "call_tool" },
-      ),
+      ...projects("through call_tool", 2, throughCallTool(), { CARDEA_TEST_THROUGH: "call_tool" }),
     ],
     coverage: { provider: "v8", include: ["src/**"], reporter: ["text-summary"] },
   },
