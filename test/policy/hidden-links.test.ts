@@ -1,6 +1,7 @@
 /** Results that list or link resources: what a rule or a filter hides is in none of them, at hosts of both eras. */
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
+import { sample } from "../support/sample.js";
 import { HOSTS, openGateway } from "./gateway.js";
 
 const SKILLS = { extensions: { "io.modelcontextprotocol/skills": { directoryRead: true } } };
@@ -70,34 +71,37 @@ const cases = Object.entries(HIDING).flatMap(([by, hiding]) =>
   ),
 );
 
-test.each(cases)("%s of a %s names nothing that %s hides", async (method, _host, _by, hiding, kind) => {
-  const offered = {
-    tools: ["find"],
-    prompts: ["ask"],
-    resources: [
-      "memo:open",
-      "memo:secret",
-      "skill://pdf/SKILL.md",
-      "skill://secret/SKILL.md",
-      "ui://secret/page",
-    ],
-    capabilities: SKILLS,
-    entry: hiding.entry,
-    answer: (received: { readonly method: string }) => ANSWERS[received.method],
-  };
-  const gateway = await openGateway({ a: offered, b: { tools: ["other"] } }, hiding.config);
-  const host = await gateway.host(kind, "ann", hiding.path);
-  const { result, error } = await host.send(1, method, PARAMS[method] ?? {});
-  expect(error).toBeUndefined();
-  const { structuredContent: _, content = [], ...rest } = result as JsonObject;
-  const blocks = content as readonly JsonObject[];
-  const named = JSON.stringify([
-    { ...rest, _meta: { ...(rest._meta as object), "x-kept": undefined } },
-    blocks.filter(({ type }) => type === "resource_link"),
-  ]);
-  expect(named).not.toContain("secret");
-  expect(named).toMatch(/open/);
-  // What a tool itself says stays.
-  if (method === "tools/call")
-    expect(blocks.map(({ type }) => type)).toEqual(["text", "resource_link", "resource"]);
-});
+test.each(sample("hidden links", cases, 15))(
+  "%s of a %s names nothing that %s hides",
+  async (method, _host, _by, hiding, kind) => {
+    const offered = {
+      tools: ["find"],
+      prompts: ["ask"],
+      resources: [
+        "memo:open",
+        "memo:secret",
+        "skill://pdf/SKILL.md",
+        "skill://secret/SKILL.md",
+        "ui://secret/page",
+      ],
+      capabilities: SKILLS,
+      entry: hiding.entry,
+      answer: (received: { readonly method: string }) => ANSWERS[received.method],
+    };
+    const gateway = await openGateway({ a: offered, b: { tools: ["other"] } }, hiding.config);
+    const host = await gateway.host(kind, "ann", hiding.path);
+    const { result, error } = await host.send(1, method, PARAMS[method] ?? {});
+    expect(error).toBeUndefined();
+    const { structuredContent: _, content = [], ...rest } = result as JsonObject;
+    const blocks = content as readonly JsonObject[];
+    const named = JSON.stringify([
+      { ...rest, _meta: { ...(rest._meta as object), "x-kept": undefined } },
+      blocks.filter(({ type }) => type === "resource_link"),
+    ]);
+    expect(named).not.toContain("secret");
+    expect(named).toMatch(/open/);
+    // What a tool itself says stays.
+    if (method === "tools/call")
+      expect(blocks.map(({ type }) => type)).toEqual(["text", "resource_link", "resource"]);
+  },
+);

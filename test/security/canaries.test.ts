@@ -9,6 +9,7 @@ import { inRepository, MAIN } from "../support/cardea.js";
 import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { descendantsOf, type Started, start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 
 const CARELESS = inRepository("test/support/servers/careless.mjs");
@@ -141,10 +142,12 @@ async function everythingTold(host: RawHost): Promise<string> {
   return JSON.stringify(told);
 }
 
-describe.each([
+const WAYS: readonly [string, readonly string[]][] = [
   ["in one process", []],
   ["in two workers", ["--workers", "2"]],
-])("the gateway that runs %s", (_how, flags) => {
+];
+
+describe.each(sample("ways to run", WAYS, 1))("the gateway that runs %s", (_how, flags) => {
   let gateway: Started;
   let url = "";
   let admin = "";
@@ -264,16 +267,16 @@ describe("CLI commands", () => {
     return `${out}\n${command.stderr()}`;
   };
 
-  test.each(
-    [
-      ["check"],
-      ["doctor"],
-      ["doctor", "--json"],
-      ["list", "--json"],
-      ["call", "careless__die"],
-      ["call", "careless__die", "--json"],
-    ].map((words) => [words.join(" "), words] as const),
-  )("%s prints no secret", async (_, args) => {
+  const commands = [
+    ["check"],
+    ["doctor"],
+    ["doctor", "--json"],
+    ["list", "--json"],
+    ["call", "careless__die"],
+    ["call", "careless__die", "--json"],
+  ].map((words) => [words.join(" "), words] as const);
+
+  test.each(sample("commands with secrets", commands, 2))("%s prints no secret", async (_, args) => {
     const shown = await run([...args, "--config", file]);
     expect(shown).toMatch(/dead|careless|using|checking/);
     expect(found(shown)).toEqual([]);

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { inRepository, MAIN } from "../support/cardea.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { type Started, start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 
 const NASTY_SERVER = inRepository("test/support/servers/nasty.mjs");
@@ -90,24 +91,27 @@ describe("CLI commands", () => {
     return { out, err: command.stderr() };
   };
 
-  test.each(
-    [
-      ["list"],
-      ["list", "--json"],
-      ["call", "nasty__speak"],
-      ["call", "nasty__speak", "--json"],
-      ["call", "nasty__speak", '{"refuse":true}'],
-      ["call", "nasty__speak", '{"die":true}'],
-      ["explain", "nasty__speak"],
-      ["doctor", "--json"],
-    ].map((words) => [words.join(" "), words] as const),
-  )("%s prints no terminal escapes and no invisible characters", async (_, args) => {
-    const { out, err } = await run([...args, "--config", file]);
-    expect(out + err).not.toBe("");
-    expect(out).not.toMatch(HIDDEN);
-    expect(err).not.toMatch(HIDDEN);
-    if (args.includes("--json")) expect(() => JSON.parse(out) as unknown).not.toThrow();
-  });
+  const commands = [
+    ["list"],
+    ["list", "--json"],
+    ["call", "nasty__speak"],
+    ["call", "nasty__speak", "--json"],
+    ["call", "nasty__speak", '{"refuse":true}'],
+    ["call", "nasty__speak", '{"die":true}'],
+    ["explain", "nasty__speak"],
+    ["doctor", "--json"],
+  ].map((words) => [words.join(" "), words] as const);
+
+  test.each(sample("commands with hostile text", commands, 2))(
+    "%s prints no terminal escapes and no invisible characters",
+    async (_, args) => {
+      const { out, err } = await run([...args, "--config", file]);
+      expect(out + err).not.toBe("");
+      expect(out).not.toMatch(HIDDEN);
+      expect(err).not.toMatch(HIDDEN);
+      if (args.includes("--json")) expect(() => JSON.parse(out) as unknown).not.toThrow();
+    },
+  );
 
   test("doctor lets no server forge a line of its report", async () => {
     const { out } = await run(["doctor", "--config", file]);
@@ -138,14 +142,15 @@ describe("CLI commands", () => {
   });
 
   test("usage errors print no terminal escapes of the arguments", async () => {
-    for (const args of [
+    const wrong = [
       [NASTY],
       ["call", NASTY, "--config", file],
       [`--${NASTY}`],
       ["list", NASTY],
       ["serve", "--port", NASTY],
       ["check", "--config", NASTY],
-    ]) {
+    ];
+    for (const args of sample("usage errors", wrong, 2)) {
       const { out, err } = await run(args);
       expect(out + err).not.toBe("");
       expect(out + err).not.toMatch(HIDDEN);

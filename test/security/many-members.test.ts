@@ -3,9 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { gatewayOf } from "../support/gateway.js";
 import { JSON_HEADERS, modernRequest, send } from "../support/http-host.js";
+import { sample, TAKES_ALL } from "../support/sample.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
-const MANY = Object.fromEntries(Array.from({ length: 150_000 }, (_, at) => [`k${at}`, at]));
+/** More than any limit. */
+const COUNT = TAKES_ALL ? 150_000 : 70_000;
+const MANY = Object.fromEntries(Array.from({ length: COUNT }, (_, at) => [`k${at}`, at]));
 const REQUEST = { jsonrpc: "2.0", id: 7 };
 const CALL = { name: "one__echo", arguments: { text: "here" } };
 
@@ -40,7 +43,7 @@ afterAll(async () => {
   await upstream.stop();
 });
 
-describe("150,000 members", () => {
+describe("very many members", () => {
   test.each([
     ["of a request", { ...REQUEST, method: "ping", ...MANY }, "the message has more than"],
     [
@@ -102,15 +105,18 @@ describe("150,000 members", () => {
     const some = Object.fromEntries(Object.entries(MANY).slice(0, 60_000));
     const more = { rows: Object.keys(MANY), some: [some, some, some] };
     const params = { ...CALL, arguments: { ...CALL.arguments, more } };
-    const { text } = await post({ ...REQUEST, method: "tools/call", params });
-    expect(text).toContain("here");
-    const modern = await send(url, modernRequest("tools/call", params));
-    expect(modern.text).toContain("here");
+    const senders = [
+      () => post({ ...REQUEST, method: "tools/call", params }),
+      () => send(url, modernRequest("tools/call", params)),
+    ];
+    for (const sent of sample("eras", senders, 1)) expect((await sent()).text).toContain("here");
   });
 });
 
-test("a batch of 50,000 invalid messages is refused without an error for each", async () => {
-  const { status, json } = await post(Array.from({ length: 50_000 }, (_, id) => ({ jsonrpc: "2.0", id })));
+test("a batch of very many invalid messages is refused without an error for each", async () => {
+  const { status, json } = await post(
+    Array.from({ length: TAKES_ALL ? 50_000 : 10_000 }, (_, id) => ({ jsonrpc: "2.0", id })),
+  );
   expect(status).toBe(400);
   expect(json()).toMatchObject({ error: { message: "a batch may have 100 messages" } });
 });

@@ -11,6 +11,7 @@ import { MAIN } from "../support/cardea.js";
 import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { type Started, start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 import { Browser } from "../support/sign-in/browser.js";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
 import { until } from "../support/until.js";
@@ -22,10 +23,12 @@ interface Told {
   readonly result?: { readonly _meta?: { readonly "cardea/sign-in"?: { readonly url: string } } };
 }
 
-describe.each([
+const WAYS: readonly [string, readonly string[]][] = [
   ["in one process", []],
   ["in two workers", ["--workers", "2"]],
-])("of a gateway that runs %s", (_how, flags) => {
+];
+
+describe.each(sample("ways to run", WAYS, 1))("of a gateway that runs %s", (_how, flags) => {
   const folder = mkdtempSync(join(tmpdir(), "cardea-sign-in-secrets-"));
   const configFile = join(folder, "cardea.json");
   const state = join(folder, "state");

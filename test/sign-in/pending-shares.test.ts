@@ -7,6 +7,7 @@ import type { LoginState } from "../../src/sign-in/pending-content.js";
 import { PendingRecords, type PendingRecordsOptions } from "../../src/sign-in/pending-records.js";
 import { recordsAt } from "../../src/vault/records.js";
 import { keySource } from "../../src/vault/vault.js";
+import { TAKES_ALL } from "../support/sample.js";
 import { adversarialServer } from "../support/sign-in/adversarial-server.js";
 import { Browser } from "../support/sign-in/browser.js";
 import { startDesk } from "../support/sign-in/sign-in-desk.js";
@@ -34,15 +35,16 @@ function pendingIn(state: string, options: Partial<PendingRecordsOptions> = {}) 
   return { pending, clock, lists: () => lists, files: () => readdirSync(join(state, "sign-ins")) };
 }
 
-test("a principal that starts 500 sign-ins keeps its newest, and another one signs in meanwhile", async () => {
+test("a principal that starts many sign-ins keeps its newest, and another one signs in meanwhile", async () => {
   const { pending, lists, files } = pendingIn(stateFolder());
   await pending.put("login", "first of bob", loginOf("bob"));
-  for (let n = 0; n < 500; n += 1) await pending.put("state", `${n}`, loginOf("ann") as never);
+  const count = TAKES_ALL ? 500 : 70;
+  for (let n = 0; n < count; n += 1) await pending.put("state", `${n}`, loginOf("ann") as never);
   await pending.put("login", "second of bob", loginOf("bob"));
   for (const id of ["first of bob", "second of bob"])
     expect(await pending.read("login", id)).toEqual(loginOf("bob"));
-  expect(await pending.read("state", "439")).toBeUndefined();
-  expect(await pending.read("state", "440")).toBeDefined();
+  expect(await pending.read("state", `${count - 61}`)).toBeUndefined();
+  expect(await pending.read("state", `${count - 60}`)).toBeDefined();
   expect(lists()).toBe(1);
   // Two shares, and the records in them.
   expect(files().filter((file) => !file.includes("."))).toHaveLength(60 + 2 + 2);
@@ -102,7 +104,7 @@ test("the sign-in of one person ends while another starts many at the same serve
   const desk = await startDesk({ mcpUrl: server.mcpUrl });
   const begun = await desk.signIns.begin("notes", "bob");
   const page = await desk.signIns.connectUrl("notes", "carol");
-  for (let n = 0; n < 60; n += 1) await desk.signIns.begin("notes", "ann");
+  for (let n = 0; n < (TAKES_ALL ? 60 : 25); n += 1) await desk.signIns.begin("notes", "ann");
   await desk.signIns.pasted(begun.login, await server.authorize(begun.url));
   expect((await new Browser().open(page)).status).toBe(200);
   expect(await desk.signIns.state(begun.login)).toMatchObject({ state: "done" });

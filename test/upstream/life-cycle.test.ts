@@ -6,6 +6,7 @@ import { type FakeServer, HTTP, legacyServer, modernServer } from "../support/fa
 import { fakeTime } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";
 import { type Calling, calling, client, settled, upstreamFor } from "../support/met-upstream.js";
+import { sample } from "../support/sample.js";
 
 fakeTime();
 
@@ -58,12 +59,14 @@ function server(era: "legacy" | "modern"): { readonly server: FakeServer; hangs:
   return self;
 }
 
-test.each([
+const SERVERS = [
   ["legacy", "stdio"],
   ["legacy", "http"],
   ["modern", "stdio"],
   ["modern", "http"],
-] as const)(
+] as const;
+
+test.each(sample("servers", SERVERS, 2))(
   "of a %s server over %s",
   async (era, way) => {
     await fc.assert(

@@ -5,6 +5,7 @@ import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { hostOf } from "../../audit/modern-host.js";
 import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { sample } from "../../support/sample.js";
 import { type Opened, type Stage, startStage, TOKEN } from "./stage.js";
 
 const LOOKS = [
@@ -13,6 +14,7 @@ const LOOKS = [
   [390, "light"],
   [390, "dark"],
 ] as const;
+const looksOf = (action: string) => sample(`looks of ${action}`, LOOKS, 1);
 
 describe.runIf(HAS_BROWSER)("in the console", () => {
   let stage: Stage;
@@ -47,7 +49,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await dialog.waitFor({ state: "detached" });
   }
 
-  test.each(LOOKS)("the live config has no secrets (%i px, %s)", async (width, scheme) => {
+  test.each(looksOf("config"))("the live config has no secrets (%i px, %s)", async (width, scheme) => {
     const opened = await stage.open("config", { width, scheme });
     await opened.page.getByText("no-touching").first().waitFor();
     await opened.picture(`config-${width}-${scheme}`);
@@ -56,7 +58,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await opened.page.close();
   });
 
-  test.each(LOOKS)("a session is ended (%i px, %s)", async (width, scheme) => {
+  test.each(looksOf("session"))("a session is ended (%i px, %s)", async (width, scheme) => {
     const name = `host-${width}-${scheme}`;
     const host = await session(name);
     const opened = await stage.open("sessions", { width, scheme });
@@ -69,7 +71,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await opened.page.close();
   });
 
-  test.each(LOOKS)("a call is cancelled (%i px, %s)", async (width, scheme) => {
+  test.each(looksOf("call"))("a call is cancelled (%i px, %s)", async (width, scheme) => {
     const host = await session(`caller-${width}-${scheme}`);
     const name = "everything__trigger-long-running-operation";
     const outcome = host.callTool({ name, arguments: { duration: 600, steps: 6 } }).then(
@@ -88,7 +90,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await opened.page.close();
   });
 
-  test.each(LOOKS)("a remembered approval is revoked (%i px, %s)", async (width, scheme) => {
+  test.each(looksOf("approval"))("a remembered approval is revoked (%i px, %s)", async (width, scheme) => {
     const { call } = hostOf(stage.url);
     const asked = await call("everything__get-tiny-image");
     await call("everything__get-tiny-image", asked, { action: "accept" });
@@ -122,36 +124,39 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await page.close();
   });
 
-  test.each(LOOKS)("a principal is signed out of a server (%i px, %s)", async (width, scheme) => {
-    const posted: string[] = [];
-    const login = { server: "everything", principal: "ann", issuer: "https://login.example.com" };
-    const opened = await stage.open("servers", {
-      ...{ width, scheme },
-      prepare: async (page) => {
-        await page.route("**/api/v1/logins", (route) =>
-          route.fulfill({
-            json: [
-              {
-                ...login,
-                scopes: ["read"],
-                state: posted.length === 0 ? "signed_in" : "signed_out",
-                isRenewed: true,
-              },
-            ],
-          }),
-        );
-        await page.route("**/api/v1/logins/*/*/sign-out", (route) => {
-          posted.push(new URL(route.request().url()).pathname);
-          return route.fulfill({ json: { state: "signed_out" } });
-        });
-      },
-    });
-    const rows = opened.page.getByRole("list", { name: "Sign-ins at everything" });
-    await rows.scrollIntoViewIfNeeded();
-    await opened.picture(`signed-in-${width}-${scheme}`);
-    await press(opened, rows, "Sign out", `sign-out-${width}-${scheme}`);
-    await rows.getByRole("button", { name: "Sign in" }).waitFor();
-    expect(posted).toEqual(["/api/v1/logins/everything/ann/sign-out"]);
-    await opened.page.close();
-  });
+  test.each(looksOf("sign-in"))(
+    "a principal is signed out of a server (%i px, %s)",
+    async (width, scheme) => {
+      const posted: string[] = [];
+      const login = { server: "everything", principal: "ann", issuer: "https://login.example.com" };
+      const opened = await stage.open("servers", {
+        ...{ width, scheme },
+        prepare: async (page) => {
+          await page.route("**/api/v1/logins", (route) =>
+            route.fulfill({
+              json: [
+                {
+                  ...login,
+                  scopes: ["read"],
+                  state: posted.length === 0 ? "signed_in" : "signed_out",
+                  isRenewed: true,
+                },
+              ],
+            }),
+          );
+          await page.route("**/api/v1/logins/*/*/sign-out", (route) => {
+            posted.push(new URL(route.request().url()).pathname);
+            return route.fulfill({ json: { state: "signed_out" } });
+          });
+        },
+      });
+      const rows = opened.page.getByRole("list", { name: "Sign-ins at everything" });
+      await rows.scrollIntoViewIfNeeded();
+      await opened.picture(`signed-in-${width}-${scheme}`);
+      await press(opened, rows, "Sign out", `sign-out-${width}-${scheme}`);
+      await rows.getByRole("button", { name: "Sign in" }).waitFor();
+      expect(posted).toEqual(["/api/v1/logins/everything/ann/sign-out"]);
+      await opened.page.close();
+    },
+  );
 });

@@ -1,6 +1,7 @@
 /** The console in a real browser, in front of a gateway with real servers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { pairwise } from "../../support/sample.js";
 import { type Stage, startStage, TOKEN } from "./stage.js";
 
 /** Views that each gateway has, and a text that only they show. */
@@ -12,6 +13,12 @@ const VIEWS = [
   ["sessions", "No open questions."],
 ] as const;
 
+const LOOKS = (["a wide window", "a phone"] as const).flatMap((width) =>
+  (["light", "dark"] as const).flatMap((scheme) =>
+    VIEWS.map(([view, words]) => [view, width, scheme, words] as const),
+  ),
+);
+
 describe.runIf(HAS_BROWSER)("the console", () => {
   let stage: Stage;
   beforeAll(async () => {
@@ -19,23 +26,20 @@ describe.runIf(HAS_BROWSER)("the console", () => {
   });
   afterAll(() => stage.stop());
 
-  describe.each([
-    ["a wide window", 1280],
-    ["a phone", 390],
-  ] as const)("in %s", (_, width) => {
-    describe.each(["light", "dark"] as const)("in the %s theme", (scheme) => {
-      test.each(VIEWS)("%s renders completely, and is accessible", async (view, words) => {
-        const { page, errors, picture } = await stage.open(view, { width, scheme });
-        await page.getByText(words).first().waitFor();
-        await picture(`${view.replace("/", "-")}-${width}-${scheme}`);
-        expect(await seriousFindings(page)).toEqual([]);
-        const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-        expect(overflow).toBeLessThanOrEqual(0);
-        expect(errors).toEqual([]);
-        await page.close();
-      });
-    });
-  });
+  test.each(pairwise("looks of views", LOOKS, ([view, width, scheme]) => [view, width, scheme]))(
+    "%s renders completely in %s in the %s theme, and is accessible",
+    async (view, window, scheme, words) => {
+      const width = window === "a phone" ? 390 : 1280;
+      const { page, errors, picture } = await stage.open(view, { width, scheme });
+      await page.getByText(words).first().waitFor();
+      await picture(`${view.replace("/", "-")}-${width}-${scheme}`);
+      expect(await seriousFindings(page)).toEqual([]);
+      const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      expect(overflow).toBeLessThanOrEqual(0);
+      expect(errors).toEqual([]);
+      await page.close();
+    },
+  );
 
   test("the overview names broken servers, and links to them", async () => {
     const { page } = await stage.open("overview");

@@ -9,6 +9,7 @@ import { gatewayOf } from "../../support/gateway.js";
 import { httpWire } from "../../support/host/wires.mjs";
 import type { Json } from "../../support/peers/host.js";
 import { openLegacy } from "../../support/peers/raw.js";
+import { sample } from "../../support/sample.js";
 import { answer, type ScriptedServer, scriptedServer } from "../../support/servers/scripted-http.js";
 import { until } from "../../support/until.js";
 
@@ -89,13 +90,16 @@ const SIZES = [
   [3, 12_000],
   [100, 1],
 ] as const;
+const sizesFor = (reader: string) => sample(`batches for ${reader}`, SIZES, 1);
 
-describe.each([
+const READERS = [
   ["JSON alone", "application/json"],
   ["JSON and event streams", "application/json, text/event-stream"],
   ["event streams alone", "text/event-stream"],
-])("a host that reads %s", (_name, accept) => {
-  test.each(SIZES)("gets each answer of a batch of %i with %i KB each", async (count, kb) => {
+] as const;
+
+describe.each(sample("readers of batches", READERS, 1))("a host that reads %s", (name, accept) => {
+  test.each(sizesFor(name))("gets each answer of a batch of %i with %i KB each", async (count, kb) => {
     ran = 0;
     const { host, response } = await post(batchOf(count, kb), accept);
     const arrived = await response;
@@ -141,7 +145,7 @@ const idsIn = (messages: readonly Json[]): readonly unknown[] =>
     .sort((a, b) => Number(a) - Number(b));
 
 describe("a host on a pipe", () => {
-  test.each(SIZES)(
+  test.each(sizesFor("a pipe"))(
     "gets each answer of a batch of %i with %i KB each, in lines that are arrays",
     async (count, kb) => {
       ran = 0;
@@ -164,7 +168,7 @@ describe("a host on a pipe", () => {
 });
 
 describe("a host over HTTP+SSE", () => {
-  test.each(SIZES)("gets each answer of a batch of %i with %i KB each", async (count, kb) => {
+  test.each(sizesFor("HTTP+SSE"))("gets each answer of a batch of %i with %i KB each", async (count, kb) => {
     ran = 0;
     const origin = new URL(url).origin;
     const messages: Json[] = [];

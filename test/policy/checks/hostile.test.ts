@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { ToolSchemas } from "../../../src/policy/schema-checks.js";
+import { sample, TAKES_ALL } from "../../support/sample.js";
 import { mostStepsInATurn } from "../../support/steps.js";
 import { validated } from "../json-schema/support.js";
 
@@ -102,7 +103,7 @@ const CASES: Readonly<Record<string, readonly [schema: unknown, value: unknown]>
 };
 
 describe("other calls do not wait for", () => {
-  test.each(Object.entries(CASES))("%s", async (_, [schema, value]) => {
+  test.each(sample("hostile schemas", Object.entries(CASES), 8))("%s", async (_, [schema, value]) => {
     let result = "";
     const held = await mostStepsInATurn(async () => {
       result = await validated(schema, value);
@@ -130,7 +131,7 @@ async function heldBy(servers: number): Promise<number> {
   return held;
 }
 
-test("other calls do not wait for a hundred hostile servers with concurrent responses", async () => {
+test("other calls do not wait for many hostile servers with concurrent responses", async () => {
   const one = await heldBy(1);
-  expect(await heldBy(100)).toBeLessThan(1.5 * one);
+  expect(await heldBy(TAKES_ALL ? 100 : 25)).toBeLessThan(1.5 * one);
 });
