@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import { gatewayOf } from "../support/gateway.js";
+import { sample } from "../support/sample.js";
 import type { RealIssuer } from "../support/sign-in/real-issuer.mjs";
 import { freePort } from "../support/told-port.js";
 import { host1, host2, signedIn } from "./sdk-hosts.js";
@@ -34,11 +35,13 @@ beforeEach(async () => {
   onTestFinished(() => gateway.stop({ immediate: true }));
 });
 
-describe.each([
+const SDKS: readonly [string, typeof host1][] = [
   ["SDK 1.32", host1],
   ["SDK 2.4 of the legacy era", host2("legacy")],
   ["SDK 2.4 of the modern era", host2("auto")],
-])("%s", (_, make) => {
+];
+
+describe.each(sample("SDKs", SDKS, 2))("%s", (_, make) => {
   test("signs its person in with only a URL; rules see the person", async () => {
     const { host } = await signedIn(make, url, "alice");
     expect(await host.names()).toContain("memory__read_graph");
@@ -62,12 +65,8 @@ describe.each([
   }, 60_000);
 });
 
-describe.each([
-  ["SDK 1.32", host1],
-  ["SDK 2.4 of the legacy era", host2("legacy")],
-  ["SDK 2.4 of the modern era", host2("auto")],
-])("%s at the URL of one endpoint", (_, make) => {
-  test.each(["/memory", "/memory/", "/"])(
+describe.each(SDKS)("%s at the URL of one endpoint", (name, make) => {
+  test.each(sample(`endpoints of ${name}`, ["/memory", "/memory/", "/"], 1))(
     "signs in with that URL as its resource, at %s, and its token is good there only",
     async (place) => {
       const { state, host } = await signedIn(make, new URL(`${url}${place}`), "alice");

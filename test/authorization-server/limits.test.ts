@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MemoryStore } from "../../src/authorization-server/memory-store.js";
 import { addressRanges } from "../../src/http/address-ranges.js";
 import { clientAddress } from "../../src/http/client-address.js";
+import { sample } from "../support/sample.js";
 import {
   authorizeUrl,
   Browser,
@@ -62,20 +63,23 @@ describe("a host behind the address of a flood", () => {
     return id;
   };
 
-  test.each(Object.keys(floods))("of %s gets its tokens, refreshes and revokes them", async (name) => {
-    const one = await startWorld({ company: realCompany });
-    const before = await tokensOf(one);
-    const form = await codeOf(one);
-    await flood((turn) => floods[name]?.(one, turn) ?? Promise.reject(new Error(name)));
-    const refreshed = await refresh(one, before);
-    expect(refreshed.status).toBe(200);
-    expect((await tokenRequest(one, form)).status).toBe(200);
-    const revoked = await postForm(`${one.url}/oauth/revoke`, {
-      client_id: before.client_id,
-      token: String(refreshed.body.refresh_token),
-    });
-    expect(revoked.status).toBe(200);
-  });
+  test.each(sample("floods", Object.keys(floods), 4))(
+    "of %s gets its tokens, refreshes and revokes them",
+    async (name) => {
+      const one = await startWorld({ company: realCompany });
+      const before = await tokensOf(one);
+      const form = await codeOf(one);
+      await flood((turn) => floods[name]?.(one, turn) ?? Promise.reject(new Error(name)));
+      const refreshed = await refresh(one, before);
+      expect(refreshed.status).toBe(200);
+      expect((await tokenRequest(one, form)).status).toBe(200);
+      const revoked = await postForm(`${one.url}/oauth/revoke`, {
+        client_id: before.client_id,
+        token: String(refreshed.body.refresh_token),
+      });
+      expect(revoked.status).toBe(200);
+    },
+  );
 
   test("learns that its own refresh token has ended, and need not wait", async () => {
     const one = await startWorld({ company: realCompany });
@@ -85,18 +89,23 @@ describe("a host behind the address of a flood", () => {
     expect(await refresh(one, before)).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
   });
 
-  test.each([
+  const refusals: readonly [string, object][] = [
     ["empty", {}],
     ["with a file: URI", { redirect_uris: ["file:///x"] }],
     ["without redirect URIs", { redirect_uris: [] }],
     ["with a name that is a number", { client_name: 7 }],
     ["for another flow", { grant_types: ["password"] }],
-  ])("registers however many registrations %s are refused", async (what, metadata) => {
-    const one = await startWorld();
-    const all = what === "empty" ? { client_name: undefined, redirect_uris: undefined } : metadata;
-    await flood(() => registerHost(one, all));
-    for (let host = 0; host < 25; host++) expect((await registerHost(one)).status).toBe(201);
-  });
+  ];
+
+  test.each(sample("refused registrations", refusals, 2))(
+    "registers however many registrations %s are refused",
+    async (what, metadata) => {
+      const one = await startWorld();
+      const all = what === "empty" ? { client_name: undefined, redirect_uris: undefined } : metadata;
+      await flood(() => registerHost(one, all));
+      for (let host = 0; host < 25; host++) expect((await registerHost(one)).status).toBe(201);
+    },
+  );
 
   test("of the documents of other websites is still described by its own", async () => {
     const one = await startWorld({

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
+import { sample } from "../support/sample.js";
 
 function node(script: string, args: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, [inRepository(script), ...args], {
@@ -40,13 +41,15 @@ async function load(url: string, job: object): Promise<Result> {
   return JSON.parse(result) as Result;
 }
 
-test.each([
+const JOBS = [
   { work: "echo" },
   { work: "blob", tool: "blob", bytes: 100 },
   { work: "blob", tool: "blob", bytes: 100_000 },
   { work: "list" },
   { work: "ask", tool: "ask" },
-])("a correct upstream passes the check: %o", async (job) => {
+];
+
+test.each(sample("jobs", JOBS, 2))("a correct upstream passes the check: %o", async (job) => {
   const url = await upstream();
   for (const era of ["legacy", "modern"]) {
     const { calls, errors, firstError } = await load(url, { era, ...job });

@@ -3,12 +3,13 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { inRepository } from "../support/cardea.js";
+import { sample } from "../support/sample.js";
 import { freePort } from "../support/told-port.js";
 import { fencesOf, follow } from "./follow.js";
 
 const GUIDES = readdirSync(inRepository("docs/guides")).map((name) => `docs/guides/${name}`);
 
-test.each(["README.md", "docs/start.md", ...GUIDES])(
+test.each(sample("pages", ["README.md", "docs/start.md", ...GUIDES], 3))(
   "%s works as it is written",
   async (page) => {
     await follow(page, [await freePort(), await freePort()]);

@@ -19,6 +19,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { configOf } from "../support/gateway.js";
+import { sample } from "../support/sample.js";
 import { Browser } from "../support/sign-in/browser.js";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
 
@@ -151,7 +152,7 @@ const TOOLS = ["notes__admin_only", "notes__whoami"];
 const pageOf = (refused: Result): string => refused._meta?.["cardea/sign-in"]?.url ?? "";
 const textOf = ({ content }: Result): string | undefined => content[0]?.text;
 
-describe.each(rows)("a host ($name) and a $era server", ({ connect, era }) => {
+describe.each(sample("whole paths", rows, 4))("a host ($name) and a $era server", ({ connect, era }) => {
   test("without URL elicitation gets the sign-in URL; the same call works after the sign-in, and after the token expired", async () => {
     const at = await gatewayWith({ protocol: era });
     const host = await connect(at);
@@ -185,28 +186,31 @@ describe.each(rows)("a host ($name) and a $era server", ({ connect, era }) => {
   });
 });
 
-describe.each(httpRows)("a team whose hosts are $name, and a $era server", ({ connect, era }) => {
-  test("signs in per person, with its own key; the calls of each use that person's token", async () => {
-    const keys = ["ann", "bob"].map((id) => ({
-      id,
-      hash: `sha256:${createHash("sha256").update(keyOf(id)).digest("hex")}`,
-    }));
-    const at = await gatewayWith({ protocol: era }, { auth: { keys } });
-    for (const person of ["ann", "bob"]) {
-      const host = await connect(at, { key: keyOf(person) });
-      const refused = await host.call("notes__whoami");
-      // The key of another principal is refused.
-      const other = await new Browser().signIn(pageOf(refused), person, {
-        key: keyOf(person === "ann" ? "bob" : "ann"),
-      });
-      expect(other.status).toBe(403);
-      await new Browser().signIn(pageOf(refused), person, { key: keyOf(person) });
-      expect(textOf(await host.call("notes__whoami"))).toContain(`${person} with`);
-    }
-    const ann = await connect(at, { key: keyOf("ann") });
-    expect(textOf(await ann.call("notes__whoami"))).toContain("ann with");
-  });
-});
+describe.each(sample("teams", httpRows, 2))(
+  "a team whose hosts are $name, and a $era server",
+  ({ connect, era }) => {
+    test("signs in per person, with its own key; the calls of each use that person's token", async () => {
+      const keys = ["ann", "bob"].map((id) => ({
+        id,
+        hash: `sha256:${createHash("sha256").update(keyOf(id)).digest("hex")}`,
+      }));
+      const at = await gatewayWith({ protocol: era }, { auth: { keys } });
+      for (const person of ["ann", "bob"]) {
+        const host = await connect(at, { key: keyOf(person) });
+        const refused = await host.call("notes__whoami");
+        // The key of another principal is refused.
+        const other = await new Browser().signIn(pageOf(refused), person, {
+          key: keyOf(person === "ann" ? "bob" : "ann"),
+        });
+        expect(other.status).toBe(403);
+        await new Browser().signIn(pageOf(refused), person, { key: keyOf(person) });
+        expect(textOf(await host.call("notes__whoami"))).toContain(`${person} with`);
+      }
+      const ann = await connect(at, { key: keyOf("ann") });
+      expect(textOf(await ann.call("notes__whoami"))).toContain("ann with");
+    });
+  },
+);
 
 const keyOf = (person: string): string => `key-of-${person}-and-of-no-other`;
 

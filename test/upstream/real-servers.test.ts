@@ -9,6 +9,7 @@ import { serverConfig } from "../support/fake-channel.js";
 import { faultProxy } from "../support/fault-proxy.js";
 import { fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Calling, calling, client, failure, resultOf } from "../support/met-upstream.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 
 const never = (): AbortSignal => new AbortController().signal;
@@ -80,12 +81,14 @@ const textOf = (reply: Reply): unknown => {
   return Array.isArray(content) && isObject(content[0]) ? content[0].text : undefined;
 };
 
-describe.each([
+const KINDS = [
   ["legacy", "stdio"],
   ["legacy", "http"],
   ["modern", "stdio"],
   ["modern", "http"],
-] as const)("a %s server over %s", (era, transport) => {
+] as const;
+
+describe.each(sample("real servers", KINDS, 2))("a %s server over %s", (era, transport) => {
   test("is connected, listed, called, asks, reports progress, and is cancelled", async () => {
     const { upstream } = await fixture(era, transport);
     const tools = await upstream.list("tools", undefined, never());

@@ -10,12 +10,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Gateway } from "../../../src/gateway/gateway.js";
 import fc from "../../support/fast-check.js";
 import { gatewayOf } from "../../support/gateway.js";
+import { TAKES_ALL } from "../../support/sample.js";
 import { until } from "../../support/until.js";
 import { type RecordingServer, recordingServer } from "../recording-server.js";
 import { goReader, isForbidden, isThere, nodeReader, pythonReader, type Reader } from "./json-readers.js";
 import { type JsonRequest, jsonRequests } from "./json-requests.js";
 
-const RUNS = Number(process.env.CARDEA_RUNS ?? 2_000);
+const RUNS = Number(process.env.CARDEA_RUNS ?? (TAKES_ALL ? 2_000 : 1_000));
 const AT_ONCE = 16;
 /** Every tenth goes through a pipe. */
 const ON_PIPE = 10;

@@ -4,7 +4,7 @@ import fc from "../../support/fast-check.js";
 import { calls, config, EXAMPLES, entries, TOOLS } from "./arbitraries.js";
 import { type Json, openPair, type Seen } from "./pair.js";
 
-/** What is different where a tool is called through `call_tool`: the log says so, and a metric counts it. */
+/** What is different where a tool is called through `call_tool`: a member of the log line, and a metric that counts these calls. */
 function throughCallTool({ log, ...seen }: Seen): Seen {
   const isCall = ({ sentence, method }: Json): boolean => sentence === "call" && method === "tools/call";
   const lines = log.map((line) => (isCall(line) ? { ...line, via: "search" } : line));
@@ -12,7 +12,7 @@ function throughCallTool({ log, ...seen }: Seen): Seen {
 }
 
 test("a call through call_tool is decided, counted, recorded, asked about and answered as the call of the tool", async () => {
-  // Time stands still: durations and budgets that refill are equal on both sides.
+  // The clocks are suspended: durations and budgets that refill are equal on both sides.
   const now = vi.spyOn(performance, "now").mockReturnValue(1_000_000);
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => {

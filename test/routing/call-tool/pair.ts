@@ -12,7 +12,7 @@ import { type Era, type Host, openHost } from "../../support/host/host.mjs";
 import { type Answer, serveHttp } from "../../support/server/http.mjs";
 
 export type Json = Readonly<Record<string, unknown>>;
-export type Person = "ann" | "bob";
+type Person = "ann" | "bob";
 
 /** What a server does with one request of a tool: the messages that come first, and the rest of the response. */
 export interface Turn {
