@@ -10,11 +10,17 @@ const order = process.env.CARDEA_ORDER;
 process.env.CARDEA_SAMPLE ??= String(Math.floor(Math.random() * 100_000));
 
 /**
- * What needs modules of its own: V8 counts the blocks of functions that are compiled after it was asked to, a heap is measured
- * without what other files have left in it, timers without those of connections that other files have closed just now, and a module
- * is replaced before something imports it.
+ * What needs processes of its own, by what a file contains; the first that fits counts. A heap is measured without what other files
+ * have left in it, and a module is replaced before something imports it: a process for each file. V8 counts the blocks of functions
+ * that are compiled after it was asked to, and timers are counted without those of connections that other files have closed just
+ * now: such files share processes with each other.
  */
-const APART = /support\/(?:steps|heap)\.js"|\bvi\.(?:mock|getTimerCount)\(/;
+const KINDS = [
+  { kind: "apart", contains: /support\/heap\.js"|\bvi\.mock\(/, isolate: true },
+  { kind: "steps", contains: /support\/steps\.js"/, isolate: false },
+  { kind: "timers", contains: /\bvi\.getTimerCount\(/, isolate: false },
+  { kind: "together", contains: /(?:)/, isolate: false },
+] as const;
 
 /** These do not ask how tools are called (test/support/through.ts): a second time would be the first one again. */
 const ONCE_ONLY = new Set([
@@ -49,7 +55,7 @@ const throughCallTool = (): readonly string[] => {
 
 /**
  * Starting a process and loading the gateway costs more than most files, so that a process runs one file after the other, and
- * each must leave it as it was (test/support/left-behind.ts). One project after the other: a process serves one of them only.
+ * each must leave it as it was (test/support/left-behind.ts). A process serves one project only.
  */
 function projects(
   name: string,
@@ -57,18 +63,20 @@ function projects(
   files: readonly string[],
   env: Record<string, string> = {},
 ): TestProjectInlineConfiguration[] {
-  const isApart = (file: string): boolean =>
-    APART.test(readFileSync(join(import.meta.dirname, file), "utf8"));
-  const apart = files.filter(isApart);
-  const together = files.filter((file) => !isApart(file));
-  const shared = { isolate: false, setupFiles: ["test/support/left-behind.ts"] };
-  return [
-    { extends: true, test: { name, include: together, env, ...shared, sequence: { groupOrder } } },
-    {
-      extends: true,
-      test: { name: `${name}, apart`, include: apart, env, sequence: { groupOrder: groupOrder + 1 } },
+  const kindOf = (file: string): string | undefined => {
+    const text = readFileSync(join(import.meta.dirname, file), "utf8");
+    return KINDS.find(({ contains }) => contains.test(text))?.kind;
+  };
+  return KINDS.map(({ kind, isolate }) => ({
+    extends: true,
+    test: {
+      name: kind === "together" ? name : `${name}, ${kind}`,
+      include: files.filter((file) => kindOf(file) === kind),
+      env,
+      ...(isolate ? {} : { isolate, setupFiles: ["test/support/left-behind.ts"] }),
+      sequence: { groupOrder: kind === "together" ? groupOrder : groupOrder + 1 },
     },
-  ];
+  }));
 }
 
 export default defineConfig({

@@ -28,7 +28,7 @@ test("a call through call_tool is decided, counted, recorded, asked about and an
       expect(await through.play(sections, made)).toEqual(throughCallTool(seen));
       for (const { outcome } of seen.log) outcomes.add(outcome);
     }),
-    { numRuns: 90, examples: EXAMPLES },
+    { numRuns: 30, examples: EXAMPLES },
   );
   expect([...outcomes]).toEqual(expect.arrayContaining(OUTCOMES));
 });
