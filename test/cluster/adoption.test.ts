@@ -8,7 +8,7 @@ import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.j
 import { type Host, type Json, openHost, textOf } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
 import type { MemoryStore, StoreView } from "../support/memory-store.js";
-import { memoryStore, type Replica, startReplica, storedValues } from "../support/replicas.js";
+import { introduce, memoryStore, type Replica, startReplica, storedValues } from "../support/replicas.js";
 import { roundRobin } from "../support/round-robin.js";
 import { until } from "../support/until.js";
 
@@ -33,8 +33,7 @@ interface Cluster {
 
 async function clusterOf(count: number, options: object = {}, one: object = fixture.entry): Promise<Cluster> {
   const store = memoryStore();
-  const replicas: Running[] = [];
-  for (let at = 0; at < count; at += 1) {
+  const run = async (): Promise<Running> => {
     const view = store.view();
     const replica = await startReplica(view, { mcpServers: { one } }, options);
     let stopped: Promise<void> | undefined;
@@ -43,15 +42,13 @@ async function clusterOf(count: number, options: object = {}, one: object = fixt
       return stopped;
     };
     onTestFinished(stop);
-    replicas.push({ ...replica, store: view, stop });
-  }
+    return { ...replica, store: view, stop };
+  };
+  const replicas = await Promise.all(Array.from({ length: count }, run));
   const cluster = { store, replicas, url: "", inFront: replicas as readonly Replica[] };
   const balancer = await roundRobin(() => cluster.inFront.map(({ url }) => url));
   onTestFinished(() => balancer.close());
-  await until("all to know each other", async () => {
-    const texts = replicas.map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text());
-    return (await Promise.all(texts)).every((text) => text.includes(`cardea_cluster_replicas ${count}`));
-  });
+  await introduce(replicas);
   return Object.assign(cluster, { url: balancer.url });
 }
 
@@ -331,9 +328,8 @@ describe("a replica without a connection to the store", () => {
     expect(ready.status).toBe(200);
     expect(await ready.json()).toMatchObject({ reasons: ["the cluster's store cannot be reached"] });
     cluster.store.delete(`replica ${first.id}`);
-    await until("its registration to have run out", async () =>
-      (await (await fetch(`${second.admin}/metrics`)).text()).includes("cardea_cluster_replicas 1"),
-    );
+    expect(await second.finds("another, which makes it read the registrations")).toBe(false);
+    expect(await (await fetch(`${second.admin}/metrics`)).text()).toContain("cardea_cluster_replicas 1\n");
     for (const { url } of [first, second]) expect((await listTools(url, host.session)).status).toBe(200);
     expect(owner(cluster, host.session)).toBe(first.id);
     await crash(cluster, 0);

@@ -2,21 +2,15 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { Host } from "../support/host/host.mjs";
 import { openLegacy, openModern } from "../support/peers/raw.js";
-import { memoryStore, type Replica, startReplica } from "../support/replicas.js";
+import { introduce, memoryStore, startReplica } from "../support/replicas.js";
 import { roundRobin } from "../support/round-robin.js";
 import { tenantServer } from "../support/servers/tenants.js";
-import { until } from "../support/until.js";
 
 const whoAmI = async (host: Host): Promise<string | undefined> => {
   const { result, error } = await host.request("tools/call", { name: "far__whoami", arguments: {} });
   const [content] = (result?.content ?? []) as { readonly text?: string }[];
   return content?.text?.split(" ")[0] ?? error?.message;
 };
-
-async function knowsOther({ admin }: Replica): Promise<boolean> {
-  const text = await (await fetch(`${admin}/metrics`)).text();
-  return /^cardea_cluster_replicas 2$/m.test(text);
-}
 
 test.each(["legacy", "modern"] as const)(
   "reach a %s server from each replica, also of a session that another one owns or takes over",
@@ -32,9 +26,7 @@ test.each(["legacy", "modern"] as const)(
     onTestFinished(async () => {
       for (const { gateway } of [first, second]) await gateway.stop({ immediate: true });
     });
-    await until("both to know each other", async () =>
-      (await knowsOther(first)) && (await knowsOther(second)) ? true : undefined,
-    );
+    await introduce([first, second]);
     let urls = [first.url, second.url];
     const balancer = await roundRobin(() => urls);
     onTestFinished(() => balancer.close());

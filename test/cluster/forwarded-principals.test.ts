@@ -5,8 +5,14 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { openHost } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
-import { memoryStore, peerUrlOf, type Replica, startReplica, storedValues } from "../support/replicas.js";
-import { until } from "../support/until.js";
+import {
+  introduce,
+  memoryStore,
+  peerUrlOf,
+  type Replica,
+  startReplica,
+  storedValues,
+} from "../support/replicas.js";
 
 const KEYS = { ann: "the-key-of-ann", bob: "the-key-of-bob" } as const;
 const store = memoryStore();
@@ -30,10 +36,7 @@ beforeAll(async () => {
     },
   };
   replicas = [await startReplica(store.view(), config), await startReplica(store.view(), config)];
-  await until("both to know each other", async () => {
-    const pages = replicas.map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text());
-    return (await Promise.all(pages)).every((text) => text.includes("cardea_cluster_replicas 2"));
-  });
+  await introduce(replicas);
 });
 afterAll(async () => {
   for (const { gateway } of replicas) await gateway.stop({ immediate: true });

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { Host, type Json, openHost, refusalOf, textOf } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
-import { memoryStore, peerUrlOf, type Replica, startReplica } from "../support/replicas.js";
+import { introduce, memoryStore, peerUrlOf, type Replica, startReplica } from "../support/replicas.js";
 import { type RoundRobin, roundRobin } from "../support/round-robin.js";
-import { until } from "../support/until.js";
 
 const store = memoryStore();
 let modern: Fixture;
@@ -28,11 +27,8 @@ beforeAll(async () => {
   const start = () => startReplica(store.view(), config);
   replicas = [await start(), await start()];
   balancer = await roundRobin(() => replicas.map(({ url }) => url));
-  await until("both to know each other", async () =>
-    (await Promise.all(replicas.map((each) => metric(each, "cardea_cluster_replicas ")))).every(
-      (count) => count === 2,
-    ),
-  );
+  await introduce(replicas);
+  for (const each of replicas) expect(await metric(each, "cardea_cluster_replicas ")).toBe(2);
 });
 afterAll(async () => {
   await balancer.close();

@@ -9,7 +9,7 @@ import { type Fixture, startFixture } from "../support/fixture.js";
 import { type Host, openHost } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
 import type { MemoryStore } from "../support/memory-store.js";
-import { memoryStore, type Replica, startReplica, storedValues } from "../support/replicas.js";
+import { introduce, memoryStore, type Replica, startReplica, storedValues } from "../support/replicas.js";
 import { until } from "../support/until.js";
 
 let fixture: Fixture;
@@ -34,12 +34,8 @@ const registered = (store: MemoryStore): readonly string[] =>
 
 async function clusterOf(count: number, options: object = {}) {
   const store = memoryStore();
-  const replicas: Running[] = [];
-  for (let at = 0; at < count; at += 1) replicas.push(await joined(store, options));
-  for (const { admin } of replicas)
-    await until("all to know each other", async () =>
-      (await (await fetch(`${admin}/metrics`)).text()).includes(`cardea_cluster_replicas ${count}`),
-    );
+  const replicas = await Promise.all(Array.from({ length: count }, () => joined(store, options)));
+  await introduce(replicas);
   return { store, replicas };
 }
 

@@ -8,8 +8,7 @@ import { CERTIFICATE, KEY } from "../support/certificates.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { openHost } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
-import { memoryStore, peerUrlOf, type Replica, startReplica } from "../support/replicas.js";
-import { until } from "../support/until.js";
+import { introduce, memoryStore, peerUrlOf, type Replica, startReplica } from "../support/replicas.js";
 
 const store = memoryStore();
 const folder = mkdtempSync(join(tmpdir(), "cardea-mtls-"));
@@ -31,10 +30,7 @@ beforeAll(async () => {
       { peers: { listen: "localhost:0", mtls } },
     );
   replicas = [await start(), await start()];
-  await until("both to know each other", async () => {
-    const pages = replicas.map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text());
-    return (await Promise.all(pages)).every((text) => text.includes("cardea_cluster_replicas 2"));
-  });
+  await introduce(replicas);
 });
 afterAll(async () => {
   for (const { gateway } of replicas) await gateway.stop({ immediate: true });

@@ -74,6 +74,8 @@ export const memoryStore = (scripts: Readonly<Record<string, ScriptInMemory>> = 
 export interface Replica {
   readonly id: string;
   readonly gateway: Gateway;
+  /** Whether it finds the replica with this id; one that it does not know it looks up in the store, before its next heartbeat. */
+  finds(id: string): Promise<boolean>;
   /** The process is suspended for this time (ms): its clock continues, and nothing of it runs. */
   stall(ms: number): void;
   readonly url: string;
@@ -113,5 +115,13 @@ export async function startReplica(
   const stall = (ms: number): void => {
     stalledMs += ms;
   };
-  return { id: parts.id, gateway, url, admin: adminUrl, stall };
+  const finds = async (id: string): Promise<boolean> => (await parts.directory.find(id)) !== undefined;
+  return { id: parts.id, gateway, url, admin: adminUrl, stall, finds };
+}
+
+/** Resolves when each of the replicas knows the others. @throws Error if one has not registered */
+export async function introduce(replicas: readonly Replica[]): Promise<void> {
+  for (const each of replicas)
+    for (const { id } of replicas)
+      if (id !== each.id && !(await each.finds(id))) throw new Error(`${each.id} does not find ${id}`);
 }

@@ -16,7 +16,7 @@ class Refusal extends Error {
 export function legacyServer(world, options) {
   const conversations = new Map();
   function answer(message, say, { session }) {
-    if (!conversations.has(session)) conversations.set(session, conversation(world, options, session.say));
+    if (!conversations.has(session)) conversations.set(session, conversation(world, options, session));
     return conversations.get(session).receive(message, say);
   }
   function close(session) {
@@ -27,8 +27,8 @@ export function legacyServer(world, options) {
   return Object.assign(answer, { close });
 }
 
-/** @param {(message: object) => void} sayAnytime sends what belongs to no request */
-function conversation(world, { revision }, sayAnytime) {
+/** @param session `say` of it sends what belongs to no request, `whenOpen` resolves when its stream for that is open */
+function conversation(world, { revision }, { say: sayAnytime, whenOpen = async () => {} }) {
   const running = new Map();
   const waiting = new Map();
   const followed = new Set();
@@ -63,18 +63,25 @@ function conversation(world, { revision }, sayAnytime) {
       signal,
       pause: () => new Promise((resolve) => setTimeout(resolve, 5)),
       ask: (question) => ask(question, say),
-      askLater: async (question) => world.note("told later", await ask(question, sayAnytime)),
+      askLater: async (question) => {
+        await whenOpen();
+        world.note("told later", await ask(question, sayAnytime));
+      },
       takeBack: () => say({ method: "notifications/cancelled", params: { requestId: `q${lastId}` } }),
       log: (line, data) => log(line, data, say),
-      talk: (line, data) => log(line, data, sayAnytime),
+      talk: async (line, data) => {
+        await whenOpen();
+        log(line, data, sayAnytime);
+      },
       progress: (progress, total) => {
         if (token === undefined) return;
         say({ method: "notifications/progress", params: { progressToken: token, progress, total } });
       },
       visited: (label) => world.visited.has(label),
       visitSoon: (label) =>
-        setTimeout(() => {
+        setTimeout(async () => {
           world.visited.add(label);
+          await whenOpen();
           const params = { elicitationId: `sign in ${label}` };
           sayAnytime({ method: "notifications/elicitation/complete", params });
         }, 30),

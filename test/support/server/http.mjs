@@ -7,8 +7,8 @@ import { createServer } from "node:http";
  *   the response to a request, or undefined where there is none; `say` sends a message before it. `cancel(id, say)` of
  *   the function is called when the connection of a request is closed before its response, `close(session)` at the end
  *   of a session.
- * @typedef {{ body: string, headers: object, session?: { say: (message: object) => void } }} Arrived
- *   `say` of the session: on its stream for what belongs to no request
+ * @typedef {{ body: string, headers: object, session?: { say: (message: object) => void, whenOpen?: () => Promise<void> } }} Arrived
+ *   `say` of the session: on its stream for what belongs to no request; `whenOpen` is there where that stream may not be open yet
  */
 
 /**
@@ -43,10 +43,18 @@ export async function serveHttp(answer, options = {}) {
 
   const newSession = () => {
     const streams = new Set();
+    const waiting = [];
     const say = (said) => {
       for (const stream of streams) event(stream, said);
     };
-    return { streams, say };
+    /** Resolves when the session has a stream of its own: what is said before is lost. */
+    const whenOpen = () =>
+      streams.size > 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
+    const opened = (stream) => {
+      streams.add(stream);
+      for (const resolve of waiting.splice(0)) resolve();
+    };
+    return { streams, say, whenOpen, opened };
   };
 
   async function serve(request, response, body) {
@@ -102,7 +110,7 @@ export async function serveHttp(answer, options = {}) {
     if (request.method === "GET") {
       if (session === undefined) return void response.writeHead(405).end();
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
-      session.streams.add(response);
+      session.opened(response);
       response.on("close", () => session.streams.delete(response));
     } else if (request.method === "DELETE") {
       sessions.delete(id);

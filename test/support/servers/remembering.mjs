@@ -22,8 +22,6 @@ const ASK_AT_START = ["start", "late", "later", "changed"];
 const NOTE = "memo://note";
 /** Over HTTP the event stream is opened after the handshake: what is sent before is lost. */
 const STREAM_MS = 30;
-const LOOK_MS = 5;
-const MAX_LOOKS = 10_000;
 const FORM = {
   message: "Who are you?",
   requestedSchema: { type: "object", properties: { name: { type: "string" } } },
@@ -41,7 +39,11 @@ export function rememberingServer(mode, delayMs = 0, startMs = 0) {
     if (message.method === "initialize" || !bySession.has(session))
       bySession.set(
         session,
-        conversation({ mode, delayMs, startMs }, (said) => session.say(said), whenHeard(session)),
+        conversation(
+          { mode, delayMs, startMs },
+          (said) => session.say(said),
+          async () => session.whenOpen?.(),
+        ),
       );
     return bySession.get(session)(message, say);
   };
@@ -49,11 +51,6 @@ export function rememberingServer(mode, delayMs = 0, startMs = 0) {
 
 /** The same over Streamable HTTP. */
 export const openRemembering = (mode, delayMs = 0) => serveHttp(rememberingServer(mode, delayMs, STREAM_MS));
-
-/** Resolves when the event stream of a session is open, on however slow a machine; at once on a pipe. */
-const whenHeard = (session) => async () => {
-  for (let looks = 0; session.streams?.size === 0 && looks < MAX_LOOKS; looks += 1) await pause(LOOK_MS);
-};
 
 function conversation({ mode, delayMs, startMs }, sayAnytime, heard) {
   connections += 1;
