@@ -12,12 +12,15 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, describe, expect, test } from "vitest";
-import { fixtureCommand } from "../support/fixture.js";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { inRepository } from "../support/cardea.js";
 import type { Json } from "../support/peers/host.js";
 import { until } from "../support/until.js";
 import { type Answer, HOSTS, type HostKind, openHost, type Question, type ScenarioHost } from "./host.js";
 import { openStage, type Stage } from "./stage.js";
+
+const ERAS = ["legacy", "modern"] as const;
+type Era = (typeof ERAS)[number];
 
 const open: { stop(): unknown }[] = [];
 afterEach(async () => {
@@ -31,13 +34,18 @@ function newFolder(...projects: readonly string[]): string {
   return folder;
 }
 
-async function stageOf(
-  era: "legacy" | "modern",
-  entry: object = {},
-  more: object = { auth: undefined },
-): Promise<Stage> {
-  const config = { mcpServers: { it: { ...fixtureCommand(era), cwd: "roots", ...entry } }, ...more };
-  const stage = await openStage([], { config });
+const SERVER = inRepository("test/support/scripted/stdio.mjs");
+const NO_LEDGER = "/dev/null";
+
+/** A gateway in front of the server `it`, which works in roots. */
+const openIn = (era: Era, entry: object = {}, more: object = { auth: undefined }): Promise<Stage> => {
+  const command = { command: process.execPath, args: [SERVER, era, NO_LEDGER] };
+  return openStage([], { config: { mcpServers: { it: { ...command, cwd: "roots", ...entry } }, ...more } });
+};
+
+/** The same, until the end of the test. */
+async function stageOf(...settings: Parameters<typeof openIn>): Promise<Stage> {
+  const stage = await openIn(...settings);
   open.push({ stop: () => stage.close() });
   return stage;
 }
@@ -66,17 +74,22 @@ async function placeOf(host: ScenarioHost, answer: Answer): Promise<{ pid: numbe
 const refusal = async (host: ScenarioHost, answer: Answer): Promise<string> =>
   JSON.stringify(await host.call("it__process_id", {}, answer).outcome);
 
-const ERAS = ["legacy", "modern"] as const;
 const KINDS: readonly HostKind[] = [HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.modernStdio];
 
 describe.runIf(existsSync("/proc/self/cwd")).each(ERAS)("a %s server with cwd: roots", (era) => {
+  /** For tests whose folders are their own, so that no process is that of another test. */
+  let shared: Stage;
+  beforeAll(async () => {
+    shared = await openIn(era);
+  });
+  afterAll(() => shared.close());
+
   test.each(KINDS)(
     "works for $name in its first root, and for another root in another process",
     async (kind) => {
       const folder = newFolder("one", "two");
       const [one, two] = [join(folder, "one"), join(folder, "two")];
-      const stage = await stageOf(era);
-      const [first, second] = [await openHost(stage, kind), await openHost(stage, kind)];
+      const [first, second] = [await openHost(shared, kind), await openHost(shared, kind)];
       const at = await placeOf(first, rootsAt(one, two));
       const other = await placeOf(second, rootsAt(two));
       expect([at.folder, other.folder]).toEqual([one, two]);
@@ -87,10 +100,9 @@ describe.runIf(existsSync("/proc/self/cwd")).each(ERAS)("a %s server with cwd: r
 
   test("is asked a question in its call, and the next round goes to the same process", async () => {
     const folder = newFolder("one");
-    const stage = await stageOf(era);
     for (const kind of KINDS) {
-      const host = await openHost(stage, kind);
-      const call = host.call("it__test_elicitation", { message: "sure?" }, rootsAt(join(folder, "one")));
+      const host = await openHost(shared, kind);
+      const call = host.call("it__form", {}, rootsAt(join(folder, "one")));
       expect([kind.key, textIn(await call.outcome)]).toEqual([kind.key, expect.stringContaining("accept")]);
     }
   });
@@ -108,10 +120,9 @@ describe.runIf(existsSync("/proc/self/cwd")).each(ERAS)("a %s server with cwd: r
 
   test("is refused to a host that names no folder, with what to do, and works in the folder of the config where it names one", async () => {
     const folder = newFolder("mine");
-    const stage = await stageOf(era);
     for (const kind of KINDS) {
-      const none = await openHost(stage, kind, { capabilities: {} });
-      const empty = await openHost(stage, kind);
+      const none = await openHost(shared, kind, { capabilities: {} });
+      const empty = await openHost(shared, kind);
       for (const [host, answer] of [
         [none, rootsAt()],
         [empty, rootsAt()],
@@ -132,10 +143,9 @@ describe.runIf(existsSync("/proc/self/cwd")).each(ERAS)("a %s server with cwd: r
     ["a file", pathToFileURL(process.execPath).href],
     ["no path", "file:///%00"],
   ])("does not start for a root that is %s", async (_what, uri) => {
-    const stage = await stageOf(era);
-    const host = await openHost(stage, HOSTS.modernHttp);
+    const host = await openHost(shared, HOSTS.modernHttp);
     expect(await refusal(host, rootsAt(uri))).toContain("is not the file: URI of a folder of this machine");
-    const legacy = await openHost(stage, HOSTS.legacyHttp);
+    const legacy = await openHost(shared, HOSTS.legacyHttp);
     expect(await refusal(legacy, rootsAt(uri))).toContain("is not the file: URI of a folder of this machine");
   });
 

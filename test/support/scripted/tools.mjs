@@ -134,6 +134,7 @@ export const ASKING = {
  */
 export const PLAIN = {
   echo: ({ text }) => say(String(text)),
+  process_id: () => say(String(process.pid)),
   /** Answers with whatever its caller says. */
   answer_this: ({ result }) => result,
   /** Refuses with whatever its caller says. */
