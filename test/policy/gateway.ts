@@ -67,6 +67,8 @@ export async function openGateway(
       ),
       ...entries,
     },
+    // The list below waits for every server, however busy the machine is.
+    startupWait: "10m",
     ...EXPOSURE,
     ...config,
   };

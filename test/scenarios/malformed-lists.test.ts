@@ -53,6 +53,8 @@ const serverOf = (answer: (method: string, params: Json) => unknown): Promise<Sc
     return response.writeHead(200, { "content-type": "application/json" }).end(text);
   });
 
+/** A list waits for every server, however busy the machine is. */
+const PATIENT = { startupWait: "10m" };
 const FRESH = { resultType: "complete", ttlMs: 0, cacheScope: "public" };
 const about = (era: string, params: Json, capabilities: unknown): Json =>
   era === "legacy"
@@ -95,7 +97,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     well = await eraServer(era, { tools: {}, prompts: {}, resources: {} }, (list) => ({
       [list]: [WHOLE[list]],
     }));
-    const config = { mcpServers: { odd: { url: odd.url }, well: { url: well.url } } };
+    const config = { mcpServers: { odd: { url: odd.url }, well: { url: well.url } }, ...PATIENT };
     const warn = (facts: unknown, sentence: unknown): void =>
       void warnings.push({ facts: facts as Json, sentence: String(sentence) });
     gateway = gatewayOf(config, { warn });
@@ -158,26 +160,31 @@ const exposed = (server: string, list: List, own: string): string =>
   list === "tools" || list === "prompts" ? `${server}__${own}` : `${server}+${own}`;
 
 describe.each(["legacy", "modern"] as const)(
-  "with a %s server whose server info and capabilities are malformed",
+  "with %s servers whose server info and capabilities are malformed",
   (era) => {
-    test.each(HOSTS)(
-      "%s is still served",
-      async (_name, kind) => {
-        const odd = oddOnes(WHOLE_CAPABILITIES).filter((_, index) => index % 37 === 0);
-        for (const { odd: capabilities } of odd) {
-          const server = await eraServer(era, capabilities, (list) => ({ [list]: [WHOLE[list]] }));
-          const gateway = gatewayOf({
-            mcpServers: { odd: { url: server.url } },
-          });
-          const { url } = (await gateway.start()) as { url: string };
-          await gateway.lists("tools");
-          const host = await kind.connect({ url });
-          await host.close();
-          await gateway.stop({ immediate: true });
-          await server.close();
-        }
-      },
-      30_000,
-    );
+    const odd = oddOnes(WHOLE_CAPABILITIES).filter((_, index) => index % 37 === 0);
+    let servers: readonly ScriptedServer[];
+    let gateway: Gateway;
+    let url: string;
+
+    beforeAll(async () => {
+      const lists = (list: List): Json => ({ [list]: [WHOLE[list]] });
+      servers = await Promise.all(odd.map(({ odd: capabilities }) => eraServer(era, capabilities, lists)));
+      const entries = servers.map((server, index) => [`odd-${index}`, { url: server.url }] as const);
+      gateway = gatewayOf({ mcpServers: Object.fromEntries(entries), ...PATIENT });
+      ({ url } = (await gateway.start()) as { url: string });
+      await gateway.lists("tools");
+    });
+    afterAll(async () => {
+      await gateway.stop({ immediate: true });
+      await Promise.all(servers.map((server) => server.close()));
+    });
+
+    test.each(HOSTS)("%s is still served, by each of them alone and by all", async (_name, kind) => {
+      for (const path of ["", ...odd.map((_, index) => `/odd-${index}`)]) {
+        const host = await kind.connect({ url: `${url}${path}` });
+        await host.close();
+      }
+    });
   },
 );
