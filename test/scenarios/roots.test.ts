@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import type { Json } from "../support/peers/host.js";
+import { pairwise, sample } from "../support/sample.js";
 import { type Mode, openRemembering } from "../support/servers/remembering.mjs";
 import { until } from "../support/until.js";
 import { type Answer, HOSTS, type HostKind, openHost, type Question, type ScenarioHost } from "./host.js";
@@ -10,6 +11,7 @@ import { openStage, type Stage } from "./stage.js";
 const MODES: readonly Mode[] = ["start", "late", "first", "call", "changed"];
 const MAIN = inRepository("test/support/servers/remembering.mjs");
 const TRANSPORTS = ["stdio", "http"] as const;
+type Transport = (typeof TRANSPORTS)[number];
 const MAX_CALLS = 1_000;
 const FOLLOWED = "it+memo://note";
 
@@ -20,7 +22,7 @@ afterEach(async () => {
 
 /** The gateway in front of one such server, with the prefix `it`. */
 async function stageOf(
-  transport: (typeof TRANSPORTS)[number],
+  transport: Transport,
   mode: Mode,
   { entry: more = {}, delayMs = 0, isListed = true } = {},
 ): Promise<Stage> {
@@ -84,43 +86,77 @@ async function follow({ raw }: ScenarioHost): Promise<readonly unknown[]> {
   return told;
 }
 
-const pairs: readonly (readonly [HostKind, HostKind])[] = [
+/** What is tested with every mode over each transport. */
+interface Situation {
+  /** Situations of one subject stand for each other in a sample. */
+  readonly subject: string;
+  readonly sentence: string;
+  run(transport: Transport, mode: Mode): Promise<void>;
+}
+
+const PAIRS: readonly (readonly [HostKind, HostKind])[] = [
   [HOSTS.modernHttp, HOSTS.modernHttp],
   [HOSTS.modernStdio, HOSTS.modernStdio],
   [HOSTS.modernHttp, HOSTS.legacyHttp],
 ];
 
-describe.each(TRANSPORTS)("over %s", (transport) => {
-  describe.each(MODES)("a server that asks for roots (%s)", (mode) => {
-    test.each(pairs)("shows each of two hosts its own, one after the other (%j)", async (...kinds) => {
-      const stage = await stageOf(transport, mode);
-      const [one, two] = [await openAs(stage, kinds[0], "one"), await openAs(stage, kinds[1], "two")];
-      for (const [host, name] of [
-        [one, "one"],
-        [two, "two"],
-        [one, "one"],
-        [two, "two"],
-      ] as const) {
-        expect(await callAs(host, name, "roots")).toMatchObject({ roots: [`file:///${name}`] });
-      }
-      expect(await callAs(two, "two", "all", { label: "x" })).toEqual({
-        label: "x",
-        roots: ["file:///two"],
-        name: "two",
-        thought: "a thought of two",
-      });
+const inTurn: readonly Situation[] = PAIRS.map((kinds) => ({
+  subject: "in turn",
+  sentence: `shows ${kinds.map(({ name }) => name).join(" and ")} its own, one after the other`,
+  async run(transport, mode) {
+    const stage = await stageOf(transport, mode);
+    const [one, two] = [await openAs(stage, kinds[0], "one"), await openAs(stage, kinds[1], "two")];
+    for (const [host, name] of [
+      [one, "one"],
+      [two, "two"],
+      [one, "one"],
+      [two, "two"],
+    ] as const) {
+      expect(await callAs(host, name, "roots")).toMatchObject({ roots: [`file:///${name}`] });
+    }
+    expect(await callAs(two, "two", "all", { label: "x" })).toEqual({
+      label: "x",
+      roots: ["file:///two"],
+      name: "two",
+      thought: "a thought of two",
     });
+  },
+}));
 
-    test("shows two hosts their own that call at the same time, before any list", async () => {
+const withSessions: readonly Situation[] = (["principal", "session", "shared"] as const).map((lease) => ({
+  subject: "sessions",
+  sentence: `shows hosts with sessions their own, with the lease ${lease}`,
+  async run(transport, mode) {
+    const stage = await stageOf(transport, mode, { entry: { lease } });
+    const hosts = await Promise.all([0, 1].map((index) => openAs(stage, HOSTS.legacyHttp, `host-${index}`)));
+    const tool = lease === "shared" ? "client" : "roots";
+    for (const [index, host] of [...hosts, ...hosts].entries()) {
+      const seen = await callAs(host, `host-${index % 2}`, tool);
+      if (lease === "shared") expect(seen.capabilities).toEqual({});
+      else expect(seen.roots).toEqual([`file:///host-${index % 2}`]);
+    }
+  },
+}));
+
+const SITUATIONS: readonly Situation[] = [
+  ...inTurn,
+  {
+    subject: "at once",
+    sentence: "shows hosts their own that call at the same time, before any list",
+    async run(transport, mode) {
       const stage = await stageOf(transport, mode, { isListed: false });
       const hosts = await Promise.all([0, 1, 2].map(() => openAs(stage, HOSTS.modernHttp, "")));
       for (let round = 0; round < 2; round += 1) {
         const seen = await Promise.all(hosts.map((host, index) => callAs(host, `host-${index}`, "roots")));
         expect(seen.map(({ roots }) => roots)).toEqual(hosts.map((_, index) => [`file:///host-${index}`]));
       }
-    });
-
-    test("serves hosts with equal roots over one connection, and a host that has changed its roots with the new ones", async () => {
+    },
+  },
+  {
+    subject: "equal roots",
+    sentence:
+      "serves hosts with equal roots over one connection, and a host that has changed its roots with the new ones",
+    async run(transport, mode) {
       const stage = await stageOf(transport, mode);
       const hosts = await Promise.all([0, 1, 2].map(() => openAs(stage, HOSTS.modernHttp, "")));
       // Until it is certain that the server asks in the call, and not by chance while it runs.
@@ -131,25 +167,59 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
       expect(await callAs(hosts[0] as ScenarioHost, "other", "roots")).toMatchObject({
         roots: ["file:///other"],
       });
-    });
-
-    test.each(["principal", "session", "shared"] as const)(
-      "shows hosts with sessions their own, with the lease %s",
-      async (lease) => {
-        const stage = await stageOf(transport, mode, { entry: { lease } });
-        const hosts = await Promise.all(
-          [0, 1].map((index) => openAs(stage, HOSTS.legacyHttp, `host-${index}`)),
-        );
-        const tool = lease === "shared" ? "client" : "roots";
-        for (const [index, host] of [...hosts, ...hosts].entries()) {
-          const seen = await callAs(host, `host-${index % 2}`, tool);
-          if (lease === "shared") expect(seen.capabilities).toEqual({});
-          else expect(seen.roots).toEqual([`file:///host-${index % 2}`]);
+    },
+  },
+  ...withSessions,
+  {
+    subject: "no roots",
+    sentence: "never asks a host without roots",
+    async run(transport, mode) {
+      const stage = await stageOf(transport, mode);
+      const [one, two] = [
+        await openAs(stage, HOSTS.modernHttp, "one"),
+        await openHost(stage, HOSTS.modernHttp, { capabilities: { elicitation: {}, sampling: {} } }),
+      ];
+      for (let calls = 0; calls < 2; calls += 1) {
+        await callAs(one, "one", "roots");
+        const calling = two.call("it__touch", { needsRoots: true }, answersOf("two"));
+        expect(JSON.stringify((await calling.outcome).result)).toContain('\\"knowsRoots\\":false');
+        expect(calling.asked).toEqual([]);
+      }
+    },
+  },
+  {
+    subject: "followed",
+    sentence: "has what a host follows followed where its calls run",
+    async run(transport, mode) {
+      const stage = await stageOf(transport, mode);
+      const host = await openAs(stage, HOSTS.modernHttp, "one");
+      const told = await follow(host);
+      for (const name of ["one", "two"]) {
+        for (const needsRoots of [true, false, true]) {
+          const before = told.length;
+          await until("news of the note", async () => {
+            await callAs(host, name, "touch", { needsRoots });
+            return told.length > before;
+          });
         }
-      },
-    );
-  });
+      }
+      expect(new Set(told)).toEqual(new Set([FOLLOWED]));
+    },
+  },
+];
 
+const CASES = TRANSPORTS.flatMap((transport) =>
+  MODES.flatMap((mode) => SITUATIONS.map((situation) => ({ ...situation, transport, mode }))),
+);
+const DRAWN = pairwise("roots", CASES, ({ transport, mode, subject }) => [transport, mode, subject]);
+const nameOf = ({ transport, mode, sentence }: (typeof CASES)[number]): string =>
+  `over ${transport}, a server that asks for roots (${mode}) ${sentence}`;
+
+test.each(DRAWN.map((drawn) => [nameOf(drawn), drawn] as const))("%s", (_name, { transport, mode, run }) =>
+  run(transport, mode),
+);
+
+describe.each(sample("roots", TRANSPORTS, 1))("over %s", (transport) => {
   test("a server that never asks for roots keeps one connection for all hosts, and no host is asked", async () => {
     const stage = await stageOf(transport, "never");
     const hosts = await Promise.all([0, 1, 2, 3].map(() => openAs(stage, HOSTS.modernHttp, "")));
@@ -180,36 +250,6 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
       expect(calling.asked.map(({ method }) => method)).toEqual(["roots/list"]);
     },
   );
-
-  test.each(MODES)("a host without roots is never asked for them (%s)", async (mode) => {
-    const stage = await stageOf(transport, mode);
-    const [one, two] = [
-      await openAs(stage, HOSTS.modernHttp, "one"),
-      await openHost(stage, HOSTS.modernHttp, { capabilities: { elicitation: {}, sampling: {} } }),
-    ];
-    for (let calls = 0; calls < 2; calls += 1) {
-      await callAs(one, "one", "roots");
-      const calling = two.call("it__touch", { needsRoots: true }, answersOf("two"));
-      expect(JSON.stringify((await calling.outcome).result)).toContain('\\"knowsRoots\\":false');
-      expect(calling.asked).toEqual([]);
-    }
-  });
-
-  test.each(MODES)("what a host follows is followed where its calls run (%s)", async (mode) => {
-    const stage = await stageOf(transport, mode);
-    const host = await openAs(stage, HOSTS.modernHttp, "one");
-    const told = await follow(host);
-    for (const name of ["one", "two"]) {
-      for (const needsRoots of [true, false, true]) {
-        const before = told.length;
-        await until("news of the note", async () => {
-          await callAs(host, name, "touch", { needsRoots });
-          return told.length > before;
-        });
-      }
-    }
-    expect(new Set(told)).toEqual(new Set([FOLLOWED]));
-  });
 
   test("more hosts than a principal has connections see their own roots", async () => {
     const stage = await stageOf(transport, "start");
