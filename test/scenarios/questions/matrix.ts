@@ -1,8 +1,9 @@
 /** The rows of the matrix for one kind of host: every kind of server in every situation, each a test with a name. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pairwise } from "../../support/sample.js";
 import { UPSTREAMS, type UpstreamKind } from "../../support/scripted/upstreams.js";
 import { THROUGH_CALL_TOOL } from "../../support/through.js";
-import { type HostKind, openHost, type ScenarioHost } from "../host.js";
+import { HOSTS, type HostKind, openHost, type ScenarioHost } from "../host.js";
 import { openStage, type Stage } from "../stage.js";
 import { cellOf } from "./cell.js";
 import { isAbsent, SITUATIONS, type Situation } from "./situations.js";
@@ -44,17 +45,47 @@ export function matrixOf(host: HostKind): void {
     }
   };
 
-  const named = <T>(all: readonly T[], name: (one: T) => string) =>
-    all.map((one) => [name(one), one] as const);
+  describe.each(UPSTREAMS.map((upstream) => [upstream.name, upstream] as const))(
+    `${host.name}, in front of %s,`,
+    (_name, upstream) => {
+      const played = playedBy(host).filter((situation) => isDrawn({ host, upstream, situation }));
+      test.each(played.map((each) => [`${each.sentence} (${each.key})`, each] as const))(
+        "%s",
+        (_sentence, situation) => play(upstream, situation),
+      );
+    },
+  );
+}
+
+/** The situations that can exist for a host, and what is tested instead of those that cannot. */
+function playedBy(host: HostKind): readonly Situation[] {
   const instead = SITUATIONS.filter((situation) => isAbsent(host, situation)).flatMap((situation) => {
     const other = situation.insteadForLegacyHosts;
     return other === undefined ? [] : [{ ...situation, ...other, key: `instead of a ${situation.key}` }];
   });
-  const played = [...SITUATIONS.filter((situation) => !isAbsent(host, situation)), ...instead];
-
-  describe.each(named(UPSTREAMS, ({ name }) => name))(`${host.name}, in front of %s,`, (_name, upstream) => {
-    test.each(named(played, ({ sentence, key }) => `${sentence} (${key})`))("%s", (_sentence, situation) =>
-      play(upstream, situation),
-    );
-  });
+  return [...SITUATIONS.filter((situation) => !isAbsent(host, situation)), ...instead];
 }
+
+interface Place {
+  readonly host: HostKind;
+  readonly upstream: UpstreamKind;
+  readonly situation: Situation;
+}
+
+const keyOf = ({ host, upstream, situation }: Place): string =>
+  [host.key, upstream.key, situation.key].join(" / ");
+
+/** Played whole in each run: what a server may ask, once. Of the others every pair of host, server and situation. */
+const CORE: readonly string[] = THROUGH_CALL_TOOL ? [] : ["sampling", "form", "URL", "roots"];
+
+const places = Object.values(HOSTS).flatMap((host) =>
+  UPSTREAMS.flatMap((upstream) => playedBy(host).map((situation): Place => ({ host, upstream, situation }))),
+);
+const isCore = ({ situation }: Place): boolean => CORE.includes(situation.key);
+const drawn = pairwise(
+  `questions ${THROUGH_CALL_TOOL ? "through call_tool" : ""}`,
+  places.filter((place) => !isCore(place)),
+  ({ host, upstream, situation }) => [host.key, upstream.key, situation.key],
+);
+const DRAWN = new Set([...places.filter(isCore), ...drawn].map(keyOf));
+const isDrawn = (place: Place): boolean => DRAWN.has(keyOf(place));
