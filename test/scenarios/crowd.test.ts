@@ -1,6 +1,7 @@
 /** Many hosts that are asked at the same moment, with equal ids and equal arguments: each gets its own answer. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
+import { sample, TAKES_ALL } from "../support/sample.js";
 import { countOf } from "../support/scripted/ledger.js";
 import { UPSTREAMS, type UpstreamKind } from "../support/scripted/upstreams.js";
 import { HOSTS, type HostKind, openHost, type ScenarioHost } from "./host.js";
@@ -9,12 +10,19 @@ import { openStage, type Stage } from "./stage.js";
 const kindsOf = (era: HostKind["era"]): readonly HostKind[] =>
   Object.values(HOSTS).filter((kind) => kind.era === era);
 
+/** At servers of whatever kind; fewer in a run that draws samples. */
+const MANY = TAKES_ALL ? 50 : 20;
+
 /** A session that can be asked has a process of its own at a server on a pipe, so there they are fewer. */
 const crowdOf = (era: HostKind["era"], { era: upstream, transport }: UpstreamKind): number =>
-  era === "legacy" && upstream === "legacy" && transport === "stdio" ? 10 : 50;
+  era === "legacy" && upstream === "legacy" && transport === "stdio" ? 10 : MANY;
 
-const cells = (["legacy", "modern"] as const).flatMap((era) =>
-  UPSTREAMS.map((upstream) => [crowdOf(era, upstream), era, upstream.name, upstream] as const),
+const cells = sample(
+  "crowd",
+  (["legacy", "modern"] as const).flatMap((era) =>
+    UPSTREAMS.map((upstream) => [crowdOf(era, upstream), era, upstream.name, upstream] as const),
+  ),
+  4,
 );
 
 describe.each(cells)("%d %s hosts with %s", (count, era, _name, upstream) => {
