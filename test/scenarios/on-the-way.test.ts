@@ -1,6 +1,7 @@
 /** What goes by beside answers and questions: log lines, progress, roots that change, questions outside all calls. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
+import { sample } from "../support/sample.js";
 import { countOf } from "../support/scripted/ledger.js";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 import { until } from "../support/until.js";
@@ -26,7 +27,8 @@ const heardBy = ({ heard }: ScenarioHost, method: string, since = 0): readonly J
     .filter((message) => message.method === method)
     .map(({ params }) => params as Json);
 
-describe.each(named(kinds))("%s", (_name, kind) => {
+describe.each(named(sample("lines of calls", kinds, 3)))("%s", (_name, kind) => {
+  // A line on a pipe that several hosts share names no call, so each kind has servers of its own.
   let stage: Stage;
   let host: ScenarioHost;
   beforeAll(async () => {
@@ -65,74 +67,80 @@ describe.each(named(kinds))("%s", (_name, kind) => {
 
 const legacyHosts = kinds.filter(({ era }) => era === "legacy");
 
-describe.each(named(legacyHosts))("%s with a connection of its own", (_name, kind) => {
-  let stage: Stage;
-  let host: ScenarioHost;
-  beforeAll(async () => {
-    stage = await openStage(UPSTREAMS);
-    host = await listening(stage, kind, "error");
-  });
-  afterAll(() => stage.close());
-
-  test.each(named(LEGACY))(
-    "gets log messages of %s between calls, from its log level on",
-    async (_of, { key }) => {
-      const since = host.heard.length;
-      await host.call(`${key}__talk_later`, { label: "talk" }).outcome;
-      await until("the line", () => heardBy(host, "notifications/message", since).length > 0);
-      expect(heardBy(host, "notifications/message", since)).toEqual([
-        { level: "error", logger: "scripted", data: "later error" },
-      ]);
-    },
-  );
-
-  test.each(named(LEGACY))("gets a roots question of %s while no call is running", async (_of, upstream) => {
-    const roots = { roots: [{ uri: "file:///home/ada" }] };
-    const calling = host.call(`${upstream.key}__ask_later`, { label: "later" }, () => roots);
-    await calling.outcome;
-    const told = await until("the answer", () =>
-      stage
-        .upstream(upstream)
-        .ledger()
-        .find(({ event }) => event === "told later"),
-    );
-    expect(told).toMatchObject({ result: roots });
-    expect(calling.asked).toMatchObject([{ method: "roots/list" }]);
-  });
-
-  test.each(named(LEGACY))("gets the cancel of a question of %s", async (_of, { key }) => {
-    const before = host.takenBack;
-    const label = `take back ${key}`;
-    const calling = host.call(`${key}__take_back`, { label });
-    await calling.whenAsked();
-    await host.raw.send(`let go ${key}`, "tools/call", { name: `${key}__let_go`, arguments: { label } });
-    expect(await calling.outcome).toMatchObject({ result: { content: [{ text: "went on without" }] } });
-    expect(host.takenBack - before).toBe(1);
-  });
-
-  test.each(named(LEGACY))("refuses a question, and %s gets the host's own error", async (_of, { key }) => {
-    const calling = host.call(`${key}__sampling`, { label: "refused" }, () => {
-      throw new Error("no");
+describe.each(named(sample("connections of hosts", legacyHosts, 2)))(
+  "%s with a connection of its own",
+  (_name, kind) => {
+    let stage: Stage;
+    let host: ScenarioHost;
+    beforeAll(async () => {
+      stage = await openStage(UPSTREAMS);
+      host = await listening(stage, kind, "error");
     });
-    const refusal = JSON.stringify({ one: { error: { code: -1, message: "the user refused" } } });
-    expect(await calling.outcome).toMatchObject({ result: { content: [{ text: refusal }] } });
-  });
+    afterAll(() => stage.close());
 
-  test("sends roots/list_changed to every legacy server, and to no modern one, which has no such message", async () => {
-    await host.raw.wire.post({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
-    for (const upstream of LEGACY) {
-      await until(upstream.name, () => countOf(stage.upstream(upstream).ledger(), "heard") === 1);
-    }
-    for (const upstream of UPSTREAMS) {
-      const heard = stage
-        .upstream(upstream)
-        .ledger()
-        .filter(({ event }) => event === "heard");
-      const expected = upstream.era === "legacy" ? ["notifications/roots/list_changed"] : [];
-      expect(heard.map(({ method }) => method)).toEqual(expected);
-    }
-  });
-});
+    test.each(named(LEGACY))(
+      "gets log messages of %s between calls, from its log level on",
+      async (_of, { key }) => {
+        const since = host.heard.length;
+        await host.call(`${key}__talk_later`, { label: "talk" }).outcome;
+        await until("the line", () => heardBy(host, "notifications/message", since).length > 0);
+        expect(heardBy(host, "notifications/message", since)).toEqual([
+          { level: "error", logger: "scripted", data: "later error" },
+        ]);
+      },
+    );
+
+    test.each(named(LEGACY))(
+      "gets a roots question of %s while no call is running",
+      async (_of, upstream) => {
+        const roots = { roots: [{ uri: "file:///home/ada" }] };
+        const calling = host.call(`${upstream.key}__ask_later`, { label: "later" }, () => roots);
+        await calling.outcome;
+        const told = await until("the answer", () =>
+          stage
+            .upstream(upstream)
+            .ledger()
+            .find(({ event }) => event === "told later"),
+        );
+        expect(told).toMatchObject({ result: roots });
+        expect(calling.asked).toMatchObject([{ method: "roots/list" }]);
+      },
+    );
+
+    test.each(named(LEGACY))("gets the cancel of a question of %s", async (_of, { key }) => {
+      const before = host.takenBack;
+      const label = `take back ${key}`;
+      const calling = host.call(`${key}__take_back`, { label });
+      await calling.whenAsked();
+      await host.raw.send(`let go ${key}`, "tools/call", { name: `${key}__let_go`, arguments: { label } });
+      expect(await calling.outcome).toMatchObject({ result: { content: [{ text: "went on without" }] } });
+      expect(host.takenBack - before).toBe(1);
+    });
+
+    test.each(named(LEGACY))("refuses a question, and %s gets the host's own error", async (_of, { key }) => {
+      const calling = host.call(`${key}__sampling`, { label: "refused" }, () => {
+        throw new Error("no");
+      });
+      const refusal = JSON.stringify({ one: { error: { code: -1, message: "the user refused" } } });
+      expect(await calling.outcome).toMatchObject({ result: { content: [{ text: refusal }] } });
+    });
+
+    test("sends roots/list_changed to every legacy server, and to no modern one, which has no such message", async () => {
+      await host.raw.wire.post({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
+      for (const upstream of LEGACY) {
+        await until(upstream.name, () => countOf(stage.upstream(upstream).ledger(), "heard") === 1);
+      }
+      for (const upstream of UPSTREAMS) {
+        const heard = stage
+          .upstream(upstream)
+          .ledger()
+          .filter(({ event }) => event === "heard");
+        const expected = upstream.era === "legacy" ? ["notifications/roots/list_changed"] : [];
+        expect(heard.map(({ method }) => method)).toEqual(expected);
+      }
+    });
+  },
+);
 
 describe("a question while no call is running, on a shared connection of hosts without sessions,", () => {
   test.each(named(LEGACY))("gets an error for %s, and is counted", async (_name, upstream) => {
@@ -237,23 +245,31 @@ describe("a URL that must be visited first (-32042)", () => {
 });
 
 describe("a host with form elicitation only", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage(UPSTREAMS);
+  });
+  afterAll(() => stage.close());
+
   test.each(named(kinds))("gets no URL question: %s", async (_name, kind) => {
-    const stage = await openStage(UPSTREAMS);
     const host = await openHost(stage, kind, { capabilities: { ...ASKABLE, elicitation: { form: {} } } });
-    const calling = host.call("legacy-http__sign_in", { label: "form only" });
+    const calling = host.call("legacy-http__sign_in", { label: `form only, ${kind.key}` });
     const response = await calling.outcome;
     expect(calling.asked).toEqual([]);
     expect(JSON.stringify(response)).toContain("Sign in first.");
-    await stage.close();
   });
 });
 
-test.each(named(kinds.filter(({ era }) => era === "legacy")))(
-  "%s gets log messages between calls without what a rule redacts",
-  async (_name, kind) => {
+describe("a rule that redacts log messages between calls", () => {
+  let stage: Stage;
+  beforeAll(async () => {
     const redact = { results: { patterns: ["later"] } };
     const rules = [{ name: "no-later", effect: "redact", redact }];
-    const stage = await openStage(LEGACY, { config: { policy: { rules } } });
+    stage = await openStage(LEGACY, { config: { policy: { rules } } });
+  });
+  afterAll(() => stage.close());
+
+  test.each(named(legacyHosts))("holds for %s", async (_name, kind) => {
     const host = await listening(stage, kind, "info");
     for (const { key } of LEGACY) {
       const since = host.heard.length;
@@ -261,6 +277,6 @@ test.each(named(kinds.filter(({ era }) => era === "legacy")))(
       await until("the line", () => heardBy(host, "notifications/message", since).length > 0);
       expect(heardBy(host, "notifications/message", since)).toMatchObject([{ data: "[redacted] error" }]);
     }
-    await stage.close();
-  },
-);
+    await host.leave();
+  });
+});

@@ -1,6 +1,7 @@
 /** Questions between peers of older revisions: each receives only what its revision supports. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
+import { pairwise } from "../support/sample.js";
 import { SAMPLING } from "../support/scripted/tools.mjs";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 import { HOSTS, type HostKind, openHost, type Question, type ScenarioHost } from "./host.js";
@@ -48,48 +49,58 @@ const TITLED = {
 };
 const NAMED = { type: "string", enum: ["s", "l"], enumNames: ["Small", "Large"] };
 
-describe.each(REVISIONS)("with a host of %s", (revision) => {
+/** Every pair of a revision, a door and a kind of server. */
+const DRAWN = pairwise(
+  "revisions",
+  REVISIONS.flatMap((revision) =>
+    doors.flatMap((door) => UPSTREAMS.map((upstream) => ({ revision, door, upstream }))),
+  ),
+  ({ revision, door, upstream }) => [revision, door.key, upstream.key],
+);
+
+describe("with a host of", () => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await openStage(UPSTREAMS);
   });
   afterAll(() => stage.close());
 
-  describe.each(doors.map((door) => [door.name, door] as const))("%s", (_name, door) => {
-    let host: ScenarioHost;
-    beforeAll(async () => {
-      host = await openHost(stage, door, { revision });
-    });
+  describe.each(DRAWN.map((drawn) => [drawn.revision, drawn.door.name, drawn.upstream.name, drawn] as const))(
+    "%s, %s, %s",
+    (revision, _door, _server, { door, upstream: { key, era } }) => {
+      let host: ScenarioHost;
+      beforeAll(async () => {
+        host = await openHost(stage, door, { revision });
+      });
+      afterAll(() => host.leave());
 
-    test.each(UPSTREAMS.map(({ name, key }) => [name, key] as const))(
-      "answers sampling and roots questions of %s",
-      async (_server, key) => {
+      test("has its sampling and roots questions answered", async () => {
         const sampling = await play(host, `${key}__sampling`);
         expect(sampling.told).toEqual({ one: { result: COMPLETION } });
         expect(sampling.asked[0]?.params).toEqual({ ...SAMPLING.params, includeContext: "none" });
         expect((await play(host, `${key}__roots`)).told).toEqual({ one: { result: ROOTS } });
-      },
-    );
+      });
 
-    const isShownForm = async (key: string): Promise<void> => {
-      const { told, asked } = await play(host, `${key}__form`);
-      expect(told).toEqual({ one: { result: ACCEPT } });
-      const newest = { mode: "form", size: TITLED };
-      expect(shown(asked)).toEqual(revision === NEWEST ? newest : { mode: undefined, size: NAMED });
-    };
-    const isShownNone = async (key: string, era: string): Promise<void> => {
-      const { told, asked } = await play(host, `${key}__form`);
-      expect(asked).toEqual([]);
-      // A modern server can be given nothing but results.
-      const legacy = { one: { error: { code: -32601 } } };
-      expect(told).toMatchObject(era === "legacy" ? legacy : { one: { result: { action: "cancel" } } });
-    };
-    const knowsForms = revision >= "2025-06-18";
-    test.each(UPSTREAMS.map(({ name, key, era }) => [name, key, era] as const))(
-      knowsForms ? "is shown a form by %s, as it knows forms" : "is shown no form by %s, which is told so",
-      (_server, key, era) => (knowsForms ? isShownForm(key) : isShownNone(key, era)),
-    );
-  });
+      const isShownForm = async (): Promise<void> => {
+        const { told, asked } = await play(host, `${key}__form`);
+        expect(told).toEqual({ one: { result: ACCEPT } });
+        const newest = { mode: "form", size: TITLED };
+        expect(shown(asked)).toEqual(revision === NEWEST ? newest : { mode: undefined, size: NAMED });
+      };
+      const isShownNone = async (): Promise<void> => {
+        const { told, asked } = await play(host, `${key}__form`);
+        expect(asked).toEqual([]);
+        // A modern server can be given nothing but results.
+        const legacy = { one: { error: { code: -32601 } } };
+        expect(told).toMatchObject(era === "legacy" ? legacy : { one: { result: { action: "cancel" } } });
+      };
+      const knowsForms = revision >= "2025-06-18";
+      test(
+        knowsForms ? "has its form shown, as the host knows forms" : "has its form not shown, and is told so",
+        knowsForms ? isShownForm : isShownNone,
+      );
+    },
+  );
 });
 
 describe.each(REVISIONS)("a server of %s", (revision) => {
