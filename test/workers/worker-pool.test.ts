@@ -1,75 +1,28 @@
 /** `cardea serve --workers 2`: two processes that hosts, operators and servers cannot tell from one gateway. */
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAIN, writeConfig } from "../support/cardea.js";
-import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
-import { type Exchange, Host, type Json, openHost, refusalOf, textOf } from "../support/host/host.mjs";
+import { type Fixture, startFixture } from "../support/fixture.js";
+import { textOf } from "../support/host/host.mjs";
 import { type Answer, JSON_HEADERS, send } from "../support/http-host.js";
-import { type Exit, isAlive, type Started, start } from "../support/processes.js";
 import { until } from "../support/until.js";
-
-interface Served {
-  readonly url: string;
-  readonly admin: string;
-  readonly process: Started;
-  page(name: string): Promise<unknown>;
-  metrics(): Promise<string>;
-}
+import {
+  accepted,
+  callModern,
+  codeIn,
+  FORMS,
+  legacyHost,
+  roundIn,
+  type Served,
+  series,
+  serveByTwo,
+  textIn,
+  times,
+} from "./two-workers.js";
 
 const endings: (() => Promise<unknown>)[] = [];
+const ends = (end: () => Promise<unknown>): void => void endings.push(end);
 afterAll(async () => {
   for (const end of endings.reverse()) await end();
 });
-
-function startTwo(config: object, port = "0"): Started {
-  const { file, remove } = writeConfig(config);
-  const flags = ["serve", "--config", file, "--port", port, "--admin-port", "0", "--workers", "2"];
-  const started = start(process.execPath, [MAIN, ...flags]);
-  endings.push(remove, () => started.stop());
-  return started;
-}
-
-/** Starts two workers, and waits until they and all servers are ready. */
-async function serveByTwo(config: object): Promise<Served> {
-  const process = startTwo(config);
-  const [, url = "", admin = ""] = await process.says(/ready: (http:\S+) \(admin: (http:[^)]+)\)/);
-  await until("every server", async () => {
-    const servers = (await (await fetch(`${admin}/api/v1/servers`)).json()) as { state: string }[];
-    return servers.every(({ state }) => state === "ready");
-  });
-  return {
-    url,
-    admin,
-    process,
-    page: async (name) => (await fetch(`${admin}/api/v1/${name}`)).json(),
-    metrics: async () => (await fetch(`${admin}/metrics`)).text(),
-  };
-}
-
-const FORMS = { elicitation: { form: {} } };
-/** A new connection for every request, so that any worker may get it. */
-const legacyHost = (url: string, capabilities: Json = {}): Promise<Host> =>
-  openHost(url, "legacy", { capabilities, agent: false });
-/** A call of a modern host of its own that can be asked. */
-const callModern = (url: string, params: Json): Promise<Exchange> =>
-  new Host(url, "modern", { capabilities: FORMS, agent: false }).exchange("tools/call", params);
-const textIn = ({ message }: Exchange): string | undefined => textOf(message);
-const codeIn = ({ message }: Exchange): string | undefined => refusalOf(message)?.code;
-const roundIn = ({ message }: Exchange) =>
-  (message?.result ?? {}) as { readonly inputRequests?: Json; readonly requestState?: string };
-const accepted = { action: "accept", content: { response: "yes" } };
-const workersOf = async (served: Served) =>
-  (await served.page("workers")) as { worker: number; pid: number; ready: boolean; restarts: number }[];
-const series = (text: string, name: string): number =>
-  text
-    .split("\n")
-    .filter((line) => line.startsWith(name))
-    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
-const times = <T>(count: number, make: (at: number) => Promise<T>): Promise<T[]> =>
-  Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
 /** Two servers for all tests, and one gateway for those that leave it as it was. */
 let one: Fixture;
@@ -82,7 +35,7 @@ beforeAll(async () => {
     () => one.stop(),
     () => old.stop(),
   );
-  shared = await serveByTwo({
+  shared = await serveByTwo(ends, {
     mcpServers: { one: one.entry, old: old.entry, asks: one.entry },
     listen: { http: { legacySse: true } },
     policy: { rules: [{ tools: ["asks__echo"], effect: "approve" }] },
@@ -233,102 +186,5 @@ describe("hosts without sessions", () => {
     const used = await times(6, () => again(requestState));
     expect(used.map(codeIn).filter((code) => code === undefined)).toHaveLength(1);
     expect(used.map(codeIn).filter((code) => code === "state_rejected")).toHaveLength(5);
-  });
-});
-
-describe("a worker that dies", () => {
-  const ownGateway = (): Promise<Served> => serveByTwo({ mcpServers: { one: one.entry, old: old.entry } });
-
-  test("is restarted with its sessions, while the others keep running", async () => {
-    const served = await ownGateway();
-    const hosts = await times(8, () => legacyHost(served.url));
-    const [first] = await workersOf(served);
-    process.kill(first!.pid, "SIGKILL");
-    await until("the new worker", async () => {
-      const [again] = await workersOf(served);
-      return again?.ready === true && again.restarts === 1;
-    });
-    for (const host of hosts) {
-      const { status } = await host.call("one__echo", { value: "still there?" });
-      expect([host.session?.slice(0, 2), status]).toEqual([host.session?.slice(0, 2), 200]);
-    }
-    const said = await times(
-      20,
-      async () => (await (await legacyHost(served.url)).call("one__echo", { value: "new" })).status,
-    );
-    expect(new Set(said)).toEqual(new Set([200]));
-    expect((await fetch(`${served.admin}/readyz`)).status).toBe(200);
-  });
-
-  test("has retries of its parked calls answered with outcome_unknown by its replacement", async () => {
-    const served = await ownGateway();
-    const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
-    const before = asked();
-    const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
-    const { inputRequests = {}, requestState = "" } = roundIn(await callModern(served.url, call));
-    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, accepted]));
-    const owner = (await workersOf(served)).find(({ worker }) => requestState.startsWith(`${worker}-`));
-    process.kill(owner!.pid, "SIGKILL");
-    const retry = () =>
-      callModern(served.url, { ...call, inputResponses, requestState }).catch(() => undefined);
-    // The next worker with this number reports that it does not know the call.
-    await until("an answer of the next worker", async () => {
-      const answer = await retry();
-      return answer !== undefined && codeIn(answer) === "outcome_unknown";
-    });
-    expect(asked() - before).toBe(1);
-  });
-
-  test("exits with the first process", async () => {
-    const served = await ownGateway();
-    const workers = await workersOf(served);
-    await served.process.stop("SIGKILL");
-    // Without an init process that reaps orphans, an entry of each stays.
-    await until("the end of the workers", () => workers.every(({ pid }) => !isAlive(pid)));
-  });
-});
-
-describe("starting and stopping", () => {
-  test("a signal to all processes causes one drain: calls finish, and no process remains", async () => {
-    const served = await serveByTwo({ mcpServers: { one: fixtureCommand("modern") } });
-    const workers = await workersOf(served);
-    const folder = mkdtempSync(join(tmpdir(), "cardea-work-"));
-    endings.push(() => rm(folder, { recursive: true, force: true }));
-    const letGo = join(folder, "let-go");
-    const call = { label: "slow", steps: 10_000, stepMs: 20, until: letGo };
-    let begun = 0;
-    const calls = times(6, async () => {
-      const host = await legacyHost(served.url);
-      begun += 1;
-      return host.call("one__work", call);
-    });
-    await until(
-      "six calls",
-      async () => begun === 6 && series(await served.metrics(), "cardea_inflight_requests") === 6,
-    );
-    // As a terminal sends it.
-    for (const { pid } of workers) process.kill(pid, "SIGINT");
-    const stopped: Promise<Exit> = served.process.stop("SIGINT");
-    await served.process.says(/no new calls/);
-    writeFileSync(letGo, "");
-    expect((await calls).map(textIn)).toEqual(Array.from({ length: 6 }, () => "slow was let go"));
-    expect(await stopped).toEqual({ code: 0, signal: null });
-    for (const { pid } of workers) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-  });
-
-  test("a port in use, and a missing required server, exit with their codes", async () => {
-    const exitOf = async (started: Started) => ({ ...(await started.exited), words: started.stderr() });
-    const taken = await exitOf(startTwo({ mcpServers: {} }, new URL(shared.url).port));
-    expect(taken).toMatchObject({ code: 1, words: expect.stringContaining("EADDRINUSE") as string });
-    const missing = {
-      one: {
-        command: process.execPath,
-        args: ["-e", "process.exit(3)"],
-        required: true,
-        connectTimeout: "1s",
-      },
-    };
-    const lost = await exitOf(startTwo({ mcpServers: missing }));
-    expect(lost).toMatchObject({ code: 69, words: expect.stringContaining("required server one") as string });
   });
 });
