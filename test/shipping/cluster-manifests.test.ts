@@ -140,17 +140,18 @@ describe("the replicas of compose", () => {
 });
 
 describe("the manifests for Kubernetes", () => {
-  test.each(FILES)("of %s have the types and the keys that Kubernetes knows, and no others", (file) => {
-    const manifests = manifestsOf(read(file));
-    expect(manifests.length).toBeGreaterThan(1);
-    expect(typeErrors(manifests)).toBe("");
+  test("have the types and the keys that Kubernetes knows, and no others", () => {
+    const manifests = FILES.map((file) => manifestsOf(read(file)));
+    for (const ofFile of manifests) expect(ofFile.length).toBeGreaterThan(1);
+    expect(typeErrors(manifests.flat())).toBe("");
   });
 
   test("are checked for unknown keys and wrong types", () => {
     const [configMap, workload] = cluster as [Manifest, Manifest];
     const misspelt = { ...workload, spec: { ...workload.spec, revisionHistoryLimits: 3 } };
-    expect(typeErrors([misspelt])).toContain("revisionHistoryLimits");
-    expect(typeErrors([{ ...configMap, data: { size: 3 } as never }])).toContain("number");
+    const errors = typeErrors([misspelt, { ...configMap, data: { size: 3 } as never }]);
+    expect(errors).toContain("revisionHistoryLimits");
+    expect(errors).toContain("Type 'number' is not assignable to type 'string'");
   });
 
   test("stop later than draining takes, and keep the ports of the config", () => {
@@ -257,7 +258,8 @@ function rendering(
       GO111MODULE: "off",
       GOPATH: "/usr/share/gocode",
       GOFLAGS: "",
-      GOCACHE: join(folder, "go"),
+      // Go compiles what it imports once, not in each run.
+      GOCACHE: inRepository("node_modules/.cache/go"),
     },
   });
   expect([status, stderr]).toEqual([0, ""]);

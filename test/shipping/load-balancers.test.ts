@@ -12,10 +12,14 @@ import { until } from "../support/until.js";
 
 const folder = mkdtempSync(join(tmpdir(), "cardea-balancers-"));
 let fixture: Fixture;
+/** Three, behind each balancer. */
+let gateways: readonly Serving[];
 beforeAll(async () => {
   fixture = await startFixture("modern", "http");
+  gateways = await Promise.all([1, 2, 3].map(startGateway));
 });
 afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
   await fixture.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -53,32 +57,27 @@ async function startBalancer(
   return { url: `${origin}/mcp`, balancer };
 }
 
-/** Three gateways behind the balancer. */
-async function startBehind(example: (typeof BALANCERS)[number]) {
-  const gateways: readonly Serving[] = await Promise.all(
-    [1, 2, 3].map(() => serve({ mcpServers: { one: fixture.entry } })),
-  );
+/** One more gateway; the caller stops it. */
+const startGateway = (): Promise<Serving> => serve({ mcpServers: { one: fixture.entry } });
+
+/** The example in front of these gateways. */
+async function startBefore(example: (typeof BALANCERS)[number], gateways: readonly Serving[]) {
   const ports = gateways.map((gateway) => Number(new URL(gateway.url).port));
-  const { url, balancer } = await startBalancer(example, ports);
-  const stop = async (): Promise<void> => {
-    await balancer.stop();
-    await Promise.all(gateways.map((gateway) => gateway.stop()));
-  };
-  return { gateways, url, stop };
+  return startBalancer(example, ports);
 }
 
 for (const example of BALANCERS)
   describe.skipIf(!existsSync(example.program))(example.name, () => {
-    let shared: Awaited<ReturnType<typeof startBehind>>;
+    let shared: Awaited<ReturnType<typeof startBefore>>;
     beforeAll(async () => {
-      shared = await startBehind(example);
+      shared = await startBefore(example, gateways);
     });
-    afterAll(() => shared.stop());
+    afterAll(() => shared.balancer.stop());
 
     /** How many calls each gateway has had. */
     const served = (): Promise<readonly number[]> =>
       Promise.all(
-        shared.gateways.map(async ({ admin }) => {
+        gateways.map(async ({ admin }) => {
           const text = await (await fetch(`${admin}/metrics`)).text();
           return Number(/^cardea_requests_total\{method="tools\/call".*\} (\d+)$/m.exec(text)?.[1] ?? 0);
         }),
@@ -88,9 +87,10 @@ for (const example of BALANCERS)
     const modern = (url = shared.url): Host => new Host(url, "modern", { agent: false });
 
     test("distributes calls over all gateways", async () => {
+      const before = await served();
       await until("calls at each of them", async () => {
         expect(await echo(modern(), "to any")).toContain("to any");
-        return (await served()).every((count) => count > 0);
+        return (await served()).every((count, at) => count > (before[at] ?? 0));
       });
     });
 
@@ -130,8 +130,10 @@ for (const example of BALANCERS)
     );
 
     test("loses no call when a gateway stops: those under way finish, and new ones go elsewhere", async () => {
-      const { gateways, url, stop } = await startBehind(example);
-      onTestFinished(stop);
+      const leaving = await startGateway();
+      onTestFinished(async () => void (await leaving.stop()));
+      const { url, balancer } = await startBefore(example, [leaving, ...gateways.slice(1)]);
+      onTestFinished(async () => void (await balancer.stop()));
       const letGo = join(folder, `${example.name}-drained`);
       const hosts = [modern(url), modern(url), modern(url)];
       const working = hosts.map((host, at) =>
@@ -143,7 +145,7 @@ for (const example of BALANCERS)
           .filter(({ event, label }) => event === "begun" && label?.startsWith(`${example.name} `) === true);
       await until("three calls under way", () => begun().length === 3);
       let exit: number | null | undefined;
-      const stopping = gateways[0]?.stop().then(({ code }) => {
+      const stopping = leaving.stop().then(({ code }) => {
         exit = code;
       });
       for (let at = 0; at < 60; at += 1) expect(await echo(modern(url), `${at}`)).toContain(`${at}`);
