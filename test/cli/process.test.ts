@@ -13,20 +13,18 @@ import { withFreshState } from "../support/fresh-state.js";
 import { until } from "../support/until.js";
 
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
-const memory = fileURLToPath(
-  new URL("../../node_modules/@modelcontextprotocol/server-memory/dist/index.js", import.meta.url),
-);
+const scripted = fileURLToPath(new URL("../support/scripted/stdio.mjs", import.meta.url));
+const SERVER = [scripted, "modern", "/dev/null"];
 
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "cardea-process-"));
   const server = {
     command: process.execPath,
-    args: [memory],
-    env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+    args: SERVER,
   };
   const listen = { http: { port: 0 }, admin: { port: 0 } };
-  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ listen, mcpServers: { memory: server } }));
+  writeFileSync(join(folder, "cardea.json"), JSON.stringify({ listen, mcpServers: { one: server } }));
   writeFileSync(join(folder, "bad.json"), '{ "nonsense": 1 }');
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -185,7 +183,7 @@ describe("serve", () => {
   });
 
   test("as a bridge serves one server without a name prefix", async () => {
-    const run = new Run(["--port", "0", "--admin-port", "0", "--", process.execPath, memory], {
+    const run = new Run(["--port", "0", "--admin-port", "0", "--", process.execPath, ...SERVER], {
       CARDEA_LOG_LEVEL: "info",
     });
     const [, url = "", adminUrl = ""] = await ready(run);
@@ -197,7 +195,7 @@ describe("serve", () => {
     const answer = await list.until(() =>
       list.stdout.endsWith("\n") ? linesOf(list.stdout).find(({ id }) => id === 2) : undefined,
     );
-    expect(JSON.stringify(answer)).toContain('"name":"read_graph"');
+    expect(JSON.stringify(answer)).toContain('"name":"echo"');
     list.child.stdin.end();
     expect(await list.ended).toBe(0);
     run.child.kill("SIGINT");
@@ -248,8 +246,9 @@ describe("list and call", () => {
     const run = new Run(["list", "tools", "--json"]);
     expect(await run.ended).toBe(0);
     const tools = JSON.parse(run.stdout) as readonly { name: string; server: string }[];
-    expect(tools).toContainEqual(expect.objectContaining({ name: "memory__read_graph", server: "memory" }));
-    const call = new Run(["call", "memory__read_graph", "{}", "--json"]);
+    expect(tools).toContainEqual(expect.objectContaining({ name: "one__answer_this", server: "one" }));
+    const result = { content: [], structuredContent: { entities: [], relations: [] } };
+    const call = new Run(["call", "one__answer_this", JSON.stringify({ result }), "--json"]);
     expect(await call.ended).toBe(0);
     expect(JSON.parse(call.stdout)).toMatchObject({ structuredContent: { entities: [], relations: [] } });
   });
