@@ -272,7 +272,7 @@ test("shares never exceed the limit over any time, owe nothing, and the limit is
     }),
     { numRuns: 15 },
   );
-}, 240_000);
+});
 
 test("the script of rates never owes more than one capacity, whatever replicas report (property)", async () => {
   const memory = memoryStore(leaseScripts(() => now));

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { inRepository, type Serving, startServing, writeConfig } from "./cardea.js";
+import { JSON_HEADERS, send } from "./http-host.js";
 import { start } from "./processes.js";
 import { type Redis, startRedis } from "./redis.js";
 import { freePort } from "./told-port.js";
@@ -50,7 +51,12 @@ export async function startReplicas(
   try {
     for (let i = 0; i < count; i += 1) all.push(await one());
     await until("replicas that know each other", async () => {
-      const known = await Promise.all(all.map((replica) => metricOf(replica, "cardea_cluster_replicas")));
+      const known = await Promise.all(
+        all.map(async (replica) => {
+          await lookUp(replica);
+          return metricOf(replica, "cardea_cluster_replicas");
+        }),
+      );
       return known.every((number) => number === count);
     });
   } catch (error) {
@@ -68,6 +74,12 @@ export async function startReplicas(
     },
     stop,
   };
+}
+
+/** A session of no replica: it makes this one read the registrations, instead of at its next heartbeat. */
+async function lookUp({ url }: Serving): Promise<void> {
+  const headers = { ...JSON_HEADERS, "mcp-session-id": "nobod-00000000-0000-4000-8000-000000000000" };
+  await send(url, { headers, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' });
 }
 
 /** The value of a metric without labels; undefined where there is none. */
