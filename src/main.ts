@@ -5,7 +5,9 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
+import type { FeatureContext } from "./cli/feature.js";
 import { packageVersion } from "./cli/help.js";
+import { checkFeatures, openFeatures } from "./cli/open-features.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
@@ -15,7 +17,7 @@ import { type ClusterParts, type OwnStore, untilUp } from "./core/cluster.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import { type Logger, SILENT } from "./core/logger.js";
 import { settle, withTimeout } from "./core/stop.js";
-import type { Tracing } from "./core/tracing.js";
+import { FEATURES } from "./features/index.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
 import { joinWorkers } from "./workers/worker.js";
@@ -23,6 +25,7 @@ import { joinWorkers } from "./workers/worker.js";
 const worker = await joinWorkers();
 const shell: CommandContext = {
   env: process.env,
+  features: FEATURES,
   cwd: process.cwd(),
   stdin: process.stdin,
   stdout: process.stdout,
@@ -43,14 +46,7 @@ const shell: CommandContext = {
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
     const version = packageVersion();
-    const audit =
-      config.audit === undefined
-        ? undefined
-        : await (await import("./audit/open-audit-log.js")).openAuditLog(config.audit, {
-            ...{ logger: log, redact, version, configDigest: config.digest },
-            worker: worker?.identity.number,
-          });
-    const tracing = await openTraces(config, log);
+    const features = await openFeatures(FEATURES, config, featureContext(config, log));
     // Commands that serve no hosts are no replicas.
     const isServing = ownerToken !== undefined || worker !== undefined;
     const cluster = isServing ? await openReplica(config, log) : undefined;
@@ -65,8 +61,7 @@ const shell: CommandContext = {
       listFiles,
       credentialsFolder: join(stateFolder(process.env), "credentials"),
       ...(sessionFiles !== undefined && { sessionFiles }),
-      ...(audit !== undefined && { audit }),
-      ...(tracing !== undefined && { tracing }),
+      features,
       ...(cluster !== undefined && { cluster }),
       ...(signInStore !== undefined && { signInStore }),
       ...(ownerToken !== undefined && { ownerToken }),
@@ -74,8 +69,7 @@ const shell: CommandContext = {
     });
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
-    // What each worker would find is found once, before there are any.
-    await openTraces(config, logger);
+    await checkFeatures(FEATURES, config, featureContext(config, logger));
     const [{ createPrimary }, { openProcessRegistry, handleOrphans }] = await Promise.all([
       import("./gateway/primary.js"),
       import("./operator/orphans.js"),
@@ -83,7 +77,8 @@ const shell: CommandContext = {
     const registry = openProcessRegistry(process.env, logger);
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
-    return createPrimary(config, { count, logger, onWorkerLost, version: packageVersion() });
+    const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
+    return createPrimary(config, { count, logger, onWorkerLost, gauges, version: packageVersion() });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;
@@ -177,24 +172,15 @@ async function openSessionFiles(config: Config, log: Logger) {
   return new SessionFiles({ folder, scope, secret: sharedSecret(config), log });
 }
 
-/** @throws UsageError for settings of traces that cannot be used */
-async function openTraces(config: Config, logger: Logger & Partial<Log>): Promise<Tracing | undefined> {
-  const { env } = process;
-  const { telemetry } = config;
-  const isAskedFor =
-    telemetry?.otlp !== undefined || Object.keys(env).some((name) => /^OTEL_.*_ENDPOINT$/.test(name));
-  if (!isAskedFor) return undefined;
-  const { openTracing } = await import("./tracing/open-tracing.js");
-  const { redact = (text: string) => text } = logger;
-  const options = { env, logger, redact, version: packageVersion(), worker: worker?.identity.number };
-  try {
-    return await openTracing(telemetry?.otlp, options);
-  } catch (error) {
-    return asUsageError(() => {
-      throw error;
-    });
-  }
-}
+/** What features may use of this process. */
+const featureContext = (config: Config, log: Logger & Partial<Log>): FeatureContext => ({
+  env: process.env,
+  logger: log,
+  redact: log.redact ?? ((text) => text),
+  version: packageVersion(),
+  worker: worker?.identity.number,
+  configDigest: config.digest,
+});
 
 /** Adds the number of the worker to every line. */
 function withWorkerField(worker: number, logger: Logger): Logger {

@@ -87,6 +87,7 @@ export default defineConfig({
           page("Threat model", "/docs/threat-model"),
           page("Tests", "/docs/tests"),
           page("Architecture", "/ARCHITECTURE"),
+          page("Adding a feature", "/docs/adding-a-feature"),
           page("Releasing", "/docs/releasing"),
           page("Changes", "/CHANGELOG"),
         ],

@@ -9,6 +9,7 @@ import type { Gateway } from "../gateway/gateway.js";
 import type { Primary } from "../gateway/primary.js";
 import type { ProbeResult } from "../operator/probe.js";
 import type { RunningGateway } from "../operator/run-files.js";
+import type { Feature } from "./feature.js";
 import { terminalSafe } from "./terminal-safe.js";
 
 /** The parts of its process that a command uses; tests replace them. */
@@ -20,6 +21,8 @@ export interface CommandContext {
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly signals: Signals;
+  /** The features of this build. */
+  readonly features: readonly Feature[];
   /** Resolves after `ms`. */
   wait(ms: number): Promise<void>;
   /** Opens the log. `secrets` are redacted; `quiet` omits messages below warnings. */

@@ -11,6 +11,7 @@ import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { agreeToOwn } from "./agreement.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import { sectionsOf } from "./feature.js";
 
 /** A config to edit. */
 export interface EditableConfig {
@@ -55,7 +56,7 @@ export async function changeConfig(
     after = editConfig(before, file, edits);
   } catch (error) {
     if (!(error instanceof EditError)) throw error;
-    for (const problem of syntaxProblems(before, file, shell)) log.error({}, formatProblem(problem));
+    for (const problem of await syntaxProblems(before, file, shell)) log.error({}, formatProblem(problem));
     log.error({ file }, `${file} was not changed: ${error.message}`);
     return EXIT.config;
   }
@@ -80,8 +81,13 @@ export async function changeConfig(
   return EXIT.done;
 }
 
-function syntaxProblems(text: string, file: string, shell: CommandContext): readonly Problem[] {
-  const read = readConfig(text, file, { env: ANY_VARIABLE, cwd: shell.cwd, readFile: () => "" });
+async function syntaxProblems(
+  text: string,
+  file: string,
+  { cwd, features }: CommandContext,
+): Promise<readonly Problem[]> {
+  const sections = await sectionsOf(features);
+  const read = readConfig(text, file, { env: ANY_VARIABLE, cwd, sections, readFile: () => "" });
   return read.problems;
 }
 
@@ -94,7 +100,8 @@ async function newProblems(
   env: CommandContext["env"],
 ): Promise<readonly Problem[]> {
   const problemsOf = async (text: string): Promise<readonly Problem[]> => {
-    const readWith = { env, cwd: shell.cwd, ...(env === ANY_VARIABLE && { readFile: () => "" }) };
+    const sections = await sectionsOf(shell.features);
+    const readWith = { env, cwd: shell.cwd, sections, ...(env === ANY_VARIABLE && { readFile: () => "" }) };
     const read = await checkRules(readConfig(text, file, readWith), shell.checkRules);
     return read.problems;
   };

@@ -16,12 +16,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "cardea install codex",
     "cardea install cursor --url https://mcp.example.com/mcp --header 'Authorization: Bearer KEY'",
   ],
-  "audit verify": ["cardea audit verify audit.jsonl"],
-  "audit show": [
-    "cardea audit show --as ann --since 1h",
-    "cardea audit show audit.jsonl --kind approval --json",
-  ],
-  audit: ["cardea audit verify audit.jsonl", "cardea audit show --since 1h"],
   serve: [
     "cardea serve --config cardea.jsonc",
     "cardea serve --port 9000 --admin-port 0        # a free port for the admin page",

@@ -1,8 +1,12 @@
 /** The output of `cardea --help` and `cardea --version`. The help fits on a screen of 24 lines. */
 import { existsSync, readFileSync } from "node:fs";
+import type { Feature } from "./feature.js";
 
-/** The text of `cardea --help`. */
-export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
+/** The text of `cardea --help`, with the commands of features. */
+export const helpText = (features: readonly Feature[]): string =>
+  [FIRST, ...features.flatMap(({ commands }) => commands?.help ?? []), LAST].join("\n");
+
+const FIRST = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
   cardea init   [--from FILE]... [--out FILE]    a config made from your hosts'
   cardea add    NAME -- CMD ARGS... | NAME URL | SERVER.JSON    cardea remove NAME
@@ -17,9 +21,9 @@ export const HELP = `Cardea, an MCP gateway: one MCP server to hosts, one client
   cardea login SERVER [--as ID] [--no-browser] [--device]    cardea logout | logins
   cardea tokens  what tools cost a model  cardea status, cardea tail, cardea top
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
-  cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts
-  cardea audit  verify FILE | show [--as ID] [--since 1h]    who did what
-  cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
+  cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts`;
+
+const LAST = `  cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first that exists.

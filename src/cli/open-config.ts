@@ -5,6 +5,7 @@ import { loadConfig } from "../config/load.js";
 import { formatProblem } from "../config/problem.js";
 import type { GoodConfig, ListenOverrides, ReadOptions } from "../config/read.js";
 import type { CommandContext, Log } from "./command-context.js";
+import { sectionsOf } from "./feature.js";
 import { secretsOf } from "./secrets-of.js";
 
 /** A loaded config and its path. */
@@ -39,7 +40,8 @@ export async function openConfig(
     log.error({}, noConfigMessage(shell));
     return undefined;
   }
-  const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides };
+  const sections = await sectionsOf(shell.features);
+  const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides, sections };
   const loaded = await loadConfig(found.file, shell.checkRules, options);
   if (loaded.ok) log.addSecrets(secretsOf(loaded));
   const { file, by } = found;

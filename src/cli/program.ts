@@ -1,6 +1,5 @@
 /** The command line: commands, flags, and the function behind each command. */
 import { Argument, Command, CommanderError } from "commander";
-import { addAuditCommands } from "./audit-commands.js";
 import { type CommandContext, write } from "./command-context.js";
 import { checkWords, HINT, splitCommand } from "./command-words.js";
 import { completion, SHELLS } from "./completion.js";
@@ -24,7 +23,7 @@ import {
   withYesFlag,
   type YesFlag,
 } from "./flags.js";
-import { HELP, packageVersion } from "./help.js";
+import { helpText, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
 import type { ListFlags } from "./list.js";
 import type { LoginFlags } from "./login.js";
@@ -76,9 +75,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .helpCommand(false)
     .version(packageVersion(), "-V, --version")
     .showHelpAfterError(`(${HINT})`);
-  program.helpInformation = () => HELP;
+  const { features } = shell;
+  program.helpInformation = () => helpText(features);
   program.action(() => {
-    throw new UsageError(`a command is missing\n\n${HELP}`);
+    throw new UsageError(`a command is missing\n\n${helpText(features)}`);
   });
 
   const stateful = (name: string): Command =>
@@ -258,7 +258,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
 
   addKeyCommands(program, shell, finish);
-  addAuditCommands(program, shell, finish);
+  for (const { commands } of features) commands?.add({ program, shell, finish });
   addVaultCommands(stateful("vault"), finish, shell);
 
   program
@@ -267,7 +267,8 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS).argParser((word) => word))
     .action((word: string) => finish(completion(word, program, shell)));
 
-  for (const each of program.commands) addExamples(each, []);
+  const examples = Object.assign({}, EXAMPLES, ...features.map(({ commands }) => commands?.examples));
+  for (const each of program.commands) addExamples(each, [], examples);
   return program;
 }
 
@@ -314,11 +315,15 @@ function addVaultCommands(vault: Command, finish: Finish, shell: CommandContext)
 }
 
 /** Adds the examples of a command and of its subcommands below their help. */
-function addExamples(command: Command, before: readonly string[]): void {
+function addExamples(
+  command: Command,
+  before: readonly string[],
+  examples: Readonly<Record<string, readonly string[]>>,
+): void {
   const words = [...before, command.name()];
-  const examples = EXAMPLES[words.join(" ")] ?? [];
-  command.addHelpText("after", ["", "Examples:", ...examples.map((line) => `  ${line}`)].join("\n"));
-  for (const inner of command.commands) addExamples(inner, words);
+  const own = examples[words.join(" ")] ?? [];
+  command.addHelpText("after", ["", "Examples:", ...own.map((line) => `  ${line}`)].join("\n"));
+  for (const inner of command.commands) addExamples(inner, words, examples);
 }
 
 async function runServe(

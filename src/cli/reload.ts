@@ -6,6 +6,7 @@ import { checkRules, workersConflict } from "../config/check-rules.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import type { Section } from "../config/section.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -14,36 +15,34 @@ import { secretsOf } from "./secrets-of.js";
 import { strictProblems } from "./strict.js";
 
 /** Settings that need a restart. */
-const RESTART_KEYS = ["listen", "keys", "credentials", "cluster", "audit"] as const;
+const RESTART_KEYS = ["listen", "keys", "credentials", "cluster"] as const;
 
 /** Bound addresses and sealing keys stay, so the live config must not claim otherwise. */
-function withoutRestartKeys(now: Config, running: Config): Config {
-  const { listen: _, keys: __, credentials: ___, cluster: ____, audit: _____, telemetry, ...next } = now;
-  const { listen, keys, credentials, cluster, audit } = running;
+function withoutRestartKeys(now: Config, running: Config, sections: readonly Section[]): Config {
+  const { listen: _, keys: __, credentials: ___, cluster: ____, ...next } = now;
+  const { listen, keys, credentials, cluster } = running;
   return {
     ...next,
     listen,
     ...(keys !== undefined && { keys }),
     ...(credentials !== undefined && { credentials }),
     ...(cluster !== undefined && { cluster }),
-    ...(audit !== undefined && { audit }),
-    ...telemetryOf(telemetry, running.telemetry?.otlp),
+    features: Object.fromEntries(
+      sections
+        .map(({ feature, change }) => [feature, (change === "restart" ? running : now).features[feature]])
+        .filter(([, settings]) => settings !== undefined),
+    ),
   };
 }
 
-/** The section `telemetry` of the new config, with the traces of the live one. */
-function telemetryOf(now: Config["telemetry"], otlp: NonNullable<Config["telemetry"]>["otlp"]) {
-  if (now === undefined && otlp === undefined) return {};
-  const { otlp: _, ...others } = now ?? { forwardsBaggage: false };
-  return { telemetry: { ...others, ...(otlp !== undefined && { otlp }) } };
-}
-
 /** The changes that need a restart, by key. */
-function postponedKeys(now: Config, running: Config): readonly string[] {
-  const keys = RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key]));
-  const hasOtherTraces = !isDeepStrictEqual(now.telemetry?.otlp, running.telemetry?.otlp);
-  return hasOtherTraces ? [...keys, "telemetry.otlp"] : keys;
-}
+const postponedKeys = (now: Config, running: Config, sections: readonly Section[]): readonly string[] => [
+  ...RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key])),
+  ...sections
+    .filter(({ change }) => change === "restart")
+    .filter(({ feature }) => !isDeepStrictEqual(now.features[feature], running.features[feature]))
+    .map(({ path }) => path),
+];
 
 /** `in effect: servers: added git`; without settings that need a restart. */
 function inEffect(changes: string, postponed: readonly string[]): string {
@@ -92,9 +91,10 @@ export function watchAndReload(
       refuse([{ file, line: 1, column: 1, message: obstacle }]);
       return;
     }
-    const postponed = postponedKeys(loaded.config, running);
+    const { sections = [] } = options;
+    const postponed = postponedKeys(loaded.config, running, sections);
     for (const key of postponed) log.warn({ file }, `a change of ${key} takes effect at the next start`);
-    const next = withoutRestartKeys(loaded.config, running);
+    const next = withoutRestartKeys(loaded.config, running, sections);
     try {
       await gateway.reload(next);
       const changes = describeChanges(running, next);

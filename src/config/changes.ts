@@ -12,6 +12,7 @@ export function describeChanges(before: Config, now: Config): string {
     ...countChange("limits", before.limits ?? [], now.limits ?? []),
     ...countChange("keys", before.auth?.keys ?? [], now.auth?.keys ?? []),
     ...OTHERS.filter((key) => !isDeepStrictEqual(before[key], now[key])).map((key) => key.replace(/Ms$/, "")),
+    ...featureChanges(before.features, now.features),
     ...(isDeepStrictEqual(withoutKeys(before), withoutKeys(now)) ? [] : ["auth"]),
   ];
   return parts.join("; ");
@@ -23,10 +24,15 @@ const OTHERS = [
   "dialect",
   "profiles",
   "parkedCalls",
-  "audit",
   "telemetry",
   "startupWaitMs",
 ] as const satisfies readonly (keyof Config)[];
+
+/** The features whose settings differ. */
+const featureChanges = (before: Config["features"], now: Config["features"]): readonly string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(now)])].filter(
+    (feature) => !isDeepStrictEqual(before[feature], now[feature]),
+  );
 
 const defaultOf = ({ policy }: Config): string => policy?.default ?? "allow";
 const withoutKeys = ({ auth }: Config): unknown => auth && { ...auth, keys: [] };

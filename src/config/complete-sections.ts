@@ -4,14 +4,13 @@
  */
 import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
-import type { AuditShape } from "./audit-schema.js";
 import type { AuthConfig, SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
-import type { AuditConfig, CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
+import type { CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import type { LimitShape, PolicyShape } from "./policy-schema.js";
 import type { CredentialsShape } from "./sign-in-schema.js";
-import { parseDuration, parseRate, parseSize } from "./units.js";
+import { parseDuration, parseRate } from "./units.js";
 
 /** Adds contradictions within `auth` to `findings`. `listen` includes flags. */
 export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: Findings): AuthConfig {
@@ -89,21 +88,6 @@ export function completeCredentials(
     findings.add(["credentials"], 'credentials has both "key" and "keyFile"; it can have one', "keyFile");
   if (key !== undefined) return { keys: listOf(key) };
   return keyFile === undefined ? undefined : { keyFile: resolve(folder, keyFile) };
-}
-
-/** The file of `audit` is relative to `folder`. */
-export function completeAudit({ file, rotate, ...rest }: AuditShape, folder: string): AuditConfig {
-  const { size, every, keep } = rotate;
-  const everyMs = every === undefined ? undefined : parseDuration(every);
-  return {
-    ...rest,
-    file: resolve(folder, file),
-    rotate: {
-      sizeBytes: parseSize(size) ?? 0,
-      ...(everyMs !== undefined && { everyMs }),
-      ...(keep !== undefined && { keep }),
-    },
-  };
 }
 
 /** Names each rule and reads its durations. */

@@ -6,7 +6,6 @@ import type { ClusterConfig } from "./cluster-config.js";
 import type { ForwardedHeader } from "./forward-headers.js";
 import type { Problem } from "./problem.js";
 import type { ServerAuthConfig } from "./server-auth.js";
-import type { TelemetryConfig } from "./telemetry-config.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
 export interface Config {
@@ -34,23 +33,22 @@ export interface Config {
   readonly credentials?: CredentialsConfig;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
-  /** Absent without an audit log. */
-  readonly audit?: AuditConfig;
-  /** Absent if the file has no such section: see `forwardsBaggage`. */
-  readonly telemetry?: TelemetryConfig;
+  readonly telemetry: TelemetryConfig;
+  /** The settings of features, by their names; each feature declares its own. */
+  readonly features: FeatureSettings;
   /** Absent if this gateway is the only one. */
   readonly cluster?: ClusterConfig;
 }
 
-/** The audit log. */
-export interface AuditConfig {
-  /** Absolute. */
-  readonly file: string;
-  /** Whether calls are refused while it cannot be written. */
-  readonly required: boolean;
-  readonly arguments: "digest" | "redacted" | "full";
-  /** Absent members: no rotation by age; all files are kept. */
-  readonly rotate: { readonly sizeBytes: number; readonly everyMs?: number; readonly keep?: number };
+/** What features may read of the config. @public each feature adds its member by a declaration */
+export interface FeatureSettings {
+  readonly [feature: string]: unknown;
+}
+
+/** The trace context that hosts send. */
+interface TelemetryConfig {
+  /** Whether servers get the `baggage` that hosts send. */
+  readonly forwardsBaggage: boolean;
 }
 
 /** The keys (32 bytes in base64) that encrypt credentials: the first one encrypts, all decrypt. One of both is there. */

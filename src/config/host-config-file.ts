@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
 import { moveSignIn } from "./host-sign-in.js";
 import { SERVER_KEYS } from "./schema.js";
+import { NO_SUCH_FEATURE } from "./section.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
 
@@ -52,12 +53,15 @@ export function withImportHint(faults: readonly Fault[], file: string, tree: Obj
     );
   if (strange === undefined) return faults;
   const hint = `; if this is the config of a host, "cardea import ${file}" turns it into Cardea's`;
-  const message = strange.message.replace(/; did you mean .*$/, "") + hint;
+  const isOfFeature = strange.message.endsWith(NO_SUCH_FEATURE);
+  const otherwise = isOfFeature ? NO_SUCH_FEATURE.replace("; ", "; otherwise ") : "";
+  const bare = strange.message.replace(/; did you mean .*$/, "").replace(NO_SUCH_FEATURE, "");
+  const message = `${bare}${hint}${otherwise}`;
   return faults.map((fault) => (fault === strange ? { ...fault, message } : fault));
 }
 
 const UNKNOWN_KEY = new RegExp(
-  ` has an unknown key "[^"]*"$|^the file has an unknown key "(?:${HOST_SERVERS_KEYS.join("|")})"`,
+  ` has an unknown key "[^"]*"(?:${NO_SUCH_FEATURE})?$|^the file has an unknown key "(?:${HOST_SERVERS_KEYS.join("|")})"`,
 );
 
 /** A host's config without the host's own keys, and the omitted parts. */

@@ -5,13 +5,7 @@ import { dirname, extname, resolve } from "node:path";
 import { addressRanges } from "../http/address-ranges.js";
 import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
-import {
-  completeAudit,
-  completeAuth,
-  completeCredentials,
-  completeLimits,
-  completePolicy,
-} from "./complete-sections.js";
+import { completeAuth, completeCredentials, completeLimits, completePolicy } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
 import type { Config, ExposureConfig } from "./config.js";
 import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
@@ -33,8 +27,8 @@ import { readProfiles } from "./read-profiles.js";
 import { disabledServers, isServerKey, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
+import { contentOf, type Section } from "./section.js";
 import { secretsOf } from "./server-auth.js";
-import { completeTelemetry } from "./telemetry-config.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
 import { describePath } from "./variables.js";
@@ -55,6 +49,8 @@ export interface ReadOptions {
   readonly overrides?: ListenOverrides;
   /** Reads the files that `${file:…}` and `envFile` name, by absolute path. Default: from the disk. */
   readonly readFile?: (path: string) => string;
+  /** The sections of features. Default: none. */
+  readonly sections?: readonly Section[];
   /** Where a relative `file` starts. Default: the working directory of the process. */
   readonly cwd?: string;
 }
@@ -133,7 +129,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     expanded.serverFaults,
   );
   refuseProto(findings, findings.tree, []);
-  const shape = readSettings(findings);
+  const { sections = [] } = options;
+  const shape = readSettings(findings, sections);
   const listen = shape && listenOf(shape, options.overrides ?? {});
   const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
@@ -182,8 +179,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
     ...(shape.keys !== undefined && { keys: shape.keys }),
     ...(credentials !== undefined && { credentials }),
-    ...(shape.audit !== undefined && { audit: completeAudit(shape.audit, folder) }),
-    ...(shape.telemetry !== undefined && { telemetry: completeTelemetry(shape.telemetry) }),
+    telemetry: { forwardsBaggage: shape.telemetry?.baggage === "forward" },
+    features: settingsOf(sections, shape, folder),
     ...(cluster !== undefined && { cluster }),
     ...found.rules,
   };
@@ -199,7 +196,10 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ),
       ...(credentials?.keys ?? []),
       ...secretsOfCluster(cluster),
-      ...Object.values(shape.telemetry?.otlp?.headers ?? {}),
+      ...sections.flatMap((section) => {
+        const settings = config.features[section.feature];
+        return settings === undefined ? [] : section.secretsOf(settings);
+      }),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
     serverPath: (name) => serverPath(findings.tree, name),
@@ -221,12 +221,21 @@ export function parse(text: string, file: string): ParseResult {
 }
 
 /** Everything but servers and profiles, whose names may be anything. */
-function readSettings(findings: Findings): FileShape | undefined {
+function readSettings(findings: Findings, sections: readonly Section[]): FileShape | undefined {
   const members = new Map(
     [...findings.tree.members].filter(([key]) => !isServerKey(key) && key !== "profiles"),
   );
-  return findings.check(fileSchema, { ...findings.tree, members }, []);
+  return findings.check(fileSchema(sections), { ...findings.tree, members }, []);
 }
+
+/** The settings of the features whose sections are there. */
+const settingsOf = (sections: readonly Section[], shape: FileShape, folder: string): Config["features"] =>
+  Object.fromEntries(
+    sections.flatMap((section) => {
+      const content = contentOf(section, shape);
+      return content === undefined ? [] : [[section.feature, section.complete(content, folder)]];
+    }),
+  );
 
 /** `policy` and `limits`; an invalid section is reported with the other settings and left out here. */
 function readRules(findings: Findings): Rules {

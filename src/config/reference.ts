@@ -1,5 +1,6 @@
 /** The page that documents every key of the config, written from the schema that reads it. */
 import { configJsonSchema } from "./json-schema.js";
+import type { Section } from "./section.js";
 
 interface Schema {
   readonly type?: string;
@@ -36,9 +37,9 @@ variable: \`\${$}\${VAR}\` is \`$\` and the value of VAR.
 **Relative paths** (\`cwd\`, \`envFile\`, \`\${file:…}\`, a \`command\` that begins with \`./\`) are resolved in the config file's folder.
 `;
 
-/** The reference of all config keys, as Markdown. */
-export function configReference(): string {
-  const root = configJsonSchema() as Schema;
+/** The reference of all config keys, with those of features, as Markdown. */
+export function configReference(ofFeatures: readonly Section[]): string {
+  const root = configJsonSchema(ofFeatures) as Schema;
   return `${[INTRODUCTION, ...sections(root, root, [], new Set())].join("\n")}`;
 }
 

@@ -2,12 +2,12 @@
 
 import { z } from "zod";
 import { addressRanges } from "../http/address-ranges.js";
-import { auditSchema } from "./audit-schema.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
 import { clusterSchema } from "./cluster-schema.js";
 import { duration, wait } from "./duration-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
+import { keysWithin, type Section } from "./section.js";
 import { leaseSchema, nameFilter, serverSchema } from "./server-schema.js";
 import { credentialsSchema } from "./sign-in-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
@@ -210,8 +210,8 @@ const profile = z.strictObject({
 
 const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));
 
-/** The zod schema of the whole file. */
-export const fileSchema = z.strictObject({
+/** The keys of the gateway before those of features. */
+const firstKeys = {
   $schema: z.string().optional().describe("The JSON Schema for editors; Cardea ignores it."),
   listen: z
     .strictObject({
@@ -282,12 +282,10 @@ export const fileSchema = z.strictObject({
   limits: limitsSchema
     .exactOptional()
     .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
-  audit: auditSchema
-    .exactOptional()
-    .describe(
-      "A log of who did what, hash-chained so that `cardea audit verify` finds each change (`docs/audit.md`). A change needs a restart.",
-    ),
-  telemetry: telemetrySchema.exactOptional().describe("Traces, and the trace context that hosts send."),
+};
+
+/** The keys of the gateway after those of features. */
+const lastKeys = {
   cluster: clusterSchema
     .exactOptional()
     .describe(
@@ -307,9 +305,21 @@ export const fileSchema = z.strictObject({
     .record(z.string().min(1), profile.meta({ id: "profile" }))
     .default({})
     .describe("Named subsets, each served at `/mcp/NAME`."),
+};
+
+const keysOf = (sections: readonly Section[]) => ({
+  telemetry: telemetrySchema(sections)
+    .exactOptional()
+    .describe("Traces, and the trace context that hosts send."),
 });
+
+const gatewayKeys = { ...firstKeys, ...keysOf([]), ...lastKeys };
+
+/** The zod schema of the whole file, with the sections of features. */
+export const fileSchema = (sections: readonly Section[]): z.ZodType<FileShape> =>
+  z.strictObject({ ...firstKeys, ...keysWithin(sections), ...keysOf(sections), ...lastKeys });
 
 /** The zod schema of one profile. */
 export const profileSchema = profile;
-/** The file as it is written. */
-export type FileShape = z.infer<typeof fileSchema>;
+/** The keys of the gateway, as they are written. Those of features are found by `contentOf`. */
+export type FileShape = z.infer<z.ZodObject<typeof gatewayKeys>>;

@@ -33,7 +33,7 @@ interface RefusedQuestion {
   readonly rule: string | undefined;
 }
 
-/** One finished call, as live calls, the audit log and traces see it. Texts are not redacted. */
+/** One finished call, as live calls and features see it. Texts are not redacted. */
 export interface CallRecord {
   /** `Call.id`; the pages of several workers show `worker` beside it. */
   readonly id: number;
@@ -109,8 +109,8 @@ export interface CallNotes {
   refusedQuestions: RefusedQuestion[] | undefined;
   /** The arguments without what rules redact; absent if no rule redacts any. */
   forwardedArguments: unknown;
-  /** Whether its line of the audit log is written, or when that is known; absent without an audit log. */
-  audited: boolean | Promise<boolean> | undefined;
+  /** Whether a feature that must record the call has done so, or when that is known; absent without such a feature. */
+  recorded: boolean | Promise<boolean> | undefined;
   /** Gives the call up, so that the host receives `error`; absent while no server works on it. */
   cancel: ((error: GatewayError) => void) | undefined;
   /** Where the call stands among those that run; -1 outside. */
@@ -140,7 +140,7 @@ export const callNotes = (requestId?: MessageId, host?: Peer, ambient?: TraceCon
   approval: undefined,
   refusedQuestions: undefined,
   forwardedArguments: undefined,
-  audited: undefined,
+  recorded: undefined,
   cancel: undefined,
   slot: -1,
 });

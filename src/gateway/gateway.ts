@@ -28,7 +28,7 @@ import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
 import { createStatusPages } from "../operator/status-pages.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
-import { auditedHostSignIns, auditedSignIns } from "./audited-events.js";
+import { emittedHostSignIns, emittingSignIns } from "./emitted-events.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
 import { LiveActions } from "./live-actions.js";
@@ -87,16 +87,11 @@ export interface Gateway {
   starting(): readonly string[];
 }
 
-/** Timeout (ms) of the last span export, within the 30 s that supervisors allow for a stop. */
-const FLUSH_MS = 3_000;
-/** The same for an immediate stop. */
-const FLUSH_AT_ONCE_MS = 500;
-
 /** Builds a gateway and starts its servers; it listens after `start`. */
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const withoutSignIn = createParts(config, options);
-  const { telemetry, sessions, callIds } = withoutSignIn;
-  const { logger, metrics, pendingQuestions, liveCalls, audit, tracing } = telemetry;
+  const { telemetry, features, sessions, callIds } = withoutSignIn;
+  const { logger, metrics, pendingQuestions, liveCalls } = telemetry;
   const store = options.cluster?.store ?? options.signInStore;
   const signIns = new LiveSignIns({
     config: () => liveConfig.pipeline.config,
@@ -104,7 +99,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     store,
     url: () => status.url,
     logger,
-    counter: auditedSignIns(metrics, audit),
+    counter: emittingSignIns(metrics, features.emit),
   });
   metrics.gauge("tokensExpiring", {}, () => signIns.expiring);
   const parts = { ...withoutSignIn, signIn: options.signIn ?? signIns.parts };
@@ -115,7 +110,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     () => liveConfig.pipeline.servers,
     telemetry.redact,
     () => liveConfig.pipeline.catalog.starting(),
-    audit,
+    () => features.problems(),
     parts.cluster?.store,
   );
   const addressOf = clientAddress(config.listen.http.trustedProxies);
@@ -126,7 +121,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     store,
     url: () => status.url ?? "",
     logger,
-    onSignIn: auditedHostSignIns(audit, metrics, telemetry.redact),
+    onSignIn: emittedHostSignIns(features.emit, metrics, telemetry.redact),
   });
   const authentication = new LiveAuthentication(
     config.auth,
@@ -147,7 +142,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     version: options.version,
     cluster: parts.cluster,
   });
-  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry });
+  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry, emit: features.emit });
   const pages = {
     ...statusPages,
     logins: () => signIns.logins(),
@@ -190,8 +185,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       await lifecycle.stop(immediate);
       liveConfig.pipeline.policy.close();
       await Promise.all([
-        audit?.close(),
-        tracing?.close(immediate ? FLUSH_AT_ONCE_MS : FLUSH_MS),
+        features.close({ isImmediate: immediate }),
         options.signInStore?.close(),
         options.sessionFiles?.close(),
       ]);
@@ -208,8 +202,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);
       await liveConfig.replace(next, (_, before) => {
-        audit?.secretsChanged();
-        audit?.event({
+        features.emit?.({
           kind: "reload",
           outcome: "ok",
           arguments: { before: before.digest ?? null, after: next.digest ?? null },
@@ -231,7 +224,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     reloadFailed(reasons) {
       status.reloadErrors = reasons;
       const { digest: before = null } = liveConfig.pipeline.config;
-      audit?.event({ kind: "reload", outcome: "refused", arguments: { before } });
+      features.emit?.({ kind: "reload", outcome: "refused", arguments: { before } });
       metrics.configReloaded(false);
     },
   };

@@ -1,9 +1,10 @@
-/** Executes operator actions, and logs and audits each. */
+/** Executes operator actions, logs each, and tells the features. */
 
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import type { Config, ConfiguredServer } from "../config/config.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
+import type { EmitEvent } from "../core/gateway-events.js";
 import { shortText } from "../core/short-text.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
 import type { LiveConfig } from "./live-config.js";
@@ -12,7 +13,8 @@ import type { Telemetry } from "./parts.js";
 interface LiveActionsOptions {
   readonly liveConfig: LiveConfig;
   readonly legacy: Pick<LegacyEdge, "endSession">;
-  readonly telemetry: Pick<Telemetry, "logger" | "liveCalls" | "audit">;
+  readonly telemetry: Pick<Telemetry, "logger" | "liveCalls">;
+  readonly emit: EmitEvent | undefined;
 }
 
 /** Sees all tools that no rule hides from a host without capabilities. */
@@ -51,11 +53,12 @@ export class LiveActions implements AdminActions {
   }
 
   async act(action: ActionName, target: string): Promise<ActionOutcome> {
-    const { logger, audit } = this.#options.telemetry;
+    const { telemetry, emit } = this.#options;
     const error = await this.#run(action, target);
     const outcome = error ?? "done";
-    logger.info({ action, target: shortText(target, 200), outcome }, "an operator acted");
-    audit?.admin({ action, target, outcome, ...(action === "restart_server" && { server: target }) });
+    telemetry.logger.info({ action, target: shortText(target, 200), outcome }, "an operator acted");
+    const server = action === "restart_server" ? { server: target } : {};
+    emit?.({ kind: "admin", method: action, target, outcome, ...server });
     return error;
   }
 

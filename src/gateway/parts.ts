@@ -2,15 +2,14 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import { sharedSecret } from "../config/cluster-config.js";
 import type { Config, ServerConfig } from "../config/config.js";
-import type { AuditLog } from "../core/audit.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { ClusterParts, OwnStore, SessionRecords } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
+import type { OpenFeature } from "../core/feature.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/owners.js";
-import type { Tracing } from "../core/tracing.js";
 import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import type { ListFiles } from "../state/list-files.js";
@@ -25,6 +24,7 @@ import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
 import { DrainingServers, SessionDirectory } from "./server-runtime.js";
+import { Slots } from "./slots.js";
 
 /** Dependencies from the process. */
 export interface GatewayOptions {
@@ -51,10 +51,8 @@ export interface GatewayOptions {
   readonly credentialsFolder?: string;
   /** The store with the sign-ins of a cluster, for a process that is not a replica of it. The gateway closes it. */
   readonly signInStore?: OwnStore;
-  /** Default: no audit log. */
-  readonly audit?: AuditLog;
-  /** Default: calls are not traced. */
-  readonly tracing?: Tracing;
+  /** The features that are open, in the order of their list; the gateway closes them. Default: none. */
+  readonly features?: readonly OpenFeature[];
   /** Default: no stored credentials. */
   readonly signIn?: SignInParts;
 }
@@ -92,10 +90,6 @@ export interface Telemetry {
   readonly liveCalls: LiveCalls;
   /** Each receives the record of every finished call; `liveCalls` is one of them. */
   readonly recordSinks: readonly RecordSink[];
-  /** Absent if none is configured. */
-  readonly audit?: AuditLog;
-  /** Absent if calls are not traced. */
-  readonly tracing?: Tracing;
 }
 
 interface ServerProcesses {
@@ -138,6 +132,7 @@ export interface GatewayParts {
   readonly identity: GatewayIdentity;
   readonly callIds: CallIds;
   readonly telemetry: Telemetry;
+  readonly features: Slots;
   readonly processes: ServerProcesses;
   readonly sessions: SessionParts;
   readonly sealed: SealedParts;
@@ -158,8 +153,6 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     version,
     processRegistry,
     workerIdentity: worker,
-    audit,
-    tracing,
     cluster,
   } = options;
   const metrics = new Metrics({ version });
@@ -173,14 +166,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   );
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
-  if (audit !== undefined) {
-    metrics.gauge("auditUp", {}, () => (audit.problem === undefined ? 1 : 0));
-    metrics.gauge("auditLost", {}, () => audit.lost);
-  }
-  if (tracing !== undefined) {
-    for (const reason of ["queue_full", "export_failed"] as const)
-      metrics.gauge("lostSpans", { reason }, () => tracing.lost[reason]);
-  }
+  const features = new Slots(options.features ?? [], metrics);
   return {
     identity: {
       info: { name: SERVER_NAME, version },
@@ -191,11 +177,10 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
     callIds: new CallIds(),
     telemetry: {
       ...{ logger, metrics, redact, liveCalls },
-      ...(audit !== undefined && { audit }),
-      ...(tracing !== undefined && { tracing }),
       pendingQuestions: new PendingQuestions(metrics, ttlMs),
-      recordSinks: audit === undefined ? [liveCalls.sink] : [liveCalls.sink, audit.call],
+      recordSinks: [liveCalls.sink, ...features.recordSinks],
     },
+    features,
     processes: {
       groups: new ProcessGroups(processRegistry),
       spawnLimiter: new SpawnLimiter(),

@@ -14,7 +14,6 @@ import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { principalKey } from "../core/principal.js";
 import { dropBaggage } from "../core/trace-context.js";
-import type { Tracing } from "../core/tracing.js";
 import { circuitBreaker } from "../policy/circuit-breaker.js";
 import { concurrency } from "../policy/concurrency.js";
 import { deadline } from "../policy/deadline.js";
@@ -34,12 +33,11 @@ import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
 import { promptSignIn, signInError } from "../sign-in/prompt-sign-in.js";
-import { auditedReplies, auditRequired } from "../telemetry/audited-calls.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import { argumentForms } from "./argument-forms.js";
-import { auditedExpiry } from "./audited-events.js";
+import { emittedExpiry } from "./emitted-events.js";
 import { refuseAtOwnUrl, showMisconfigured } from "./misconfigured-server.js";
 import type { GatewayParts } from "./parts.js";
 import {
@@ -48,6 +46,7 @@ import {
   type ServerRuntime,
   startServer,
 } from "./server-runtime.js";
+import type { Slots } from "./slots.js";
 
 /** Everything that belongs to one config. */
 export interface Pipeline {
@@ -71,15 +70,15 @@ export function createPipeline(
   inEffect: ConfigInEffect,
   before?: Pipeline,
 ): Pipeline {
-  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks, audit, tracing } =
-    parts.telemetry;
+  const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks } = parts.telemetry;
+  const { features } = parts;
   const { state: sealedState, tasks } = parts.sealed;
   const policy = createPolicy(
     config,
     {
       ...{ metrics, logger, sharedLimits: parts.cluster?.limits, useOnce: parts.sealed.useOnce },
       sharedApprovals: parts.cluster?.approvals,
-      approvalExpiry: auditedExpiry(audit, parts.sealed.answerMs, redact),
+      approvalExpiry: emittedExpiry(features.emit, parts.sealed.answerMs, redact),
     },
     before?.policy,
   );
@@ -108,9 +107,9 @@ export function createPipeline(
       isMisconfigured(running.config)
         ? running.upstream.call // refuses
         : serverStack(running, {
-            ...{ policy, metrics, schemas, tracing, signIn: parts.signIn, logger },
+            ...{ policy, metrics, schemas, features, signIn: parts.signIn, logger },
             marksAdopted: parts.sessions.records !== undefined,
-            forwardsBaggage: config.telemetry?.forwardsBaggage === true,
+            forwardsBaggage: config.telemetry.forwardsBaggage,
           }),
     ]),
   );
@@ -135,17 +134,16 @@ export function createPipeline(
     accessLog(logger),
     callMetrics(metrics.calls),
     pendingQuestions.observer,
-    ...(tracing === undefined ? [] : [tracing.calls]), // before the records, which carry the trace id
+    ...features.observers, // before the records, which carry what they find
     callRecords(recordSinks), // last: it reads the members that the others have set
     liveCalls.running.observer,
     openCallsOf(servers),
   ]);
-  // the log line is written before the host receives the reply
-  const observed: Middleware =
-    audit === undefined ? observers : (next) => compose([auditedReplies(audit), observers], next);
+  // outside the observers: what they write about a call is written before the host receives the reply
+  const observed: Middleware = (next) => compose([...features.call("reply"), observers], next);
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
   const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
-  const mustRecord: readonly Middleware[] = audit?.required === true ? [auditRequired(audit)] : [];
+  const mustRecord = features.call("mustRecord");
   const own: Middleware = (next) => compose([observed, boundary, ...mustRecord], next);
   const handle = compose(
     [
@@ -242,12 +240,12 @@ interface ServerStackOptions {
   readonly forwardsBaggage: boolean;
   /** Whether sessions outlive their replica. */
   readonly marksAdopted: boolean;
-  readonly tracing: Tracing | undefined;
+  readonly features: Slots;
 }
 
 function serverStack(
   runtime: ServerRuntime,
-  { policy, metrics, schemas, signIn, forwardsBaggage, tracing, logger, marksAdopted }: ServerStackOptions,
+  { policy, metrics, schemas, signIn, forwardsBaggage, features, logger, marksAdopted }: ServerStackOptions,
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
   const { name: server, timeoutMs, checks, auth, transport } = config;
@@ -281,7 +279,7 @@ function serverStack(
       concurrency({ semaphore, server }), // queue calls over the limit
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // the timeout starts when the call leaves the queue
       upstreamMetrics(metrics.calls), // innermost: the time in the queue is not the server's
-      ...(tracing === undefined ? [] : [tracing.servedBy({ name: server, url: urlOf(transport) })]), // a span for each attempt
+      ...features.server({ name: server, url: urlOf(transport) }, "attempt"), // sees the attempt as it goes out
     ],
     upstream.call,
   );

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
+import type { FeatureGauge } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { workerActions } from "../workers/act-on-workers.js";
@@ -28,6 +29,8 @@ export interface PrimaryOptions {
   readonly version: string;
   /** Handles the orphaned server processes of a killed worker. */
   readonly onWorkerLost: () => Promise<void>;
+  /** The gauges of features, which are merged. */
+  readonly gauges: readonly FeatureGauge[];
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
@@ -39,7 +42,7 @@ export interface Primary extends Pick<Gateway, "start" | "stop" | "failed" | "ha
 /** The primary, with no worker started yet. @throws Error if this process is itself a worker. */
 export function createPrimary(
   config: Config,
-  { count, logger, version, onWorkerLost }: PrimaryOptions,
+  { count, logger, version, onWorkerLost, gauges }: PrimaryOptions,
 ): Primary {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
@@ -69,6 +72,7 @@ export function createPrimary(
     identity,
     workers: () => workers.status(),
     ownMetrics: new Metrics({ version }),
+    gauges,
     version,
     startedAt: Date.now(),
     draining: () => draining,

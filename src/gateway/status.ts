@@ -1,8 +1,8 @@
 /** Readiness and status of the gateway: listeners and required servers. */
 import { isMisconfigured } from "../config/config.js";
-import type { AuditLog } from "../core/audit.js";
 import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
+import type { Problem } from "../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import type { StopSignal } from "../core/stop.js";
 import type { UpstreamState } from "../core/upstream.js";
@@ -26,29 +26,29 @@ export class GatewayStatus {
   readonly #servers: () => Servers;
   readonly #starting: () => readonly string[];
   readonly #redact: (text: string) => string;
-  readonly #audit: Pick<AuditLog, "problem" | "required"> | undefined;
+  readonly #problems: () => readonly Problem[];
   readonly #store: Pick<SharedStore, "isUp"> | undefined;
 
   /**
    * `servers` returns those of the live config, `starting` the names of those that are still starting; `redact` removes
-   * secrets from public texts. `store`: that of the cluster.
+   * secrets from public texts; `problems` are those of features. `store`: that of the cluster.
    */
   constructor(
     servers: () => Servers,
     redact: (text: string) => string,
     starting: () => readonly string[] = () => [],
-    audit?: Pick<AuditLog, "problem" | "required">,
+    problems: () => readonly Problem[] = () => [],
     store?: Pick<SharedStore, "isUp">,
   ) {
     this.#servers = servers;
     this.#starting = starting;
     this.#redact = redact;
-    this.#audit = audit;
+    this.#problems = problems;
     this.#store = store;
   }
 
   /**
-   * Not ready: while the gateway drains, a required server is not connected, or a required audit log cannot be written.
+   * Not ready: while the gateway drains, a required server is not connected, or a feature has a problem that blocks.
    * A refused config, an open circuit breaker, a server that needs a sign-in or is misconfigured, and a cluster without its store
    * are listed but do not affect readiness. The reasons never quote a server's last error, which is for the log and the status
    * page.
@@ -59,16 +59,14 @@ export class GatewayStatus {
     const closed = servers.filter(({ upstream }) => upstream.state === "needs_sign_in");
     const misconfigured = servers.filter(({ config }) => isMisconfigured(config) && !config.required);
     const open = servers.filter(({ breaker }) => breaker.state === "open");
-    const audit = this.#audit;
-    const problem = audit?.problem;
-    const unaudited = problem === undefined ? [] : [`the audit log cannot be written: ${problem}`];
+    const problems = this.#problems();
     const reasons = [
-      ...(audit?.required === true ? unaudited : []),
+      ...problems.filter(({ blocks }) => blocks).map(({ text }) => text),
       ...(this.isDraining ? [DRAINING_REASON] : []),
       ...missing.map(({ config, upstream }) => `required server ${config.name}: ${upstream.state}`),
     ];
     const degraded = [
-      ...(audit?.required === true ? [] : unaudited),
+      ...problems.filter(({ blocks }) => !blocks).map(({ text }) => text),
       ...(this.#store?.isUp === false ? ["the cluster's store cannot be reached"] : []),
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),

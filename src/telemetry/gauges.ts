@@ -1,5 +1,4 @@
 /** Which gauges are there? They are read from their owners at each scrape. */
-import type { LossReason } from "../core/tracing.js";
 import type { Metrics } from "./metrics.js";
 
 /** The labels of each gauge. */
@@ -26,12 +25,6 @@ export interface GaugeLabels {
   readonly overloadLevel: Readonly<Record<never, string>>;
   /** Access tokens that end within an hour and that only a person can replace. */
   readonly tokensExpiring: Readonly<Record<never, string>>;
-  /** 1 while the audit log can be written, else 0. */
-  readonly auditUp: Readonly<Record<never, string>>;
-  /** Events that the audit log lost while it could not be written. */
-  readonly auditLost: Readonly<Record<never, string>>;
-  /** Spans that never reached the collector. */
-  readonly lostSpans: { readonly reason: LossReason };
   /** Replicas of the cluster that run, with this one. */
   readonly clusterReplicas: Readonly<Record<never, string>>;
   /** 1 while the store of the cluster answers, else 0. */
@@ -69,15 +62,8 @@ export const GAUGES: {
     "cardea_tokens_expiring",
     "Access tokens in use that end within an hour and can only be replaced by a sign-in.",
   ],
-  auditUp: ["cardea_audit_up", "Whether the audit log can be written (1) or not (0)."],
-  auditLost: ["cardea_audit_lost_records", "Records lost while the audit log could not be written."],
   clusterReplicas: ["cardea_cluster_replicas", "Replicas of the cluster that run, with this one."],
   clusterStoreUp: ["cardea_cluster_store_up", "Whether the store of the cluster answers (1) or not (0)."],
-  lostSpans: [
-    "cardea_trace_lost_spans",
-    "Spans of traces that never reached the collector, by reason.",
-    "reason",
-  ],
   heapLimit: ["cardea_heap_limit_bytes", "Heap limit of the process."],
   parkedCalls: ["cardea_parked_calls", "Parked calls: they wait for an answer to their server's question."],
 };

@@ -1,4 +1,5 @@
 /** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
+import type { GaugeReading } from "../core/feature.js";
 import type { ListKind } from "../core/lists.js";
 import type { InputKind } from "../core/methods.js";
 import type { ForwardOutcome } from "../core/owners.js";
@@ -24,7 +25,7 @@ export class Metrics {
   /** Those that every call updates. */
   readonly calls = new CallMetrics();
   readonly #registry = new Registry();
-  readonly #gauges = new Map<keyof GaugeLabels, GaugeReadings>();
+  readonly #gauges = new Map<string, GaugeReadings>();
   /** Calls queued at limits, by server. */
   readonly #queued = new Map<string, number>();
 
@@ -266,7 +267,7 @@ export class Metrics {
     labels: GaugeLabels[K],
     value: () => number | Promise<number>,
   ): () => void {
-    const readings = this.#gauges.get(what) ?? this.#registerGauge(what);
+    const readings = this.#gauges.get(what) ?? this.#registerKernelGauge(what);
     const key = JSON.stringify(labels);
     const reading: GaugeSource = { labels, value };
     readings.set(key, [...(readings.get(key) ?? []), reading]);
@@ -277,6 +278,12 @@ export class Metrics {
     };
   }
 
+  /** Reports a gauge of a feature at every scrape. */
+  featureGauge({ gauge: { name, help, labelNames = [] }, labels = {}, read }: GaugeReading): void {
+    const readings = this.#gauges.get(name) ?? this.#registerGauge(name, name, help, labelNames);
+    readings.set(JSON.stringify(labels), [{ labels, value: read }]);
+  }
+
   /** The Prometheus text of all metrics, with exemplars; see `negotiatedMetrics`. */
   async text(): Promise<string> {
     if (this.#processMetricsDue) collectProcessMetrics(this.#registry);
@@ -284,13 +291,17 @@ export class Metrics {
     return [await this.#registry.metrics(), this.calls.text].join("\n");
   }
 
-  #registerGauge(what: keyof GaugeLabels): GaugeReadings {
-    const readings: GaugeReadings = new Map();
+  #registerKernelGauge(what: keyof GaugeLabels): GaugeReadings {
     const [name, help, ...labelNames] = GAUGES[what];
+    return this.#registerGauge(what, name, help, labelNames);
+  }
+
+  #registerGauge(key: string, name: string, help: string, labelNames: readonly string[]): GaugeReadings {
+    const readings: GaugeReadings = new Map();
     new Gauge({
       name,
       help,
-      labelNames,
+      labelNames: [...labelNames],
       registers: [this.#registry],
       async collect() {
         const latest = [...readings.values()].flatMap((sources) => sources.at(-1) ?? []);
@@ -300,7 +311,7 @@ export class Metrics {
         for (const [labels, value] of read) this.set(labels, value);
       },
     });
-    this.#gauges.set(what, readings);
+    this.#gauges.set(key, readings);
     return readings;
   }
 

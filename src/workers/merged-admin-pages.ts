@@ -2,6 +2,7 @@
 import { request } from "node:http";
 import { BadQuery, type Pages } from "../admin/pages.js";
 import { GatewayError } from "../core/errors.js";
+import type { FeatureGauge } from "../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { StopSignal } from "../core/stop.js";
@@ -18,6 +19,8 @@ interface MergedAdminPagesOptions {
   readonly workers: () => readonly WorkerStatus[];
   /** The metrics of the primary process. */
   readonly ownMetrics: { text(): Promise<string> };
+  /** The gauges of features. */
+  readonly gauges: readonly FeatureGauge[];
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
@@ -68,9 +71,9 @@ export interface MergedAdminPages {
 
 /** Requests the pages of every worker at each call. */
 export function createMergedAdminPages(options: MergedAdminPagesOptions): MergedAdminPages {
-  const { identity, workers, ownMetrics, version, startedAt, draining } = options;
+  const { identity, workers, ownMetrics, gauges, version, startedAt, draining } = options;
 
-  const metrics = new MonotonicMetrics();
+  const metrics = new MonotonicMetrics(gauges);
 
   /** The response of each running worker; undefined if it exits or does not respond. */
   const requestEach = (path: string, limit: PageLimit = { ms: TIMEOUT_MS }) =>

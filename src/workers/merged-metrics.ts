@@ -1,4 +1,5 @@
 /** Merges the metrics of several processes, by series: sums, except for some gauges. */
+import type { FeatureGauge } from "../core/feature.js";
 import { splitExemplar } from "../telemetry/open-metrics.js";
 
 /** How these gauges merge; everything else is summed. */
@@ -6,7 +7,6 @@ const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>
   // In one worker the server is idle while it serves calls in another.
   cardea_upstream_up: Math.max,
   cardea_server_state: Math.max,
-  cardea_audit_up: Math.min,
   cardea_circuit_state: Math.max,
   cardea_build_info: Math.max,
   cardea_config_last_reload_successful: Math.min,
@@ -30,10 +30,13 @@ interface Family {
   readonly exemplars: Map<string, string>;
 }
 
-/** @param texts in the Prometheus text format, with exemplars */
-export function mergeMetrics(texts: readonly string[]): string {
+/**
+ * @param texts in the Prometheus text format, with exemplars
+ * @param gauges those of features
+ */
+export function mergeMetrics(texts: readonly string[], gauges: readonly FeatureGauge[] = []): string {
   const families = new Map<string, Family>();
-  for (const text of texts) for (const family of read(text)) add(families, ...family);
+  for (const text of texts) for (const family of read(text)) add(families, ...family, gauges);
   return textOf([...families.values()]);
 }
 
@@ -54,14 +57,22 @@ const textOf = (families: readonly Family[]): string =>
     .join("\n")
     .concat("\n");
 
-function add(families: Map<string, Family>, name: string, family: Family): void {
+function add(
+  families: Map<string, Family>,
+  name: string,
+  family: Family,
+  gauges: readonly FeatureGauge[],
+): void {
   const { samples } = family;
   const known = families.get(name);
   if (known === undefined) {
     families.set(name, family);
     return;
   }
-  const together = MERGE_FUNCTIONS[name] ?? (MAXIMA.test(name) ? Math.max : (a: number, b: number) => a + b);
+  const merge = gauges.find((gauge) => gauge.name === name)?.merge;
+  const together =
+    MERGE_FUNCTIONS[name] ??
+    (merge !== undefined ? Math[merge] : MAXIMA.test(name) ? Math.max : (a: number, b: number) => a + b);
   for (const [series, value] of samples) {
     const before = known.samples.get(series);
     known.samples.set(series, before === undefined ? value : together(before, value));
@@ -110,6 +121,12 @@ export class MonotonicMetrics {
   readonly #last = new Map<number, { readonly pid: number | undefined; readonly text: string }>();
   /** The counters of exited workers, from their last text. */
   #endedCounts = "";
+  readonly #gauges: readonly FeatureGauge[];
+
+  /** `gauges`: those of features. */
+  constructor(gauges: readonly FeatureGauge[] = []) {
+    this.#gauges = gauges;
+  }
 
   /**
    * @param running the metrics of every running worker; one without a text counts with its last one
@@ -123,6 +140,7 @@ export class MonotonicMetrics {
     }
     for (const { worker, pid, text } of running)
       if (text !== undefined) this.#last.set(worker, { pid, text });
-    return mergeMetrics([...[...this.#last.values()].map(({ text }) => text), this.#endedCounts, ...others]);
+    const texts = [...[...this.#last.values()].map(({ text }) => text), this.#endedCounts, ...others];
+    return mergeMetrics(texts, this.#gauges);
   }
 }

@@ -6,7 +6,7 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
   ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
-  ...["state", "workers", "audit", "cluster", "tracing", "outgoing"],
+  ...["state", "workers", "cluster", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   ...[
     "vault",
@@ -100,10 +100,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   // What replicas share, and how they reach each other; others see the interfaces of `core/cluster.ts`.
   cluster: ["core", "wire", "runtime", "config", "telemetry"],
-  // The audit log: events become lines of a chain.
-  audit: ["core", "wire", "runtime", "config", "telemetry"],
-  // Spans of calls, and their way to a collector.
-  tracing: ["core", "wire", "runtime", "config", "telemetry", "outgoing"],
   // What is kept on the disk; it reads the words of others, and knows no era.
   state: ["core", "wire", "runtime", "config", "catalog", "state/private-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
@@ -131,15 +127,14 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/gateway.ts": [...BELOW_GATEWAY, "gateway", "operator"],
   "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],
   cli: [
-    ...["gateway/gateway.ts", "gateway/primary.ts", "operator", "audit"],
+    ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
     ...["config", "telemetry", "runtime", "outgoing", "core", "wire"],
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],
     ...[
-      "audit",
+      "features/index.ts",
       "cluster",
-      "tracing",
       "cli",
       "config",
       "policy",
@@ -152,13 +147,27 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Which features import another one, and why. */
+const FEATURES_OF_FEATURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {};
+
+/** The folder of a feature, such as `features/audit`; undefined for files elsewhere. */
+const featureOf = (file: string): string | undefined => /^features\/[^/]+(?=\/)/.exec(file)?.[0];
+
 /** The longest entry of the table that `file` lies in; a file directly in `src` is its own. */
 const layerOf = (file: string): string =>
+  featureOf(file) ??
   Object.keys(MAY_LOOK_AT)
     .filter((layer) => file === layer || file.startsWith(`${layer}/`))
-    .sort((a, b) => b.length - a.length)[0] ?? file;
+    .sort((a, b) => b.length - a.length)[0] ??
+  file;
 
-const mayLookAt = (from: string, to: string): boolean => (MAY_LOOK_AT[from] ?? []).includes(to);
+/** A feature may look at all that is none, except where the program starts. */
+function mayLookAt(from: string, to: string): boolean {
+  if (from === "features/index.ts") return to === "cli" || featureOf(`${to}/`) !== undefined;
+  if (featureOf(`${from}/`) === undefined) return (MAY_LOOK_AT[from] ?? []).includes(to);
+  const isFeature = to.startsWith("features/");
+  return isFeature ? FEATURES_OF_FEATURES[from]?.[to] !== undefined : to !== "main.ts";
+}
 
 const strays = (imports: readonly Import[]): readonly string[] =>
   imports
@@ -194,6 +203,14 @@ function circles(imports: readonly Import[]): readonly string[] {
 describe("the source tree", () => {
   test("every folder imports only from lower layers", () => {
     expect(strays(importsOf("src"))).toEqual([]);
+  });
+
+  test("no file outside of features knows one, but the list of them and where the program starts", () => {
+    const knowing = importsOf("src")
+      .filter(({ file, target }) => target.startsWith("features/") && featureOf(file) === undefined)
+      .map(({ file, target }) => `${file} -> ${target}`)
+      .filter((arrow) => !/^features\/index\.ts -> features\/[^/]+\/feature\.ts$/.test(arrow));
+    expect(knowing).toEqual(["main.ts -> features/index.ts"]);
   });
 
   test("no files import each other in a cycle", () => {

@@ -4,6 +4,7 @@ import type { CommandContext, Log } from "../../src/cli/command-context.js";
 import type { Config } from "../../src/config/config.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { checkPolicy, policyAdvice } from "../../src/policy/policy.js";
+import { FEATURES } from "../support/features.js";
 
 export interface FakeShellOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -111,6 +112,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
 
   return {
     env: options.env ?? {},
+    features: FEATURES,
     cwd: options.cwd ?? "/nowhere",
     stdin:
       options.typed === undefined ? Readable.from([options.stdin ?? ""]) : terminal(options.typed, stderr),

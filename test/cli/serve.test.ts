@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import type { Config } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
+import { FEATURES } from "../support/features.js";
 import { type FakeShell, type FakeShellOptions, fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -225,21 +226,26 @@ describe("a config reload while the gateway serves", () => {
     expect(await ended).toBe(0);
   });
 
-  test.each([
-    ["audit", { audit: { file: "audit.jsonl" } }],
-    ["telemetry.otlp", { telemetry: { otlp: { endpoint: "http://127.0.0.1:4318" } } }],
-  ])("continues without %s, and warns that a change of it needs a restart", async (key, section) => {
-    const seen: unknown[] = [];
-    const { shell, ended } = serving({
-      gateway: { reload: async (config) => void seen.push(config.audit ?? config.telemetry?.otlp) },
-    });
-    await ready(shell);
-    writeFileSync(join(folder, "cardea.json"), JSON.stringify(section));
-    await vi.waitFor(() => expect(seen).toEqual([undefined]), { timeout: 60_000 });
-    expect(shell.said).toContain(`warn: a change of ${key} takes effect at the next start`);
-    shell.signal("SIGTERM");
-    expect(await ended).toBe(0);
-  });
+  const sections: readonly (readonly [feature: string, key: string, content: object])[] = [
+    ["audit", "audit", { audit: { file: "audit.jsonl" } }],
+    ["tracing", "telemetry.otlp", { telemetry: { otlp: { endpoint: "http://127.0.0.1:4318" } } }],
+  ];
+  const builtIn = sections.filter(([feature]) => FEATURES.some(({ name }) => name === feature));
+  test.each(builtIn.map(([, key, content]) => [key, content] as const))(
+    "continues without %s, and warns that a change of it needs a restart",
+    async (key, section) => {
+      const seen: unknown[] = [];
+      const { shell, ended } = serving({
+        gateway: { reload: async (config) => void seen.push(Object.values(config.features)[0]) },
+      });
+      await ready(shell);
+      writeFileSync(join(folder, "cardea.json"), JSON.stringify(section));
+      await vi.waitFor(() => expect(seen).toEqual([undefined]), { timeout: 60_000 });
+      expect(shell.said).toContain(`warn: a change of ${key} takes effect at the next start`);
+      shell.signal("SIGTERM");
+      expect(await ended).toBe(0);
+    },
+  );
 
   test("keeps the old config when the gateway cannot apply the new one", async () => {
     const { shell, ended } = serving({ gateway: { reload: () => Promise.reject(new Error("no")) } });

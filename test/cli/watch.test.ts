@@ -8,6 +8,7 @@ import { tableText } from "../../src/cli/table.js";
 import { busiest } from "../../src/cli/top.js";
 import { SILENT } from "../../src/core/logger.js";
 import { writeRunFile } from "../../src/operator/run-files.js";
+import { testOf } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 import { until } from "../support/until.js";
@@ -296,7 +297,7 @@ describe.each([80, 40])("on a terminal of %i columns", (columns) => {
     expect(shell.out()).toMatch(line);
   });
 
-  test("audit show fits, and has what was called and what came of it", async () => {
+  testOf("audit")("audit show fits, and has what was called and what came of it", async () => {
     const file = join(mkdtempSync(join(tmpdir(), "cardea-")), "audit.jsonl");
     writeFileSync(file, AUDITED.map((line) => `${JSON.stringify(line)}\n`).join(""));
     const shell = fakeShell({ columns });

@@ -91,6 +91,8 @@ describe("policy and limits", () => {
       "tools",
       "parkedCalls",
       "profiles",
+      "telemetry",
+      "features",
     ]);
   });
 });

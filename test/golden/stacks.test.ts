@@ -3,15 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { openAuditLog } from "../../src/audit/open-audit-log.js";
 import { readConfig } from "../../src/config/read.js";
 import type { Handler, Middleware, Observer } from "../../src/core/call.js";
 import type { SessionRecords } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { GatewayOptions } from "../../src/gateway/parts.js";
-import { openTracing } from "../../src/tracing/open-tracing.js";
 import { FakeStore } from "../support/fake-credentials.js";
+import { openedFeatures, SECTIONS } from "../support/features.js";
 
 /** A composed handler, with the names of its layers; `innermost` is what they wrap. */
 interface Stack {
@@ -150,18 +149,14 @@ async function build({
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const log = join(folder, "audit.jsonl");
   const audited = wanted !== undefined && { audit: { file: log, required: wanted === "required" } };
-  const text = JSON.stringify({ listen: { http: { port: 0 }, admin: { port: 0 } }, ...file, ...audited });
-  const read = readConfig(text, "cardea.json", { env: {} });
+  const traced = isTraced && { telemetry: { otlp: { endpoint: "http://127.0.0.1:9" } } };
+  const listen = { http: { port: 0 }, admin: { port: 0 } };
+  const text = JSON.stringify({ listen, ...file, ...audited, ...traced });
+  const read = readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok || read.problems.length > problems) throw new Error(JSON.stringify(read.problems));
   const { config } = read;
-  const audit = config.audit && (await openAuditLog(config.audit, OPTIONS));
-  const collector = { endpoint: "http://127.0.0.1:9", headers: {}, sampling: 1 };
-  const tracing = isTraced ? await openTracing(collector, { ...OPTIONS, env: {} }) : undefined;
-  const gateway = createGateway(config, {
-    ...{ ...OPTIONS, ...options },
-    ...(audit !== undefined && { audit }),
-    ...(tracing !== undefined && { tracing }),
-  });
+  const features = await openedFeatures(config);
+  const gateway = createGateway(config, { ...OPTIONS, ...options, features });
   await gateway.stop({ immediate: true });
 }
 

@@ -8,7 +8,8 @@ import { documentOf, startApi } from "../support/api.js";
 import { CERTIFICATE, EXPIRED, KEY } from "../support/certificates.js";
 import { startCollector } from "../support/collector.js";
 import { connectProxy, proxyEnvironment, type Route } from "../support/connect-proxy.js";
-import { tracedGatewayOf } from "../support/gateway.js";
+import { testOf } from "../support/features.js";
+import { featuredGatewayOf } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { serveHttp, serveSse } from "../support/server/http.mjs";
 
@@ -65,7 +66,7 @@ async function secureServer(options: ServerOptions): Promise<number> {
 
 /** A gateway in front of the server `far`, and what a call of it says: its text, or why there is none. */
 async function callFar(far: object, config: object = {}): Promise<string> {
-  const gateway = await tracedGatewayOf({ mcpServers: { far }, startupWait: "10m", ...config });
+  const gateway = await featuredGatewayOf({ mcpServers: { far }, startupWait: "10m", ...config });
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { url, adminUrl } = await gateway.start();
   const host = await openModern({ url });
@@ -120,7 +121,7 @@ describe("HTTP_PROXY and HTTPS_PROXY", () => {
     expect(proxy.asked).toEqual(["docs.corp.test:80", "api.corp.test:8080"]);
   });
 
-  test("lead to the collector of traces", async () => {
+  testOf("tracing")("lead to the collector of traces", async () => {
     const collector = await startCollector();
     onTestFinished(() => collector.stop());
     const server = await farServer("modern");

@@ -7,6 +7,7 @@ import { ERRORS } from "../../src/core/errors.js";
 import type { GaugeLabels } from "../../src/telemetry/gauges.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { inRepository } from "../support/cardea.js";
+import { addFeatureGauges } from "../support/features.js";
 import { type Names, namesIn } from "./promql.js";
 
 const read = (path: string): string => readFileSync(inRepository(`dashboards/${path}`), "utf8");
@@ -94,12 +95,10 @@ beforeAll(async () => {
     heapLimit: {},
     parkedCalls: {},
     tokensExpiring: {},
-    auditUp: {},
-    auditLost: {},
-    lostSpans: { reason: "queue_full" },
   };
   for (const [what, labels] of Object.entries(readings))
     metrics.gauge(what as keyof GaugeLabels, labels, () => 1);
+  addFeatureGauges(metrics);
 
   for (const line of (await metrics.text()).split("\n")) {
     const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];

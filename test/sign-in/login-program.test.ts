@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { MAIN } from "../support/cardea.js";
+import { testOf } from "../support/features.js";
 import { type Started, start } from "../support/processes.js";
 import { approveDeviceAs, authorizeAs } from "../support/sign-in/person.mjs";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
@@ -83,29 +84,34 @@ describe("with a running gateway", () => {
     expect(await endOf(run("logins", "--json"))).toBe("[]\n");
   });
 
-  test("with several workers any accepts the callback, one signs in and out for the operator, and audits both", async () => {
-    const token = "the-token-of-an-operator";
-    const { run, folder } = place({
-      listen: { http: { port: 0 }, admin: { port: 0, token } },
-      audit: { file: "audit.jsonl" },
-    });
-    const gateway = run("serve", "--workers", "2");
-    const admin = (await gateway.says(/admin: ([^)]+)/))[1] ?? "";
-    const remote = ["--url", admin, "--token", token];
-    const login = run("login", "notes", "--no-browser", ...remote);
-    expect((await fetch(await authorizeAs(await addressOf(login), "ann"))).status).toBe(200);
-    await endOf(login);
-    expect(JSON.parse(await endOf(run("logins", "--json", ...remote)))).toMatchObject([{ server: "notes" }]);
-    await endOf(run("logout", "notes", ...remote));
-    const files = readdirSync(folder).filter((file) => /^audit.*jsonl$/.test(file));
-    const lines = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n"));
-    const signIns = lines.filter((line) => line.includes('"sign_in"'));
-    expect(signIns.map((line) => (JSON.parse(line) as { outcome: string }).outcome).sort()).toEqual([
-      "finished",
-      "signed_out",
-      "started",
-    ]);
-  });
+  testOf("audit")(
+    "with several workers any accepts the callback, one signs in and out for the operator, and audits both",
+    async () => {
+      const token = "the-token-of-an-operator";
+      const { run, folder } = place({
+        listen: { http: { port: 0 }, admin: { port: 0, token } },
+        audit: { file: "audit.jsonl" },
+      });
+      const gateway = run("serve", "--workers", "2");
+      const admin = (await gateway.says(/admin: ([^)]+)/))[1] ?? "";
+      const remote = ["--url", admin, "--token", token];
+      const login = run("login", "notes", "--no-browser", ...remote);
+      expect((await fetch(await authorizeAs(await addressOf(login), "ann"))).status).toBe(200);
+      await endOf(login);
+      expect(JSON.parse(await endOf(run("logins", "--json", ...remote)))).toMatchObject([
+        { server: "notes" },
+      ]);
+      await endOf(run("logout", "notes", ...remote));
+      const files = readdirSync(folder).filter((file) => /^audit.*jsonl$/.test(file));
+      const lines = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n"));
+      const signIns = lines.filter((line) => line.includes('"sign_in"'));
+      expect(signIns.map((line) => (JSON.parse(line) as { outcome: string }).outcome).sort()).toEqual([
+        "finished",
+        "signed_out",
+        "started",
+      ]);
+    },
+  );
 
   test("two principals sign in, each with its own tokens", async () => {
     const key = "0".repeat(64);

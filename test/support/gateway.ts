@@ -3,7 +3,7 @@ import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
-import { openTracing } from "../../src/tracing/open-tracing.js";
+import { openedFeatures, SECTIONS } from "./features.js";
 
 /** The config that a file with this content is; its listeners take free ports. @throws Error with the problems */
 export function configOf(file: object | string): Config {
@@ -11,7 +11,7 @@ export function configOf(file: object | string): Config {
     typeof file === "string"
       ? file
       : JSON.stringify({ listen: { http: { port: 0 }, admin: { port: 0 } }, ...file });
-  const read = readConfig(text, "cardea.json", { env: { OTEL_BSP_SCHEDULE_DELAY: "5" } });
+  const read = readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok || read.problems.length > 0) throw new Error(JSON.stringify(read.problems));
   return read.config;
 }
@@ -20,15 +20,10 @@ export function configOf(file: object | string): Config {
 export const gatewayOf = (file: object | string, log: Partial<Logger> = {}): Gateway =>
   createGateway(configOf(file), { logger: { ...SILENT, ...log }, version: "0.0.0-test" });
 
-/** The same, whose calls are traced where the config has `telemetry.otlp`. */
-export async function tracedGatewayOf(file: object | string, log: Partial<Logger> = {}): Promise<Gateway> {
+/** The same, with the features that the config asks for. */
+export async function featuredGatewayOf(file: object | string, log: Partial<Logger> = {}): Promise<Gateway> {
   const config = configOf(file);
   const options = { logger: { ...SILENT, ...log }, version: "0.0.0-test" };
-  const redact = (text: string): string => text;
-  const tracing = await openTracing(config.telemetry?.otlp, {
-    ...options,
-    redact,
-    env: { OTEL_BSP_SCHEDULE_DELAY: "5" },
-  });
-  return createGateway(config, { ...options, ...(tracing !== undefined && { tracing }) });
+  const features = await openedFeatures(config, { ...options, env: { OTEL_BSP_SCHEDULE_DELAY: "5" } });
+  return createGateway(config, { ...options, features });
 }

@@ -6,6 +6,7 @@ import { fromOpenMetrics, negotiatedMetrics } from "../../src/telemetry/open-met
 import { mergeMetrics } from "../../src/workers/merged-metrics.js";
 import { openGateway } from "../policy/gateway.js";
 import { startCollector } from "../support/collector.js";
+import { testOf } from "../support/features.js";
 import { modernRequest } from "../support/http-host.js";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -96,7 +97,7 @@ test("a call that is not traced leaves no exemplar", () => {
   expect(metrics.text).not.toContain("trace_id");
 });
 
-test("a scrape of a gateway has the traces of its calls, at both ends", async () => {
+testOf("tracing")("a scrape of a gateway has the traces of its calls, at both ends", async () => {
   const collector = await startCollector();
   onTestFinished(() => collector.stop());
   const { fetch: call, adminUrl } = await openGateway(

@@ -58,6 +58,7 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
     ownMetrics: { text: async () => "# TYPE own gauge\nown 1\n" },
     version: "1.2.3",
     startedAt: Date.now(),
+    gauges: [],
     draining: () => draining,
   });
 }

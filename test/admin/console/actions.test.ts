@@ -3,8 +3,8 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { hostOf } from "../../audit/modern-host.js";
 import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { hostOf } from "../../support/modern-host.js";
 import { sample } from "../../support/sample.js";
 import { type Opened, type Stage, startStage, TOKEN } from "./stage.js";
 

@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openAuditLog } from "../../../src/audit/open-audit-log.js";
 import type { LogFields } from "../../../src/core/logger.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
+import { hasFeature, openedFeatures } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
 import { type Era, type Host, openHost } from "../../support/host/host.mjs";
 import { type Answer, serveHttp } from "../../support/server/http.mjs";
@@ -86,7 +86,7 @@ export async function openPair(
         keys: { state: "k".repeat(43) },
         mcpServers: entries(server.url),
         tools: { exposure: "auto", autoThreshold: 10_000_000 },
-        audit: { file, required: true, arguments: "full" },
+        ...(hasFeature("audit") && { audit: { file, required: true, arguments: "full" } }),
         ...config,
       });
     const config = configured({});
@@ -97,9 +97,8 @@ export async function openPair(
         void log.push({ level, ...fields, sentence });
     const logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
     const options = { logger, version: "0.0.0-test", redact: (text: string) => text };
-    if (config.audit === undefined) throw new Error("the config has no audit log");
-    const audit = await openAuditLog(config.audit, options);
-    const gateway = createGateway(config, { ...options, audit });
+    const features = await openedFeatures(config, options);
+    const gateway = createGateway(config, { ...options, features });
     const { url, adminUrl } = await gateway.start();
     ends(async () => {
       await gateway.stop({ immediate: true });
@@ -131,7 +130,7 @@ export async function openPair(
           );
         }
         for (const host of hosts.values()) await (await host).close();
-        const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
+        const lines = hasFeature("audit") ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
         const fresh = lines
           .slice(audited)
           .map((line) => JSON.parse(line) as Json)

@@ -11,6 +11,7 @@ import { Stop } from "../../../src/core/stop.js";
 import { LiveConfig } from "../../../src/gateway/live-config.js";
 import { NO_FILES } from "../../../src/gateway/parts.js";
 import { DrainingServers, SessionDirectory } from "../../../src/gateway/server-runtime.js";
+import { Slots } from "../../../src/gateway/slots.js";
 import { Tasks } from "../../../src/routing/tasks.js";
 import { LiveCalls } from "../../../src/telemetry/live-calls.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
@@ -104,6 +105,7 @@ export class World {
         liveCalls: new LiveCalls(),
         recordSinks: [],
       },
+      features: new Slots([], metrics),
       processes: {
         groups: new ProcessGroups(),
         requestIds: new CallIds(),

@@ -1,0 +1,141 @@
+/**
+ * `npm run features`: the build without a feature, or without all.
+ *
+ * - `--list`: the features, each with what it is
+ * - `--without NAME`: a copy of the tree without the folder of a feature, its tests and its line in src/features/index.ts passes the
+ *   compiler and the tests that remain, the program starts, and a config with its section is refused with its position
+ * - `--only-kernel`: the same without all of them
+ * - `--all`: `--without` for each, then `--only-kernel`
+ * - `--sample`: one of them, by CARDEA_SAMPLE, and `--only-kernel`, with the tests in `QUICK`, as CI does
+ *
+ * docs/, config/reference.md and the golden files are written for all features, so the tests that compare them are left out.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root, run } from "./install.mjs";
+
+const INDEX = "src/features/index.ts";
+/** They compare what is written, or packed, for all features. */
+const OF_ALL = ["docs", "golden", "shipping", "config/generated.test.ts", "architecture/page.test.ts"];
+/** What says most of what is wired, in seconds. */
+const QUICK = ["architecture", "config", "core", "gateway", "features"];
+
+/** The features of a list, by name, with the section of the config that each has. */
+function featuresOf(index) {
+  return [...index.matchAll(/^import \{ (\w+) \} from "\.\/([\w-]+)\/feature\.js";$/gm)].map(
+    ([line, symbol, name]) => {
+      const folder = `${root}src/features/${name}/`;
+      const [, sentence = ""] =
+        /^\/\*\*\s*(.*?)\s*\*\//s.exec(readFileSync(`${folder}feature.ts`, "utf8")) ?? [];
+      return {
+        line,
+        symbol,
+        name,
+        sentence: sentence.replace(/\s*\n \* ?/g, " "),
+        section: sectionOf(folder),
+      };
+    },
+  );
+}
+
+/** The path of its section; undefined for a feature without one. */
+function sectionOf(folder) {
+  try {
+    return /^ {2}path: "([\w.]+)",$/m.exec(readFileSync(`${folder}section.ts`, "utf8"))?.[1];
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Checks the build without `left`. Ends this process where something is wrong. */
+function checkWithout(left, tests) {
+  console.error(`\nwithout ${left.map(({ name }) => name).join(", ")}`);
+  const copy = mkdtempSync(join(tmpdir(), "cardea-features-"));
+  try {
+    for (const file of trackedFiles()) cpSync(join(root, file), join(copy, file));
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    let index = readFileSync(join(copy, INDEX), "utf8");
+    for (const { line, symbol, name } of left) {
+      index = index.replace(`${line}\n`, "").replace(new RegExp(`(?<=[[,\\s])${symbol},?(?=[\\s\\]])`), "");
+      for (const folder of ["src", "test"])
+        rmSync(join(copy, folder, "features", name), { recursive: true, force: true });
+    }
+    writeFileSync(join(copy, INDEX), index);
+    inCopy(copy, "node", ["scripts/build.mjs", "--installed"]);
+    inCopy(copy, "node_modules/.bin/tsc", ["-p", "tsconfig.test.json"]);
+    startAndStop(copy);
+    for (const { name, section } of left) if (section !== undefined) expectRefusal(copy, name, section);
+    inCopy(copy, "node_modules/.bin/vitest", [
+      ...["run", "--project", "!through*", ...tests.map((folder) => `test/${folder}`)],
+      ...OF_ALL.flatMap((path) => ["--exclude", `test/${path}${path.endsWith(".ts") ? "" : "/**"}`]),
+    ]);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+const trackedFiles = () =>
+  spawnSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    ...{ cwd: root, encoding: "utf8" },
+  })
+    .stdout.split("\n")
+    .filter((file) => file !== "" && existsSync(join(root, file)));
+
+const inCopy = (copy, command, args) =>
+  run(command.includes("/") ? join(copy, command) : command, args, { cwd: copy });
+
+/** The program serves, and ends when it is asked to. */
+function startAndStop(copy) {
+  writeFileSync(join(copy, "empty.json"), '{ "mcpServers": {} }');
+  const serve = "node dist/main.js serve --config empty.json --port 0 --admin-port 0";
+  const script = `${serve} 2>log & gateway=$!; for _ in $(seq 60); do grep -q 'ready: http' log && break; sleep 0.5; done; kill -TERM $gateway; wait $gateway && grep -q 'ready: http' log`;
+  const { status } = spawnSync("bash", ["-c", script], { cwd: copy, env: withState(copy) });
+  if (status !== 0) fail(`the program does not start: ${readFileSync(join(copy, "log"), "utf8")}`);
+}
+
+/** A config with the section is refused with its position. */
+function expectRefusal(copy, name, section) {
+  const [first, second] = section.split(".");
+  const file = join(copy, "of-feature.json");
+  writeFileSync(
+    file,
+    `{ "mcpServers": {},\n  "${first}": { ${second === undefined ? "" : `"${second}": {} `}} }`,
+  );
+  const { status, stdout, stderr } = spawnSync("node", ["dist/main.js", "check", "--config", file], {
+    ...{ cwd: copy, encoding: "utf8", env: withState(copy) },
+  });
+  const said = `${stdout}${stderr}`;
+  if (status !== 78 || !/of-feature\.json:2:\d+/.test(said) || !said.includes("no feature of this build"))
+    fail(`a config with the section of ${name} ends with ${status}: ${said}`);
+}
+
+const withState = (copy) => ({ ...process.env, CARDEA_STATE_DIR: join(copy, ".state") });
+
+function fail(sentence) {
+  console.error(sentence);
+  process.exitCode = 1;
+  throw new Error("a build without a feature is not whole");
+}
+
+const features = featuresOf(readFileSync(`${root}${INDEX}`, "utf8"));
+const [flag, name] = process.argv.slice(2);
+const one = features.find((feature) => feature.name === name);
+if (flag === "--list") for (const each of features) console.log(`${each.name.padEnd(22)}${each.sentence}`);
+else if (flag === "--without" && one !== undefined) checkWithout([one], [""]);
+else if (flag === "--only-kernel") checkWithout(features, [""]);
+else if (flag === "--all") {
+  for (const feature of features) checkWithout([feature], [""]);
+  checkWithout(features, [""]);
+} else if (flag === "--sample") {
+  const seed = Number(process.env.CARDEA_SAMPLE ?? Math.floor(Math.random() * 100_000));
+  console.error(`CARDEA_SAMPLE=${seed} chooses the same feature again`);
+  checkWithout([features[seed % features.length]], QUICK);
+  checkWithout(features, QUICK);
+} else {
+  const names = features.map((feature) => feature.name).join("|");
+  console.error(`npm run features -- --list | --without ${names} | --only-kernel | --all | --sample`);
+  process.exit(2);
+}

@@ -1,0 +1,65 @@
+/**
+ * A capability that is built in and can be left out: one folder in `features/`, one line in `features/index.ts`
+ * (docs/adding-a-feature.md).
+ */
+import type { Command } from "commander";
+import type { Section } from "../config/section.js";
+import type { FeatureGauge, OpenFeature } from "../core/feature.js";
+import type { Logger } from "../core/logger.js";
+import type { CommandContext } from "./command-context.js";
+
+/** What a feature may use of the process. */
+export interface FeatureContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logger: Logger;
+  /** Takes known and probable secrets out of a text. */
+  readonly redact: (text: string) => string;
+  /** The gateway's own. */
+  readonly version: string;
+  /** The number of this worker; undefined with a single process. */
+  readonly worker: number | undefined;
+  /** Of the content of the config file; undefined without a file. */
+  readonly configDigest: string | undefined;
+}
+
+/** The command line to which a feature adds commands. */
+export interface CommandLine {
+  readonly program: Command;
+  readonly shell: CommandContext;
+  /** Runs a command; its result is the exit code. */
+  finish(work: Promise<number>): Promise<void>;
+}
+
+/** The commands of a feature. */
+export interface FeatureCommands {
+  /** Their lines in `cardea --help`. */
+  readonly help: string;
+  /** The examples at the end of the help of each, keyed by its words: `audit verify`. */
+  readonly examples: Readonly<Record<string, readonly string[]>>;
+  add(line: CommandLine): void;
+}
+
+/** A feature. `Settings` are what its section completes to. */
+export interface Feature<Settings = unknown> {
+  readonly name: string;
+  /** Its section of the config. Loaded before a config is read. */
+  loadSection?(): Promise<Section>;
+  readonly commands?: FeatureCommands;
+  /** Its metrics, whether it is open or not. */
+  readonly gauges?: readonly FeatureGauge[];
+  /**
+   * Opens it; undefined if neither the config nor the environment asks for it. What it needs is imported then.
+   *
+   * @param settings undefined if the config has no such section
+   * @throws RangeError for settings that cannot be used
+   */
+  open(settings: Settings | undefined, context: FeatureContext): Promise<OpenFeature | undefined>;
+  /** Finds what each worker would find wrong, before there are any. @throws RangeError as `open` does */
+  check?(settings: Settings | undefined, context: FeatureContext): Promise<void>;
+}
+
+/** The sections of all features. */
+export const sectionsOf = async (features: readonly Feature[]): Promise<readonly Section[]> =>
+  (await Promise.all(features.map((feature) => feature.loadSection?.()))).filter(
+    (section) => section !== undefined,
+  );

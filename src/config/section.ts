@@ -1,0 +1,66 @@
+/** A section of the config file that belongs to a feature: its schema, and the settings that the feature gets. */
+import type { z } from "zod";
+
+/** One section. */
+export interface Section {
+  /** The feature, which finds its settings in `Config.features` under this name. */
+  readonly feature: string;
+  /** Its key in the file: `audit`; or within a section of the gateway: `telemetry.otlp`. */
+  readonly path: string;
+  /** With its description, of which `config/reference.md` is written; the section may be absent. */
+  readonly schema: z.ZodType;
+  /** The settings that the valid content `shape` means; relative paths start at `folder`. */
+  complete(shape: unknown, folder: string): unknown;
+  /** The values in the settings that no log may show. */
+  secretsOf(settings: unknown): readonly string[];
+  /** When a change takes effect. */
+  readonly change: "reload" | "restart";
+}
+
+/** A section whose parts agree in their types. `secretsOf`. Default: none. */
+export function sectionOf<Schema extends z.ZodType, Settings>(section: {
+  readonly feature: string;
+  readonly path: string;
+  readonly schema: Schema;
+  readonly complete: (shape: z.output<Schema>, folder: string) => Settings;
+  readonly secretsOf?: (settings: Settings) => readonly string[];
+  readonly change: "reload" | "restart";
+}): Section {
+  const { complete, secretsOf = () => [] } = section;
+  return {
+    ...section,
+    complete: (shape, folder) => complete(shape as z.output<Schema>, folder),
+    secretsOf: (settings) => secretsOf(settings as Settings),
+  };
+}
+
+/** The sections of the gateway in which features have keys too. */
+const SHARED_SECTIONS: readonly string[] = ["telemetry"];
+
+/** What an unknown key at this place may be, as the end of its sentence: a section of a feature that is not built in. */
+export const NO_SUCH_FEATURE = "; no feature of this build has such a section";
+/** Whether features have keys at this place of the file. */
+export const hasFeatureKeys = (at: readonly PropertyKey[]): boolean =>
+  at.length === 0 || (at.length === 1 && SHARED_SECTIONS.includes(String(at[0])));
+
+/** The keys of `sections` within the section `parent` of the gateway, or at the top, with their schemas. */
+export function keysWithin(
+  sections: readonly Section[],
+  parent?: string,
+): Readonly<Record<string, z.ZodType>> {
+  const prefix = parent === undefined ? "" : `${parent}.`;
+  return Object.fromEntries(
+    sections.flatMap(({ path, schema }) => {
+      const key = path.slice(prefix.length);
+      return path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
+    }),
+  );
+}
+
+/** The content of a section in a valid file; undefined if it is absent. */
+export function contentOf({ path }: Section, file: unknown): unknown {
+  let content = file;
+  for (const key of path.split("."))
+    content = (content as Readonly<Record<string, unknown>> | undefined)?.[key];
+  return content;
+}

@@ -1,0 +1,78 @@
+/** What an open feature plugs into the gateway. The gateway knows features by this page alone, and none by its name. */
+import type { Call, Middleware, Observer, Reply } from "./call.js";
+import type { CallRecord } from "./call-record.js";
+import type { GatewayEvent } from "./gateway-events.js";
+
+/**
+ * A place in the stack of a call (`gateway/pipeline.ts` has the order and its reasons).
+ *
+ * - `reply`: outside the observers; gives a reply on, or keeps it back
+ * - `mustRecord`: inside the error boundary, before the call has any effect
+ */
+export type CallSlot = "reply" | "mustRecord";
+
+/**
+ * A place in the stack of a server.
+ *
+ * - `attempt`: innermost; sees each attempt of a call, as it goes to the server
+ */
+export type ServerSlot = "attempt";
+
+/** A server for which a stack is built. */
+export interface LayeredServer {
+  /** Its key in the config. */
+  readonly name: string;
+  /** Where it is reached over HTTP; undefined for a process. */
+  readonly url: string | undefined;
+}
+
+/** A metric of a feature. */
+export interface FeatureGauge {
+  /** In the style of Prometheus: `cardea_audit_up`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  /** How the values of several workers become one. Default: their sum. */
+  readonly merge?: "min" | "max";
+}
+
+/** A value of such a metric. */
+export interface GaugeReading {
+  readonly gauge: FeatureGauge;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Called at each scrape. */
+  readonly read: () => number;
+}
+
+/** Something that operators should know, for the readiness page. */
+export interface Problem {
+  /** A sentence without secrets. */
+  readonly text: string;
+  /** Whether the gateway is not ready while it lasts. */
+  readonly blocks: boolean;
+}
+
+/** How long a feature may take to end. */
+export interface CloseOptions {
+  /** Whether the process ends at once. */
+  readonly isImmediate: boolean;
+}
+
+/** A feature that runs. Nothing here but `close` may wait; nothing may throw, except layers, as other layers do. */
+export interface OpenFeature {
+  readonly name: string;
+  /** Layers of each call. */
+  readonly callLayers?: Partial<Record<CallSlot, Middleware>>;
+  /** Layers of the calls to one server; called for each server of each config. */
+  serverLayers?(server: LayeredServer): Partial<Record<ServerSlot, Middleware>>;
+  /** See each call before its record is made. */
+  readonly observers?: readonly Observer[];
+  /** Receives the record of each finished call. */
+  onRecord?(record: CallRecord, call: Call, reply: Reply): void;
+  onEvent?(event: GatewayEvent): void;
+  readonly readings?: readonly GaugeReading[];
+  /** What is wrong now; empty if nothing is. */
+  problems?(): readonly Problem[];
+  /** Ends it, after the last call. */
+  close(options: CloseOptions): Promise<void>;
+}

@@ -1,0 +1,53 @@
+/** The audit log: who did what, as lines of a hash chain (docs/audit.md). With `required` no call runs without its line. */
+import type { Feature, FeatureContext } from "../../cli/feature.js";
+import type { FeatureGauge, OpenFeature } from "../../core/feature.js";
+import { auditedReplies, auditRequired } from "./audited-calls.js";
+import { COMMANDS } from "./cli/commands.js";
+import type { AuditConfig } from "./section.js";
+import type { AuditLog } from "./types.js";
+
+const UP: FeatureGauge = {
+  name: "cardea_audit_up",
+  help: "Whether the audit log can be written (1) or not (0).",
+  merge: "min",
+};
+const LOST: FeatureGauge = {
+  name: "cardea_audit_lost_records",
+  help: "Records lost while the audit log could not be written.",
+};
+
+/** Is there with the section `audit`. */
+export const audit: Feature<AuditConfig> = {
+  name: "audit",
+  loadSection: async () => (await import("./section.js")).section,
+  commands: COMMANDS,
+  gauges: [UP, LOST],
+  async open(settings, { logger, redact, version, configDigest, worker }: FeatureContext) {
+    if (settings === undefined) return undefined;
+    const { openAuditLog } = await import("./open-audit-log.js");
+    return featureOf(await openAuditLog(settings, { logger, redact, version, configDigest, worker }));
+  },
+};
+
+/** The log, as the gateway uses it. */
+const featureOf = (log: AuditLog): OpenFeature => ({
+  name: "audit",
+  callLayers: {
+    reply: auditedReplies(log),
+    ...(log.required && { mustRecord: auditRequired(log) }),
+  },
+  onRecord: log.call,
+  onEvent(event) {
+    if (event.kind === "reload" && event.outcome === "ok") log.secretsChanged();
+    log.event(event);
+  },
+  readings: [
+    { gauge: UP, read: () => (log.problem === undefined ? 1 : 0) },
+    { gauge: LOST, read: () => log.lost },
+  ],
+  problems: () =>
+    log.problem === undefined
+      ? []
+      : [{ text: `the audit log cannot be written: ${log.problem}`, blocks: log.required }],
+  close: () => log.close(),
+});

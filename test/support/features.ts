@@ -1,0 +1,42 @@
+/** The features of this build, for gateways in the process of a test. */
+import { test } from "vitest";
+import { type FeatureContext, sectionsOf } from "../../src/cli/feature.js";
+import { openFeatures } from "../../src/cli/open-features.js";
+import type { Config } from "../../src/config/config.js";
+import type { OpenFeature } from "../../src/core/feature.js";
+import { SILENT } from "../../src/core/logger.js";
+import { FEATURES } from "../../src/features/index.js";
+import type { Metrics } from "../../src/telemetry/metrics.js";
+
+export { FEATURES };
+
+export const hasFeature = (name: string): boolean => FEATURES.some((feature) => feature.name === name);
+
+/** `test`, skipped in a build without the feature. */
+export const testOf = (feature: string) => test.skipIf(!hasFeature(feature));
+
+/** The sections that they add to a config file. */
+export const SECTIONS = await sectionsOf(FEATURES);
+
+/** The open features of a config. Default: a silent log, an empty environment. */
+export const openedFeatures = (
+  config: Pick<Config, "features">,
+  context: Partial<FeatureContext> = {},
+): Promise<readonly OpenFeature[]> =>
+  openFeatures(FEATURES, config, {
+    env: {},
+    logger: SILENT,
+    redact: (text) => text,
+    version: "0.0.0-test",
+    worker: undefined,
+    configDigest: undefined,
+    ...context,
+  });
+
+/** Each gauge of each feature has a value, with `labels`. */
+export function addFeatureGauges(metrics: Metrics): void {
+  for (const gauge of FEATURES.flatMap(({ gauges = [] }) => gauges)) {
+    const labels = Object.fromEntries((gauge.labelNames ?? []).map((name) => [name, "any"]));
+    metrics.featureGauge({ gauge, labels, read: () => 1 });
+  }
+}
