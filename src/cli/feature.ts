@@ -27,7 +27,7 @@ export interface CommandLine {
   readonly program: Command;
   readonly shell: CommandContext;
   /** Runs a command; its result is the exit code. */
-  finish(work: Promise<number>): Promise<void>;
+  readonly finish: (work: Promise<number>) => Promise<void>;
 }
 
 /** The commands of a feature. */
@@ -42,8 +42,8 @@ export interface FeatureCommands {
 /** A feature. `Settings` are what its section completes to. */
 export interface Feature<Settings = unknown> {
   readonly name: string;
-  /** Its section of the config. Loaded before a config is read. */
-  loadSection?(): Promise<Section>;
+  /** Its section of the config, which is loaded before a config is read. */
+  readonly section?: { readonly path: string; readonly load: () => Promise<Section> };
   readonly commands?: FeatureCommands;
   /** Its metrics, whether it is open or not. */
   readonly gauges?: readonly FeatureGauge[];
@@ -60,6 +60,6 @@ export interface Feature<Settings = unknown> {
 
 /** The sections of all features. */
 export const sectionsOf = async (features: readonly Feature[]): Promise<readonly Section[]> =>
-  (await Promise.all(features.map((feature) => feature.loadSection?.()))).filter(
+  (await Promise.all(features.map(async (feature) => feature.section?.load()))).filter(
     (section) => section !== undefined,
   );

@@ -13,7 +13,7 @@ export async function openFeatures(
   const open: OpenFeature[] = [];
   try {
     for (const feature of features) {
-      const opened = await feature.open(config.features[feature.name], context);
+      const opened = await feature.open(settingsOf(feature, config), context);
       if (opened !== undefined) open.push(opened);
     }
   } catch (error) {
@@ -30,11 +30,14 @@ export async function checkFeatures(
   context: FeatureContext,
 ): Promise<void> {
   for (const feature of features) {
-    await feature.check?.(config.features[feature.name], context).catch((error: unknown) => {
+    await feature.check?.(settingsOf(feature, config), context).catch((error: unknown) => {
       throw asUsage(error);
     });
   }
 }
+
+const settingsOf = ({ section }: Feature, { features }: Pick<Config, "features">): unknown =>
+  section && features[section.path];
 
 const asUsage = (error: unknown): unknown =>
   error instanceof RangeError ? new UsageError(error.message, { cause: error }) : error;

@@ -29,7 +29,7 @@ function withoutRestartKeys(now: Config, running: Config, sections: readonly Sec
     ...(cluster !== undefined && { cluster }),
     features: Object.fromEntries(
       sections
-        .map(({ feature, change }) => [feature, (change === "restart" ? running : now).features[feature]])
+        .map(({ path, change }) => [path, (change === "restart" ? running : now).features[path]])
         .filter(([, settings]) => settings !== undefined),
     ),
   };
@@ -40,8 +40,8 @@ const postponedKeys = (now: Config, running: Config, sections: readonly Section[
   ...RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key])),
   ...sections
     .filter(({ change }) => change === "restart")
-    .filter(({ feature }) => !isDeepStrictEqual(now.features[feature], running.features[feature]))
-    .map(({ path }) => path),
+    .map(({ path }) => path)
+    .filter((path) => !isDeepStrictEqual(now.features[path], running.features[path])),
 ];
 
 /** `in effect: servers: added git`; without settings that need a restart. */

@@ -28,10 +28,10 @@ const OTHERS = [
   "startupWaitMs",
 ] as const satisfies readonly (keyof Config)[];
 
-/** The features whose settings differ. */
+/** The sections of features that differ. */
 const featureChanges = (before: Config["features"], now: Config["features"]): readonly string[] =>
   [...new Set([...Object.keys(before), ...Object.keys(now)])].filter(
-    (feature) => !isDeepStrictEqual(before[feature], now[feature]),
+    (path) => !isDeepStrictEqual(before[path], now[path]),
   );
 
 const defaultOf = ({ policy }: Config): string => policy?.default ?? "allow";

@@ -33,8 +33,9 @@ export interface Config {
   readonly credentials?: CredentialsConfig;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
-  readonly telemetry: TelemetryConfig;
-  /** The settings of features, by their names; each feature declares its own. */
+  /** Absent if the file has no such section: see `forwardsBaggage`. */
+  readonly telemetry?: TelemetryConfig;
+  /** The settings of features, keyed by the paths of their sections. */
   readonly features: FeatureSettings;
   /** Absent if this gateway is the only one. */
   readonly cluster?: ClusterConfig;
@@ -42,7 +43,7 @@ export interface Config {
 
 /** What features may read of the config. @public each feature adds its member by a declaration */
 export interface FeatureSettings {
-  readonly [feature: string]: unknown;
+  readonly [path: string]: unknown;
 }
 
 /** The trace context that hosts send. */

@@ -179,8 +179,10 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
     ...(shape.keys !== undefined && { keys: shape.keys }),
     ...(credentials !== undefined && { credentials }),
-    telemetry: { forwardsBaggage: shape.telemetry?.baggage === "forward" },
     features: settingsOf(sections, shape, folder),
+    ...(shape.telemetry !== undefined && {
+      telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
+    }),
     ...(cluster !== undefined && { cluster }),
     ...found.rules,
   };
@@ -197,7 +199,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(credentials?.keys ?? []),
       ...secretsOfCluster(cluster),
       ...sections.flatMap((section) => {
-        const settings = config.features[section.feature];
+        const settings = config.features[section.path];
         return settings === undefined ? [] : section.secretsOf(settings);
       }),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
@@ -233,7 +235,7 @@ const settingsOf = (sections: readonly Section[], shape: FileShape, folder: stri
   Object.fromEntries(
     sections.flatMap((section) => {
       const content = contentOf(section, shape);
-      return content === undefined ? [] : [[section.feature, section.complete(content, folder)]];
+      return content === undefined ? [] : [[section.path, section.complete(content, folder)]];
     }),
   );
 

@@ -1,10 +1,9 @@
 /** A section of the config file that belongs to a feature: its schema, and the settings that the feature gets. */
 import type { z } from "zod";
+import type { Config } from "./config.js";
 
 /** One section. */
 export interface Section {
-  /** The feature, which finds its settings in `Config.features` under this name. */
-  readonly feature: string;
   /** Its key in the file: `audit`; or within a section of the gateway: `telemetry.otlp`. */
   readonly path: string;
   /** With its description, of which `config/reference.md` is written; the section may be absent. */
@@ -19,7 +18,6 @@ export interface Section {
 
 /** A section whose parts agree in their types. `secretsOf`. Default: none. */
 export function sectionOf<Schema extends z.ZodType, Settings>(section: {
-  readonly feature: string;
   readonly path: string;
   readonly schema: Schema;
   readonly complete: (shape: z.output<Schema>, folder: string) => Settings;
@@ -63,4 +61,20 @@ export function contentOf({ path }: Section, file: unknown): unknown {
   for (const key of path.split("."))
     content = (content as Readonly<Record<string, unknown>> | undefined)?.[key];
   return content;
+}
+
+/** `config` with the settings of features where their sections stand in the file. */
+export function asInFile(config: Config): Readonly<Record<string, unknown>> {
+  const sections = Object.entries(config.features);
+  const tops = Object.fromEntries(sections.filter(([path]) => !path.includes(".")));
+  const shown: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(config)) {
+    if (key === "features") Object.assign(shown, tops);
+    else shown[key] = value;
+  }
+  for (const [path, settings] of sections) {
+    const [parent = "", key] = path.split(".");
+    if (key !== undefined) shown[parent] = { ...(shown[parent] as object | undefined), [key]: settings };
+  }
+  return shown;
 }

@@ -193,7 +193,7 @@ export function createGatewayApi(
       const { catalog, config } = liveConfig.pipeline;
       const { params } = notice;
       const sent =
-        params === undefined || config.telemetry.forwardsBaggage
+        params === undefined || config.telemetry?.forwardsBaggage === true
           ? notice
           : { ...notice, params: withoutBaggage(params) };
       for (const server of catalog.reachable(client, notice.method)) {

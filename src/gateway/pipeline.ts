@@ -109,7 +109,7 @@ export function createPipeline(
         : serverStack(running, {
             ...{ policy, metrics, schemas, features, signIn: parts.signIn, logger },
             marksAdopted: parts.sessions.records !== undefined,
-            forwardsBaggage: config.telemetry.forwardsBaggage,
+            forwardsBaggage: config.telemetry?.forwardsBaggage === true,
           }),
     ]),
   );

@@ -4,6 +4,7 @@ import type { AdminPages, CatalogRow } from "../admin/pages.js";
 import { DefinitionCosts } from "../catalog/definition-cost.js";
 import { type Config, isMisconfigured } from "../config/config.js";
 import { placedReasonOf } from "../config/misconfigured.js";
+import { asInFile } from "../config/section.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import type { ClusterParts } from "../core/cluster.js";
 import type { ListKind } from "../core/lists.js";
@@ -194,7 +195,7 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /** A copy for JSON; other texts are redacted like all admin pages. */
-const maskedConfig = (config: Config): unknown => masked(config);
+const maskedConfig = (config: Config): unknown => masked(asInFile(config));
 
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);

@@ -91,7 +91,6 @@ describe("policy and limits", () => {
       "tools",
       "parkedCalls",
       "profiles",
-      "telemetry",
       "features",
     ]);
   });

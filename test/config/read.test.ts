@@ -45,7 +45,6 @@ describe("a config file", () => {
       tools: { exposure: "full", pinned: [], autoThreshold: 10_000 },
       parkedCalls: { total: 2_000, perPrincipal: 500, perServer: 500, answerMs: 900_000 },
       profiles: {},
-      telemetry: { forwardsBaggage: false },
       features: {},
     });
   });

@@ -2,12 +2,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { openAuditLog } from "../../src/audit/open-audit-log.js";
 import { ERRORS, type ErrorCode, GatewayError, refusalReply } from "../../src/core/errors.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith } from "../support/api.js";
 import { fakeCall, unroutedCall } from "../support/fake-call.js";
+import { openedFeatures } from "../support/features.js";
 import { configOf } from "../support/gateway.js";
 import type { Json } from "../support/host/wires.mjs";
 import { httpWire } from "../support/host/wires.mjs";
@@ -214,10 +214,9 @@ test("what a person declines, what cannot wait and what a stop ends is refused l
 
 test("without the audit log that is required, each call is refused like this", async () => {
   const config = configOf({ mcpServers: {}, audit: { file: "/dev/null/audit.jsonl", required: true } });
-  if (config.audit === undefined) throw new Error("the config has no audit log");
   const options = { logger: SILENT, version: "0.0.0-test", redact: (text: string) => text };
-  const audit = await openAuditLog(config.audit, options);
-  const gateway = createGateway(config, { ...options, audit });
+  const features = await openedFeatures(config, options);
+  const gateway = createGateway(config, { ...options, features });
   const { url } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { status, text } = await send(url, modernRequest("tools/list"));

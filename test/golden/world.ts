@@ -1,11 +1,11 @@
 /** The gateway whose outside is frozen: a server of each cheap kind, and rules, limits, keys, an audit log. */
 import { createHash } from "node:crypto";
 import { onTestFinished } from "vitest";
-import { openAuditLog } from "../../src/audit/open-audit-log.js";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
+import { openedFeatures, SECTIONS } from "../support/features.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
 const hashOf = (secret: string): string => `sha256:${createHash("sha256").update(secret).digest("hex")}`;
@@ -75,12 +75,12 @@ export async function openWorld({ servers = {}, limits = [] }: WorldOptions = {}
     limits: [{ name: "rarely", tools: ["modern-http__echo"], rate: "1/h", per: "principal" }, ...limits],
     audit: { file: `${folder}/audit.jsonl` },
   };
-  const read = readConfig(JSON.stringify(file, null, 2), "cardea.json", { env: {} });
+  const read = readConfig(JSON.stringify(file, null, 2), "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const { config } = read;
   const options = { logger: SILENT, version: "0.0.0-test", redact: (text: string) => text };
-  const audit = config.audit && (await openAuditLog(config.audit, options));
-  const gateway = createGateway(config, { ...options, ...(audit !== undefined && { audit }) });
+  const features = await openedFeatures(config, options);
+  const gateway = createGateway(config, { ...options, features });
   const { url, adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");

@@ -19,7 +19,7 @@ const LOST: FeatureGauge = {
 /** Is there with the section `audit`. */
 export const audit: Feature<AuditConfig> = {
   name: "audit",
-  loadSection: async () => (await import("./section.js")).section,
+  section: { path: "audit", load: async () => (await import("./section.js")).section },
   commands: COMMANDS,
   gauges: [UP, LOST],
   async open(settings, { logger, redact, version, configDigest, worker }: FeatureContext) {

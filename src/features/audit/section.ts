@@ -70,7 +70,6 @@ declare module "../../config/config.js" {
 
 /** The file is relative to the config. */
 export const section = sectionOf({
-  feature: "audit",
   path: "audit",
   schema: schema
     .exactOptional()

@@ -18,7 +18,7 @@ const LOST: FeatureGauge = {
 /** Is there with the section `telemetry.otlp`, or with a variable of OpenTelemetry that names a collector. */
 export const tracing: Feature<OtlpConfig> = {
   name: "tracing",
-  loadSection: async () => (await import("./section.js")).section,
+  section: { path: "telemetry.otlp", load: async () => (await import("./section.js")).section },
   gauges: [LOST],
   async open(settings, context) {
     const traces = await openTraces(settings, context);

@@ -45,7 +45,7 @@ export interface OtlpConfig {
 declare module "../../config/config.js" {
   interface FeatureSettings {
     /** Absent if the file does not ask for traces; variables still may. */
-    readonly tracing?: OtlpConfig;
+    readonly "telemetry.otlp"?: OtlpConfig;
   }
 }
 
@@ -54,7 +54,6 @@ const TRACES_PATH = "/v1/traces";
 
 /** The address of the collector is completed. */
 export const section = sectionOf({
-  feature: "tracing",
   path: "telemetry.otlp",
   schema: schema
     .exactOptional()

@@ -70,7 +70,7 @@ test.each([
   ["https://c/otlp/v1/traces", "https://c/otlp/v1/traces"],
 ])("the endpoint %s of the file is the URL %s", (endpoint, url) => {
   const { features } = configOf({ telemetry: { otlp: { endpoint } } });
-  expect(features.tracing?.url).toBe(url);
+  expect(features["telemetry.otlp"]?.url).toBe(url);
 });
 
 test.each([

@@ -12,7 +12,6 @@ const schema = z.strictObject({
 type Settings = z.output<typeof schema>;
 
 const section = sectionOf({
-  feature: "word-count",
   path: "wordCount",
   schema: schema.exactOptional().describe("Counts the words of results. A change needs a restart."),
   change: "restart",
@@ -24,7 +23,7 @@ const WORDS: FeatureGauge = { name: "cardea_result_words", help: "Words in the r
 /** Is there with the section `wordCount`. */
 export const wordCount: Feature<Settings> = {
   name: "word-count",
-  loadSection: async () => section,
+  section: { path: section.path, load: async () => section },
   gauges: [WORDS],
   async open(settings, { logger }) {
     if (settings === undefined) return undefined;
