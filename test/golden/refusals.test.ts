@@ -142,8 +142,9 @@ function signal(): readonly [Promise<void>, () => void] {
   return [promise, () => resolve()];
 }
 
+/** How long a call took depends on the machine. */
 const line = (name: string, status: number, message: unknown): string =>
-  `${name}\n  ${status} ${JSON.stringify(stable(message))}\n`;
+  `${name}\n  ${status} ${JSON.stringify(stable(message)).replace(/in time \([\d.]+ s\)/g, "in time (<seconds> s)")}\n`;
 
 const bodyOf = (text: string): unknown =>
   text.startsWith("{") || text.startsWith("[") ? (JSON.parse(text) as unknown) : text;
