@@ -42,7 +42,8 @@ export async function serveAtOnce(config: object): Promise<Serving> {
   return startServing(["serve", "--config", file, ...PORTS], remove);
 }
 
-interface Config {
+/** A config file as an object. */
+export interface Config {
   readonly mcpServers: Readonly<Record<string, object>>;
   readonly [section: string]: unknown;
 }

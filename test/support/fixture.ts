@@ -1,11 +1,13 @@
-/** The conformance fixture as an upstream: started over HTTP or named as a command, with its ledger at hand. */
+/** The conformance fixture as an upstream: over HTTP in the process of the test, or named as a command, with its ledger at hand. */
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inRepository } from "./cardea.js";
+import { serveHttp } from "./fixture/http.mjs";
+import { createWorld } from "./fixture/world.mjs";
 import type { Json } from "./peers/host.js";
-import { start } from "./processes.js";
 
 const MAIN = inRepository("test/support/fixture/server.mjs");
 
@@ -46,20 +48,12 @@ export async function startFixture(era: Era | "both", transport: Transport): Pro
       : [];
   if (transport === "stdio") return { entry: fixtureCommand(era, file), ledger, stop: remove };
 
-  const server = start(process.execPath, [
-    MAIN,
-    "--era",
-    era,
-    "--transport",
-    "http",
-    "--tied",
-    "--ledger",
-    file,
-  ]);
-  const [, url = ""] = await server.says(/ready (\S+)/);
+  const server = await serveHttp({ world: createWorld(file), era, port: 0 });
   const stop = async (): Promise<void> => {
-    await server.stop();
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
     await remove();
   };
-  return { entry: { type: "http", url }, ledger, stop };
+  const { port } = server.address() as AddressInfo;
+  return { entry: { type: "http", url: `http://127.0.0.1:${port}/mcp` }, ledger, stop };
 }

@@ -1,0 +1,31 @@
+/** A gateway in front of servers that it has met, for tests whose subject is not its process. */
+import { allMet, type Config, serve } from "./cardea.js";
+import { gatewayOf } from "./gateway.js";
+import { TAKES_ALL } from "./sample.js";
+import { until } from "./until.js";
+
+export interface MetGateway {
+  /** Such as `http://127.0.0.1:41234/mcp`. */
+  readonly url: string;
+  /** Such as `http://127.0.0.1:41235`. */
+  readonly admin: string;
+  stop(): Promise<unknown>;
+}
+
+/**
+ * Resolved when all of its servers were met. It listens in the process of the test, and calls that still run at its stop are cut
+ * off; where a run takes all, it is the built program.
+ */
+export async function metGateway(config: Config): Promise<MetGateway> {
+  if (TAKES_ALL) return serve(config);
+  const gateway = gatewayOf(config);
+  const stop = (): Promise<void> => gateway.stop({ immediate: true });
+  const { url, adminUrl: admin } = await gateway.start();
+  try {
+    await until("every server", () => allMet(admin));
+    return { url, admin, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
