@@ -21,7 +21,6 @@ const REASONS: Readonly<Record<string, string>> = {
   "upstream/life-cycle/world.ts": "its users inject time",
   "security/slow-clients.test.ts": "the clients drip; nothing is expected at a time",
   "upstream/transport/stdio.test.ts": "the gateway writes on and on; nothing is expected at a time",
-  "real/bridges.test.ts": "a server that takes time to start; nothing is expected at a time",
   "real/startup.test.ts": "a server that never answers",
   "cli/doctor.test.ts": "a server that never answers",
   "runtime/cooperative-yield.test.ts": "which of two timers is due first; nothing is expected at a time",

@@ -1,6 +1,7 @@
 /** A server that speaks both eras, as the SDK makes them: each host is served as it would be directly. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inRepository, type Serving, serve } from "../support/cardea.js";
+import { inRepository } from "../support/cardea.js";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { ASKABLE, type AskableHost, type AskableKind } from "../support/peers/askable.js";
 import type { Json } from "../support/peers/host.js";
 import { start } from "../support/processes.js";
@@ -27,7 +28,7 @@ const textOf = (call: Promise<string>): Promise<string> => call.catch((error: un
 
 describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
   let server: Awaited<ReturnType<typeof open>>;
-  let gateway: Serving;
+  let gateway: MetGateway;
   const hosts: AskableHost[] = [];
   const connect = async (kind: AskableKind): Promise<AskableHost> => {
     const host = await kind.connect({ url: gateway.url }, answers);
@@ -36,7 +37,7 @@ describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
   };
   beforeAll(async () => {
     server = await open(way);
-    gateway = await serve({ mcpServers: { it: { ...server.entry, prefix: "" } } });
+    gateway = await metGateway({ mcpServers: { it: { ...server.entry, prefix: "" } } });
   });
   afterAll(async () => {
     await Promise.all(hosts.map((host) => host.close()));
@@ -85,14 +86,21 @@ describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
 });
 
 describe("a server of both eras without sessions", () => {
+  let server: Awaited<ReturnType<typeof open>>;
+  let gateway: MetGateway;
+  beforeAll(async () => {
+    server = await open("stateless");
+    gateway = await metGateway({ mcpServers: { it: { ...server.entry, prefix: "" } } });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await server.stop();
+  });
+
   test.each(ASKABLE)("sends questions to a host built with $name as input_required results", async (kind) => {
-    const server = await open("stateless");
-    const gateway = await serve({ mcpServers: { it: { ...server.entry, prefix: "" } } });
     const host = await kind.connect({ url: gateway.url }, answers);
     expect(await host.call("era")).toMatch(/^modern /);
     expect(await host.call("ask_in_the_answer")).toBe("Hello, ada.");
     await host.close();
-    await gateway.stop();
-    await server.stop();
   });
 });

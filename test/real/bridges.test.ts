@@ -1,7 +1,9 @@
 /** One server under its own names: at /mcp/NAME, as `cardea -- COMMAND`, and as `cardea connect URL`. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bridge, MAIN, serve, writeConfig } from "../support/cardea.js";
+import { bridge, MAIN, writeConfig } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture } from "../support/fixture.js";
+import { gatedServer } from "../support/gated-server.js";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import {
   type Host,
   type Json,
@@ -12,6 +14,7 @@ import {
   whenListed,
 } from "../support/peers/host.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 import { withoutHeaderMarks, withoutModernFrame, withoutTasks } from "./exposure.js";
 import { realServers } from "./servers.js";
@@ -101,30 +104,40 @@ function comparable(capabilities: Json): Json {
 }
 
 const SERVERS = [
-  { server: "fixture", era: "legacy", place: fixtureCommand("legacy") },
-  { server: "fixture", era: "modern", place: fixtureCommand("modern") },
-  { server: "everything", era: "legacy", place: EVERYTHING },
-] as const satisfies readonly { server: string; era: Era; place: Place }[];
+  { name: "old", server: "fixture", era: "legacy", place: fixtureCommand("legacy") },
+  { name: "young", server: "fixture", era: "modern", place: fixtureCommand("modern") },
+  { name: "real", server: "everything", era: "legacy", place: EVERYTHING },
+] as const satisfies readonly { name: string; server: string; era: Era; place: Place }[];
 const HOSTS: readonly Era[] = ["legacy", "modern"];
 
-describe.each(SERVERS)("a $era server ($server)", ({ server, era, place }) => {
+/** Bridges in processes of their own. */
+const BRIDGED = sample(
+  "bridges",
+  SERVERS.flatMap(({ name }) => HOSTS.map((host) => [name, host] as const)),
+  1,
+);
+
+let gateway: MetGateway;
+beforeAll(async () => {
+  gateway = await metGateway({
+    mcpServers: Object.fromEntries(SERVERS.map(({ name, place }) => [name, { ...place, prefix: name }])),
+  });
+});
+afterAll(() => gateway.stop());
+
+describe.each(SERVERS)("a $era server ($server)", ({ name, server, era, place }) => {
   let direct: Face;
   beforeAll(async () => {
     direct = await faceOf(await open(era, place), server);
   });
 
   test.each(HOSTS)("is served at /mcp/NAME to a %s host", async (host) => {
-    const other = { ...fixtureCommand("legacy"), prefix: "other" };
-    const gateway = await serve({ mcpServers: { one: place, other } });
-    try {
-      const through = await openTold(host, { url: `${gateway.url}/one` }, direct);
-      expect(await faceOf(through, server, direct)).toEqual(direct);
-    } finally {
-      await gateway.stop();
-    }
+    const through = await openTold(host, { url: `${gateway.url}/${name}` }, direct);
+    expect(await faceOf(through, server, direct)).toEqual(direct);
   });
 
-  test.each(HOSTS)("is served by cardea -- COMMAND to a %s host", async (host) => {
+  const bridged = BRIDGED.filter(([of]) => of === name).map(([, host]) => host);
+  test.each(bridged)("is served by cardea -- COMMAND to a %s host", async (host) => {
     const gateway = await bridge(place.command, place.args);
     try {
       const through = await openTold(host, { url: gateway.url }, direct);
@@ -135,24 +148,30 @@ describe.each(SERVERS)("a $era server ($server)", ({ server, era, place }) => {
   });
 });
 
-describe.each(HOSTS)("a %s server at a URL", (era) => {
-  let fixture: Awaited<ReturnType<typeof startFixture>>;
-  beforeAll(async () => {
-    fixture = await startFixture(era, "http");
-  });
-  afterAll(() => fixture.stop());
+const CONNECTED = sample(
+  "cardea connect",
+  HOSTS.flatMap((era) => HOSTS.map((host) => [era, host] as const)),
+  1,
+);
 
-  test.each(HOSTS)("is served by cardea connect URL to a %s host", async (host) => {
-    const url = String(fixture.entry.url);
-    const direct = await faceOf(await open(era, { url }), "fixture");
-    const connect = {
-      command: process.execPath,
-      args: [MAIN, "connect", url, "--header", "X-Test: 1"],
-    };
-    const through = await openTold(host, connect, direct);
-    expect(await faceOf(through, "fixture", direct)).toEqual(direct);
-  });
-});
+test.each(CONNECTED)(
+  "a %s server at a URL is served by cardea connect URL to a %s host",
+  async (era, host) => {
+    const fixture = await startFixture(era, "http");
+    try {
+      const url = String(fixture.entry.url);
+      const direct = await faceOf(await open(era, { url }), "fixture");
+      const connect = {
+        command: process.execPath,
+        args: [MAIN, "connect", url, "--header", "X-Test: 1"],
+      };
+      const through = await openTold(host, connect, direct);
+      expect(await faceOf(through, "fixture", direct)).toEqual(direct);
+    } finally {
+      await fixture.stop();
+    }
+  },
+);
 
 // Under its own names a server is awaited for seconds, as the reason is: a busy machine starts no program at once.
 describe("the single server of a bridge", () => {
@@ -174,18 +193,23 @@ describe("the single server of a bridge", () => {
     ],
   ];
 
-  test.each(dead)("%s: initialize fails with the reason", async (_what, place, why) => {
-    await expect(openLegacy(place)).rejects.toThrow(why);
-    await expect(openModern(place)).rejects.toThrow(why);
+  const failing = sample(
+    "failing bridges",
+    HOSTS.flatMap((host) => dead.map(([what, place, why]) => [what, host, place, why] as const)),
+    2,
+  );
+  test.each(failing)("%s: the start of a %s host fails with the reason", async (_what, host, place, why) => {
+    await expect(open(host, place)).rejects.toThrow(why);
   });
 
   test("is awaited while it starts, so that its names are served without prefix", async () => {
-    const { args } = fixtureCommand("both");
-    const late = `setTimeout(() => import(${JSON.stringify(args[0])}), 2500)`;
-    const place = stdioWith({ command: "node", args: ["-e", late, "--", ...args.slice(1)], prefix: "" });
-    const host = await openLegacy(place);
+    const late = await gatedServer();
+    const opened = openLegacy(stdioWith({ ...late.entry, prefix: "" }));
+    await late.open();
+    const host = await opened;
     expect(host.introduction().instructions).toContain("A server for tests");
     await host.close();
+    late.close();
   });
 
   test("that fails to start is omitted if the bridge has another server", async () => {

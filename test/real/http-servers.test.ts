@@ -1,9 +1,11 @@
 /** A real server of SDK 1 over its HTTP transports, old and new, beside itself on a pipe. */
-import { describe, expect, test } from "vitest";
-import { inRepository, serve } from "../support/cardea.js";
+import { expect, test } from "vitest";
+import { inRepository } from "../support/cardea.js";
+import { metGateway } from "../support/met-gateway.js";
 import type { Host } from "../support/peers/host.js";
 import { openModern, RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1 } from "../support/peers/sdk.js";
+import { sample } from "../support/sample.js";
 import { startWithPort } from "../support/told-port.js";
 import {
   exposeItem,
@@ -24,17 +26,24 @@ const TRANSPORTS = [
   { name: "HTTP+SSE", mode: "sse", type: "sse", path: "/sse" },
 ] as const;
 
-describe.each(TRANSPORTS)("server-everything over $name", ({ mode, type, path }) => {
-  test.each([SDK_1, RAW_MODERN])("answers a host built with $name as it does over stdio", async (kind) => {
+const DRAWN = sample(
+  "everything over HTTP",
+  TRANSPORTS.flatMap((transport) =>
+    [SDK_1, RAW_MODERN].map((kind) => [transport.name, kind.name, transport, kind] as const),
+  ),
+  1,
+);
+
+test.each(DRAWN)(
+  "server-everything over %s answers a host built with %s as it does over stdio",
+  async (_over, _name, { mode, type, path }, kind) => {
     if (EVERYTHING === undefined) throw new Error("no such server");
-    const { server, port } = await startWithPort(
-      process.execPath,
-      [MAIN, mode],
-      /(listening|running) on port/i,
-    );
+    const [{ server, port }, pipe] = await Promise.all([
+      startWithPort(process.execPath, [MAIN, mode], /(listening|running) on port/i),
+      SDK_1.connect(EVERYTHING.place),
+    ]);
     const url = `http://127.0.0.1:${port}${path}`;
-    const gateway = await serve({ mcpServers: { everything: { type, url } } });
-    const pipe = await SDK_1.connect(EVERYTHING.place);
+    const gateway = await metGateway({ mcpServers: { everything: { type, url } } });
     const host = await kind.connect({ url: gateway.url });
     try {
       await compare(host, pipe, kind.era === "modern");
@@ -44,8 +53,8 @@ describe.each(TRANSPORTS)("server-everything over $name", ({ mode, type, path })
       await gateway.stop();
       await server.stop();
     }
-  });
-});
+  },
+);
 
 test("a call that is safe to repeat, to a server that has ended, is upstream_unavailable: the server has nothing of it", async () => {
   const { server, port } = await startWithPort(
@@ -53,7 +62,7 @@ test("a call that is safe to repeat, to a server that has ended, is upstream_una
     [MAIN, "streamableHttp"],
     /listening on port/i,
   );
-  const gateway = await serve({
+  const gateway = await metGateway({
     mcpServers: { everything: { type: "http", url: `http://127.0.0.1:${port}/mcp` } },
   });
   const host = await openModern({ url: gateway.url });

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { serve } from "../support/cardea.js";
+import { metGateway } from "../support/met-gateway.js";
 
 /** What the gateway says of the connection after a request; the connection is closed when the test ends. */
 async function keepAliveOf(http: object): Promise<string | undefined> {
-  const gateway = await serve({ mcpServers: {}, listen: { http } });
+  const gateway = await metGateway({ mcpServers: {}, listen: { http } });
   onTestFinished(async () => void (await gateway.stop()));
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());

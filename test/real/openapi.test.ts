@@ -1,9 +1,11 @@
 /** The built program in front of a real HTTP API. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { documentOf, folderWith, startApi } from "../support/api.js";
-import { serve, serveAtOnce } from "../support/cardea.js";
+import { type Serving, serveAtOnce } from "../support/cardea.js";
+import { metGateway } from "../support/met-gateway.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
 import { until } from "../support/until.js";
 
@@ -27,9 +29,9 @@ async function serving(
   const api = await startApi(answer);
   const file = join(folderWith({ "api.json": document }), "api.json");
   const pets = { type: "openapi", spec: file, baseUrl: api.url, ...server };
-  const gateway = await serve({ mcpServers: { pets }, ...more });
+  const gateway = await metGateway({ mcpServers: { pets }, ...more });
   onTestFinished(async () => void (await gateway.stop()));
-  return { api, file, gateway };
+  return { api, gateway };
 }
 
 const HOSTS = [
@@ -70,38 +72,48 @@ test("filters, policy rules and refusals apply as to any server", async () => {
   });
 });
 
-describe("an OpenAPI document", () => {
-  test("that changed is reloaded at SIGHUP", async () => {
-    const { file, gateway } = await serving(documentOf(PETS));
-    const host = await openModern({ url: gateway.url });
-    onTestFinished(() => host.close());
-    writeFileSync(file, readFileSync(file, "utf8").replaceAll("Pet", "Animal"));
-    process.kill(gateway.process.pid, "SIGHUP");
-    await until("the new tools", async () => {
-      const names = (await host.list("tools")).map(({ name }) => name);
-      return names.join() === "pets__getAnimal,pets__deleteAnimal";
+describe("the built program", () => {
+  const description = "x".repeat(2_000);
+  const paths = Object.fromEntries(
+    Array.from({ length: 200 }, (_, n) => [`/p${n}`, { get: { operationId: `op${n}`, description, ...ok } }]),
+  );
+  const wrong = { ...documentOf({}), openapi: "4.0", description: "x".repeat(300_000) };
+  const folder = mkdtempSync(join(tmpdir(), "cardea-openapi-"));
+  const [file, spec] = [join(folder, "api.json"), join(folder, "wrong.json")];
+  let gateway: Serving;
+  beforeAll(async () => {
+    writeFileSync(file, JSON.stringify(documentOf(paths)));
+    writeFileSync(spec, JSON.stringify(wrong));
+    gateway = await serveAtOnce({
+      mcpServers: {
+        pets: { type: "openapi", spec: file, baseUrl: "http://127.0.0.1:9" },
+        wrong: { type: "openapi", spec },
+      },
     });
   });
-
-  test("that is large is read in a worker thread, whole or not at all", async () => {
-    const description = "x".repeat(2_000);
-    const paths = Object.fromEntries(
-      Array.from({ length: 200 }, (_, n) => [
-        `/p${n}`,
-        { get: { operationId: `op${n}`, description, ...ok } },
-      ]),
-    );
-    const { gateway } = await serving(documentOf(paths));
+  afterAll(async () => {
+    await gateway.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const listed = async () => {
     const host = await openModern({ url: gateway.url });
-    onTestFinished(() => host.close());
-    expect(await host.list("tools")).toHaveLength(200);
+    const names = (await host.list("tools")).map(({ name }) => name);
+    await host.close();
+    return names;
+  };
+
+  test("reads a large document in a worker thread, whole or not at all, and at SIGHUP another one", async () => {
+    const names = await until("its tools", async () => {
+      const found = await listed();
+      return found.length > 0 && found;
+    });
+    expect(names).toHaveLength(200);
+    writeFileSync(file, JSON.stringify(documentOf(PETS)));
+    process.kill(gateway.process.pid, "SIGHUP");
+    await until("the new tools", async () => (await listed()).join() === "pets__getPet,pets__deletePet");
   });
 
-  test("that is large and invalid fails with the reason", async () => {
-    const wrong = { ...documentOf({}), openapi: "4.0", description: "x".repeat(300_000) };
-    const file = join(folderWith({ "api.json": wrong }), "api.json");
-    const gateway = await serveAtOnce({ mcpServers: { pets: { type: "openapi", spec: file } } });
-    onTestFinished(async () => void (await gateway.stop()));
-    await gateway.process.says(/pets has a document of OpenAPI 4\.0; 3\.0 and 3\.1 are read/);
+  test("gives the reason why a large document is invalid", async () => {
+    await gateway.process.says(/wrong has a document of OpenAPI 4\.0; 3\.0 and 3\.1 are read/);
   });
 });

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as StreamableHTTPClientTransport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { MAIN, writeConfig } from "../support/cardea.js";
-import { fixtureCommand } from "../support/fixture.js";
+import { fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Started, start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 import { freePort } from "../support/told-port.js";
 
 interface Host {
@@ -42,8 +43,8 @@ async function sdk2(url: string): Promise<Host> {
 }
 
 /** The gateway of one config and state folder, started again and again at one port. */
-async function restartable(flags: readonly string[] = []) {
-  const { file, remove } = writeConfig({ mcpServers: { one: fixtureCommand("legacy") } });
+async function restartable(one: object, flags: readonly string[] = []) {
+  const { file, remove } = writeConfig({ mcpServers: { one } });
   const state = mkdtempSync(join(tmpdir(), "restart-state-"));
   const port = await freePort();
   const args = ["serve", "--config", file, "--port", String(port), "--admin-port", "0", ...flags];
@@ -64,35 +65,50 @@ async function restartable(flags: readonly string[] = []) {
   };
 }
 
-describe.each([
+const SDKS = [
   ["SDK 1.32", sdk1],
   ["SDK 2.4", sdk2],
-] as const)("a host of %s", (_name, open) => {
-  test.each(["SIGTERM", "SIGKILL"] as const)(
-    "calls on in its session after its gateway ended by %s and was started again",
-    async (signal) => {
-      const gateway = await restartable();
-      const first = await gateway.start();
-      const host = await open(gateway.url);
-      const { session } = host;
-      const id = session();
-      expect(JSON.stringify(await host.call("before"))).toContain("before");
-      await first.stop(signal);
-      await gateway.start();
-      expect(JSON.stringify(await host.call("after"))).toContain("after");
-      expect(session()).toBe(id);
-      await host.close();
-    },
-  );
-});
+] as const;
 
-test("with workers, and with another number of them, a host calls on in its session", async () => {
-  const gateway = await restartable(["--workers", "2"]);
-  const first = await gateway.start();
-  const hosts = await Promise.all([1, 2, 3, 4].map(() => sdk1(gateway.url)));
-  for (const host of hosts) expect(JSON.stringify(await host.call("before"))).toContain("before");
-  await first.stop();
-  await gateway.start();
-  for (const host of hosts) expect(JSON.stringify(await host.call("after"))).toContain("after");
-  await Promise.all(hosts.map((host) => host.close()));
-});
+type Case = readonly [title: string, run: () => Promise<void>];
+
+const afterASignal = SDKS.flatMap(([name, open]) =>
+  (["SIGTERM", "SIGKILL"] as const).map(
+    (signal): Case => [
+      `a host of ${name} calls on in its session after its gateway ended by ${signal} and was started again`,
+      async () => {
+        const gateway = await restartable(fixtureCommand("legacy"));
+        const first = await gateway.start();
+        const host = await open(gateway.url);
+        const { session } = host;
+        const id = session();
+        expect(JSON.stringify(await host.call("before"))).toContain("before");
+        await first.stop(signal);
+        await gateway.start();
+        expect(JSON.stringify(await host.call("after"))).toContain("after");
+        expect(session()).toBe(id);
+        await host.close();
+      },
+    ],
+  ),
+);
+
+const withWorkers: Case = [
+  "with workers, and with another number of them, a host calls on in its session",
+  async () => {
+    const fixture = await startFixture("legacy", "http");
+    onTestFinished(() => fixture.stop());
+    const gateway = await restartable(fixture.entry, ["--workers", "2"]);
+    const first = await gateway.start();
+    const hosts = await Promise.all([1, 2, 3, 4].map(() => sdk1(gateway.url)));
+    const said = async (value: string) =>
+      (await Promise.all(hosts.map((host) => host.call(value)))).map((answer) => JSON.stringify(answer));
+    for (const answer of await said("before")) expect(answer).toContain("before");
+    await first.stop();
+    await gateway.start();
+    for (const answer of await said("after")) expect(answer).toContain("after");
+    await Promise.all(hosts.map((host) => host.close()));
+  },
+];
+
+test.each(sample("restarts", [...afterASignal, withWorkers], 2))("%s", (_title, run) => run());

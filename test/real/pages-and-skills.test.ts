@@ -1,6 +1,7 @@
 /** Pages and skills of servers made of the SDK stay within reach of hosts of either era, beside those of others. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inRepository, type Serving, serve } from "../support/cardea.js";
+import { inRepository } from "../support/cardea.js";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 
@@ -15,10 +16,10 @@ const HOSTS = [
 /** By name, the eras that each speaks. */
 const SERVERS = { sales: "legacy", stock: "both" };
 
-let gateway: Serving;
+let gateway: MetGateway;
 beforeAll(async () => {
   const servers = Object.entries(SERVERS).map(([name, era]) => [name, server(name, era)]);
-  gateway = await serve({ mcpServers: Object.fromEntries(servers) });
+  gateway = await metGateway({ mcpServers: Object.fromEntries(servers) });
 });
 afterAll(() => gateway.stop());
 

@@ -7,11 +7,13 @@ import {
   extractWWWAuthenticateParams,
 } from "@modelcontextprotocol/sdk/client/auth.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAIN, type Serving, serve, writeConfig } from "../support/cardea.js";
+import { MAIN, writeConfig } from "../support/cardea.js";
 import { fixtureCommand } from "../support/fixture.js";
 import { modernRequest, send } from "../support/http-host.js";
 import { issuer } from "../support/issuer.js";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 import {
   type Asked,
   answer,
@@ -82,7 +84,7 @@ function recorder(asked: Asked, response: Parameters<typeof answer>[1]): void {
 }
 
 describe("two principals with keys", () => {
-  let gateway: Serving;
+  let gateway: MetGateway;
   let recording: ScriptedServer;
   beforeAll(async () => {
     recording = await scriptedServer(recorder);
@@ -94,7 +96,7 @@ describe("two principals with keys", () => {
         records: { type: "http", url: recording.url, headers: { "X-Own": "of the gateway" } },
       },
     };
-    gateway = await serve(config);
+    gateway = await metGateway(config);
     await until("all servers", async () => {
       const { result } = await modern(gateway.url, "alice", "tools/list", {});
       const names = ((result?.tools ?? []) as { name: string }[]).map(({ name }) => name);
@@ -239,7 +241,7 @@ test("a bearer token: a client discovers the authorization server and the requir
     policy: { default: "deny", rules: [{ tools: ["asks__*"], scopes: ["ask"], effect: "allow" }] },
     mcpServers: { asks: fixtureCommand("modern") },
   };
-  const gateway = await serve(config);
+  const gateway = await metGateway(config);
   try {
     const stranger = await fetch(gateway.url, {
       method: "POST",
@@ -282,45 +284,63 @@ describe("beyond loopback", () => {
     return { process_, remove };
   };
 
-  test.each([
-    [
-      "hosts",
-      ["--host", "0.0.0.0"],
-      "refused to listen on 0.0.0.0: every client that reaches it could call every tool",
-    ],
-    [
-      "operators",
-      ["--admin-host", "0.0.0.0"],
-      "refused to listen on 0.0.0.0: it would serve every client that reaches it",
-    ],
-  ])("no listener for %s starts without authentication or --insecure", async (_who, flags, sentence) => {
+  test.each(
+    sample<[string, string[], string]>(
+      "unprotected listeners",
+      [
+        [
+          "hosts",
+          ["--host", "0.0.0.0"],
+          "refused to listen on 0.0.0.0: every client that reaches it could call every tool",
+        ],
+        [
+          "operators",
+          ["--admin-host", "0.0.0.0"],
+          "refused to listen on 0.0.0.0: it would serve every client that reaches it",
+        ],
+      ],
+      1,
+    ),
+  )("no listener for %s starts without authentication or --insecure", async (_who, flags, sentence) => {
     const { process_, remove } = run(flags);
     expect(await process_.exited).toEqual({ code: 1, signal: null });
     expect(process_.stderr()).toContain(sentence);
     await remove();
   });
 
-  test.each([
-    ["hosts", "http"],
-    ["operators", "admin"],
-  ])("an address for %s that the config names is a fault of the config", async (_who, listener) => {
+  test.each(
+    sample<[string, string]>(
+      "unprotected addresses",
+      [
+        ["hosts", "http"],
+        ["operators", "admin"],
+      ],
+      1,
+    ),
+  )("an address for %s that the config names is a fault of the config", async (_who, listener) => {
     const { process_, remove } = run([], { listen: { [listener]: { host: "0.0.0.0" } }, mcpServers: {} });
     expect(await process_.exited).toEqual({ code: 78, signal: null });
     expect(process_.stderr()).toMatch(/cardea\.json:4:\d+: serve refuses to listen on 0\.0\.0\.0/);
     await remove();
   });
 
-  test.each([
-    ["--insecure", ["--host", "0.0.0.0", "--insecure"], {}],
-    [
-      "keys and a token",
-      ["--host", "0.0.0.0", "--admin-host", "0.0.0.0"],
-      {
-        auth: { keys },
-        listen: { admin: { token: "a-token-of-some-length" } },
-      },
-    ],
-  ] as [string, string[], object][])("the listener starts with %s", async (_what, flags, config) => {
+  test.each(
+    sample<[string, string[], object]>(
+      "protected listeners",
+      [
+        ["--insecure", ["--host", "0.0.0.0", "--insecure"], {}],
+        [
+          "keys and a token",
+          ["--host", "0.0.0.0", "--admin-host", "0.0.0.0"],
+          {
+            auth: { keys },
+            listen: { admin: { token: "a-token-of-some-length" } },
+          },
+        ],
+      ],
+      1,
+    ),
+  )("the listener starts with %s", async (_what, flags, config) => {
     const { process_, remove } = run(flags, { mcpServers: {}, ...config });
     await process_.says(/ready/);
     expect((await process_.stop()).code).toBe(0);

@@ -30,7 +30,7 @@ const directKind = (kind: AskableKind): AskableKind =>
   kind.era === "legacy" ? kind : (ASKABLE[1] as AskableKind);
 
 const WAYS = [
-  ...ASKABLE.map((kind) => ({ kind, way: "/mcp" })),
+  ...sample("questions of everything over HTTP", ASKABLE, 2).map((kind) => ({ kind, way: "/mcp" })),
   ...sample("questions of everything over a pipe", ASKABLE, 1).map((kind) => ({ kind, way: "cardea stdio" })),
 ];
 

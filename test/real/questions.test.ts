@@ -4,7 +4,7 @@ import { type Fixture, startFixture } from "../support/fixture.js";
 import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { type Answers, ASKABLE, type AskableHost, type AskableKind } from "../support/peers/askable.js";
 import type { Json } from "../support/peers/host.js";
-import { pairwise } from "../support/sample.js";
+import { pairwise, TAKES_ALL } from "../support/sample.js";
 import { answersOf, questionsOf } from "./asked.js";
 
 /** The keys are short, so that no name is too long. `both`: of the SDK 2.4; in the older era its tools ask while they run, in the newer they answer with questions. */
@@ -128,9 +128,12 @@ describe("one gateway before all servers", () => {
   });
 });
 
-describe("concurrent calls of 50 hosts of all kinds", () => {
+/** Hosts of each kind that call at the same time. */
+const CALLERS = TAKES_ALL ? 17 : 6;
+
+describe(`concurrent calls of ${CALLERS * ASKABLE.length} hosts of all kinds`, () => {
   const overHttp = SERVERS.filter(({ transport }) => transport === "http");
-  const names = Array.from({ length: 50 }, (_, index) => `host-${index}`);
+  const names = Array.from({ length: CALLERS * ASKABLE.length }, (_, index) => `host-${index}`);
   let gateway: MetGateway;
   let hosts: readonly AskableHost[] = [];
   beforeAll(async () => {

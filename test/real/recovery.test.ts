@@ -1,31 +1,34 @@
 /** A server whose process is killed: its calls end with a clear word, the others continue, and it comes back. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 
 const textOf = (response: Json): string | undefined =>
   ((response.result as Json | undefined)?.content as readonly { text?: string }[] | undefined)?.[0]?.text;
 
+const HOSTS = [
+  ["legacy", openLegacy],
+  ["modern", openModern],
+] as const;
+
 describe.each(["legacy", "modern"] as const)("a %s stdio server", (era) => {
   let victim: Fixture;
   let bystander: Fixture;
-  let gateway: Serving;
+  let gateway: MetGateway;
   beforeAll(async () => {
     [victim, bystander] = await Promise.all([startFixture(era, "stdio"), startFixture("legacy", "stdio")]);
-    gateway = await serve({ mcpServers: { victim: victim.entry, bystander: bystander.entry } });
+    gateway = await metGateway({ mcpServers: { victim: victim.entry, bystander: bystander.entry } });
   });
   afterAll(async () => {
     await gateway.stop();
     await Promise.all([victim.stop(), bystander.stop()]);
   });
 
-  test.each([
-    ["legacy", openLegacy],
-    ["modern", openModern],
-  ] as const)(
+  test.each(sample(`killed ${era} servers`, HOSTS, 1))(
     "that is killed during calls of a %s host: every open call gets one response, and the server is restarted",
     async (hostEra, open) => {
       const host: RawHost = await open({ url: gateway.url });

@@ -1,8 +1,8 @@
 /** Hosts of every legacy revision: each is answered in its own, whatever the server behind the gateway speaks. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { httpWire } from "../support/host/wires.mjs";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, type RawHost } from "../support/peers/raw.js";
 import { type Recorded, tapHttp } from "../support/tap.mjs";
@@ -17,12 +17,12 @@ const blocksOf = (response: Json): readonly Json[] =>
 
 describe.each(["legacy", "modern"] as const)("with a %s server", (era) => {
   let fixture: Fixture;
-  let gateway: Serving;
+  let gateway: MetGateway;
   let tap: Awaited<ReturnType<typeof tapHttp>>;
   let recorded: Recorded[] = [];
   beforeAll(async () => {
     fixture = await startFixture(era, "http");
-    gateway = await serve({ mcpServers: { fix: fixture.entry } });
+    gateway = await metGateway({ mcpServers: { fix: fixture.entry } });
     tap = await tapHttp(gateway.url, (message) => recorded.push(message));
   });
   afterAll(async () => {
@@ -111,8 +111,8 @@ describe.each(["legacy", "modern"] as const)("with a %s server", (era) => {
 });
 
 test("a host of an unknown revision is offered the newest legacy revision", async () => {
-  const fixture = await startFixture("legacy", "stdio");
-  const gateway = await serve({ mcpServers: { fix: fixture.entry } });
+  const fixture = await startFixture("legacy", "http");
+  const gateway = await metGateway({ mcpServers: { fix: fixture.entry } });
   const { message } = await httpWire(gateway.url).exchange({
     jsonrpc: "2.0",
     id: 0,

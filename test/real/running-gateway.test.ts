@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, type Serving, startServing, writeConfig } from "../support/cardea.js";
 import { fixtureCommand } from "../support/fixture.js";
 import { start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 
 let state: string;
 let env: Record<string, string | undefined>;
@@ -45,20 +46,36 @@ async function cardea(args: readonly string[], more: Record<string, string> = {}
 
 const ASKING = /asking the gateway that runs with this config/;
 
+/** Each starts the program once or twice. */
+const COMMANDS = [
+  "lists what the running gateway lists",
+  "calls through the running gateway, with its rules and log",
+  "right after a change of the config sees the change",
+  "says what its tools cost, and which of them were called",
+  "explains by the rules of the running gateway",
+  "starts the servers itself with the flag for it",
+  "starts the servers itself when the running gateway has another config file",
+] as const;
+const DRAWN = sample("commands of a running gateway", COMMANDS, 4);
+
 describe("a CLI command with the config of a running gateway", () => {
-  test("lists what the running gateway lists", async () => {
+  const drawn = (title: (typeof COMMANDS)[number], run: () => Promise<void>): void => {
+    if (DRAWN.includes(title)) test(title, run);
+  };
+
+  drawn("lists what the running gateway lists", async () => {
     const { code, out, said } = await cardea(["list", "tools", "--json", "--config", config.file]);
     expect([code, said]).toEqual([0, expect.stringMatching(ASKING)]);
     const names = (JSON.parse(out) as { name: string; server: string }[]).map(({ name }) => name);
     expect(names).toContain("good__echo");
   });
 
-  test("calls through the running gateway, with its rules and log", async () => {
+  drawn("calls through the running gateway, with its rules and log", async () => {
     const { code, out, said } = await cardea(["call", "good__echo", "value=hello", "--config", config.file]);
     expect([code, out, said]).toEqual([0, expect.stringContaining("hello"), expect.stringMatching(ASKING)]);
   });
 
-  test("right after a change of the config sees the change", async () => {
+  drawn("right after a change of the config sees the change", async () => {
     const before = readFileSync(config.file, "utf8");
     const changed = JSON.parse(before) as { mcpServers: Record<string, unknown> };
     changed.mcpServers.more = changed.mcpServers.good;
@@ -72,7 +89,7 @@ describe("a CLI command with the config of a running gateway", () => {
     writeFileSync(config.file, before);
   });
 
-  test("says what its tools cost, and which of them were called", async () => {
+  drawn("says what its tools cost, and which of them were called", async () => {
     await cardea(["call", "good__echo", "value=hello", "--config", config.file]);
     const { code, out, said } = await cardea(["tokens", "--json", "--config", config.file]);
     expect([code, said]).toEqual([0, expect.stringMatching(ASKING)]);
@@ -90,17 +107,17 @@ describe("a CLI command with the config of a running gateway", () => {
     expect(servers).toMatchObject([{ name: "good", tokens: endpoints[0]?.servers[0]?.tokens }]);
   });
 
-  test("explains by the rules of the running gateway", async () => {
+  drawn("explains by the rules of the running gateway", async () => {
     const { code, out } = await cardea(["explain", "good__echo", "--as", "alice", "--config", config.file]);
     expect([code, out]).toEqual([0, expect.stringContaining("called by alice")]);
   });
 
-  test("starts the servers itself with the flag for it", async () => {
+  drawn("starts the servers itself with the flag for it", async () => {
     const { code, said } = await cardea(["list", "tools", "--fresh", "--config", config.file]);
     expect([code, said]).toEqual([0, expect.not.stringMatching(ASKING)]);
   });
 
-  test("starts the servers itself when the running gateway has another config file", async () => {
+  drawn("starts the servers itself when the running gateway has another config file", async () => {
     const other = writeConfig({ mcpServers: { good: fixtureCommand("legacy") } });
     const { code, said } = await cardea(["list", "tools", "--config", other.file]);
     await other.remove();

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, serve, serveAtOnce, writeConfig } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { openLegacy, openModern, processWire } from "../support/peers/raw.js";
-import { descendantsOf, isAlive, start } from "../support/processes.js";
+import { descendantsOf, isAlive, type Started, start } from "../support/processes.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 import { realServers } from "./servers.js";
 
@@ -27,6 +28,20 @@ beforeAll(async () => {
     },
   };
 });
+/** The server has some seconds to appear, during which the other tests run. */
+const missing = writeConfig({
+  mcpServers: { gone: { command: "/nowhere/to/be/found", required: true } },
+});
+let withoutRequired: Started;
+beforeAll(() => {
+  const ports = ["--port", "0", "--admin-port", "0"];
+  withoutRequired = start(process.execPath, [MAIN, "serve", "--config", missing.file, ...ports]);
+});
+afterAll(async () => {
+  await withoutRequired.stop("SIGKILL");
+  await missing.remove();
+});
+
 afterAll(async () => {
   await Promise.all([old.stop(), young.stop()]);
   rmSync(folder, { recursive: true, force: true });
@@ -39,7 +54,7 @@ const childrenOf = (pid: number): Promise<readonly number[]> =>
     return pids.length >= Object.keys(config.mcpServers).length && pids;
   });
 
-describe.each(["SIGTERM", "SIGINT"] as const)("on %s", (signal) => {
+describe.each(sample("signals", ["SIGTERM", "SIGINT"] as const, 1))("on %s", (signal) => {
   test("the drain answers open calls, ends streams and child processes, and exits with 0", async () => {
     const gateway = await serve(config);
     // A polling load balancer sees the stop before the listener closes.
@@ -125,21 +140,7 @@ describe("a failed start", () => {
   });
 
   test("exits with 69 for a required server that is unavailable", async () => {
-    const { file, remove } = writeConfig({
-      mcpServers: { gone: { command: "/nowhere/to/be/found", required: true } },
-    });
-    const program = start(process.execPath, [
-      MAIN,
-      "serve",
-      "--config",
-      file,
-      "--port",
-      "0",
-      "--admin-port",
-      "0",
-    ]);
-    expect(await program.exited).toEqual({ code: 69, signal: null });
-    expect(program.stderr()).toContain("gone");
-    await remove();
+    expect(await withoutRequired.exited).toEqual({ code: 69, signal: null });
+    expect(withoutRequired.stderr()).toContain("gone");
   });
 });

@@ -1,12 +1,20 @@
 /** Servers that start slowly are in the first list of a host; hanging ones delay no other server. */
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, serveAtOnce, writeConfig } from "../support/cardea.js";
-import { fixtureCommand } from "../support/fixture.js";
+import { type Fixture, startFixture } from "../support/fixture.js";
 import { gatedServer } from "../support/gated-server.js";
 import { whenListed } from "../support/peers/host.js";
 import { openLegacy, openModern, processWire, type RawHost } from "../support/peers/raw.js";
+import { sample } from "../support/sample.js";
+
+/** Works from the start. */
+let good: Fixture;
+beforeAll(async () => {
+  good = await startFixture("legacy", "http");
+});
+afterAll(() => good.stop());
 
 /** Reads everything and never says a word. */
 const MUTE = { command: process.execPath, args: ["-e", "process.stdin.resume()"] };
@@ -40,13 +48,23 @@ const HOSTS = [
   ["legacy", openLegacy],
   ["modern", openModern],
 ] as const;
+/** Each starts the program and up to three servers. */
+const DRAWN = (["starting", "hanging"] as const).flatMap((what) =>
+  sample(
+    `${what} servers`,
+    (["HTTP", "stdio"] as const).flatMap((way) => HOSTS.map((host) => ({ what, way, host }))),
+    1,
+  ),
+);
+const drawn = (what: "starting" | "hanging", way: "HTTP" | "stdio") =>
+  DRAWN.filter((one) => one.what === what && one.way === way).map(({ host }) => host);
 /** Waiting for a hanging server would exceed any test timeout. F4 of `faults` measures the time. */
 const PATIENCE = { connectTimeout: "10m" };
 
 describe("a server that is still starting", () => {
   const config = (late: object) => ({
     startupWait: "10m",
-    mcpServers: { good: fixtureCommand("legacy"), late },
+    mcpServers: { good: good.entry, late },
   });
   const listsBoth = async (host: RawHost, open: () => Promise<void>): Promise<void> => {
     const listed = host.list("tools");
@@ -56,7 +74,7 @@ describe("a server that is still starting", () => {
     expect(names).toEqual(expect.arrayContaining(["good__echo", "late__echo"]));
   };
 
-  test.each(HOSTS)("is in the first list of a %s host over HTTP", async (_era, open) => {
+  test.each(drawn("starting", "HTTP"))("is in the first list of a %s host over HTTP", async (_era, open) => {
     const late = await gatedServer();
     const gateway = await serveAtOnce(config(late.entry));
     try {
@@ -75,17 +93,20 @@ describe("a server that is still starting", () => {
     }
   });
 
-  test.each(HOSTS)("is in the first list of a %s host over stdio", async (_era, open) => {
-    const late = await gatedServer();
-    const { file, remove } = writeConfig(config(late.entry));
-    try {
-      const host = await open({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
-      await listsBoth(host, late.open);
-    } finally {
-      late.close();
-      await remove();
-    }
-  });
+  test.each(drawn("starting", "stdio"))(
+    "is in the first list of a %s host over stdio",
+    async (_era, open) => {
+      const late = await gatedServer();
+      const { file, remove } = writeConfig(config(late.entry));
+      try {
+        const host = await open({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
+        await listsBoth(host, late.open);
+      } finally {
+        late.close();
+        await remove();
+      }
+    },
+  );
 
   test("delays neither a list nor the shutdown when the gateway drains", async () => {
     const late = await gatedServer();
@@ -114,13 +135,13 @@ describe("with two stdio servers and a URL that hang at start", () => {
       silent: { type: "http", url: mute.url, ...PATIENCE },
     };
     try {
-      await act({ startupWait: "1s", mcpServers: { ...hanging, good: fixtureCommand("legacy") } });
+      await act({ startupWait: "1s", mcpServers: { ...hanging, good: good.entry } });
     } finally {
       mute.close();
     }
   };
 
-  test.each(HOSTS)("a %s host over HTTP lists the other servers", async (_era, open) => {
+  test.each(drawn("hanging", "HTTP"))("a %s host over HTTP lists the other servers", async (_era, open) => {
     await withHanging(async (config) => {
       const gateway = await serveAtOnce(config);
       try {
@@ -133,7 +154,7 @@ describe("with two stdio servers and a URL that hang at start", () => {
     });
   });
 
-  test.each(HOSTS)("a %s host over stdio lists the other servers", async (_era, open) => {
+  test.each(drawn("hanging", "stdio"))("a %s host over stdio lists the other servers", async (_era, open) => {
     await withHanging(async (config) => {
       const { file, remove } = writeConfig(config);
       try {

@@ -7,8 +7,8 @@ import {
   TaskStatusNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
+import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { ASKABLE } from "../support/peers/askable.js";
 import type { Place } from "../support/peers/host.js";
 import { openModern } from "../support/peers/raw.js";
@@ -23,10 +23,10 @@ const research = (topic: string, ambiguous = false) => ({
 });
 
 let fixture: Fixture;
-let gateway: Serving;
+let gateway: MetGateway;
 beforeAll(async () => {
   fixture = await startFixture("modern", "http");
-  gateway = await serve({ mcpServers: { everything, jobs: fixture.entry } });
+  gateway = await metGateway({ mcpServers: { everything, jobs: fixture.entry } });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -54,7 +54,8 @@ async function taskHost() {
   return { client, tasks: client.experimental.tasks, asked, statuses };
 }
 
-describe("a host and a server of 2025-11-25", () => {
+// The research of server-everything takes seconds.
+describe.concurrent("a host and a server of 2025-11-25", () => {
   test("run a tool as a task with a question, list tasks and cancel one", async () => {
     const { client, tasks, asked, statuses } = await taskHost();
     expect(client.getServerCapabilities()?.tasks).toEqual({
@@ -94,7 +95,7 @@ describe("a host and a server of 2025-11-25", () => {
   });
 });
 
-describe.each(ASKABLE.filter(({ era }) => era === "modern"))(
+describe.concurrent.each(ASKABLE.filter(({ era }) => era === "modern"))(
   "a host built with $name, which has no such tasks",
   (kind) => {
     test("gets the result of the task and its questions, as in any other call", async () => {
@@ -113,7 +114,7 @@ describe.each(ASKABLE.filter(({ era }) => era === "modern"))(
   },
 );
 
-describe("a host and a server of 2026-07-28", () => {
+describe.concurrent("a host and a server of 2026-07-28", () => {
   const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
 
   test("have tasks as an extension, and not the task methods of 2025-11-25", async () => {

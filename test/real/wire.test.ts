@@ -3,11 +3,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { inRepository, MAIN, serve, writeConfig } from "../support/cardea.js";
+import { inRepository, MAIN, writeConfig } from "../support/cardea.js";
 import { type Era, fixtureCommand, startFixture, type Transport } from "../support/fixture.js";
+import { metGateway } from "../support/met-gateway.js";
 import { ASKABLE } from "../support/peers/askable.js";
 import { type Json, type Place, whenListed } from "../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
+import { pairwise, sample } from "../support/sample.js";
 import { type Recorded, tapHttp } from "../support/tap.mjs";
 import { checkTraffic, type Findings } from "../support/traffic.js";
 import { until } from "../support/until.js";
@@ -61,7 +63,7 @@ async function listenIn(
     : tapped(fixtureCommand(era), folder, "upstream.jsonl");
   const config = { mcpServers: { fix: upstream.place } };
   const { file, remove } = writeConfig(config);
-  const gateway = transport === "http" ? await serve(config) : undefined;
+  const gateway = transport === "http" ? await metGateway(config) : undefined;
   const downstream = gateway
     ? await tappedUrl(gateway.url)
     : tapped(
@@ -199,21 +201,34 @@ const expectAll = ({ seen, wrong }: Findings, revision: string, methods: readonl
   expect([...seen]).toEqual(expect.arrayContaining(methods.map((method) => `${revision} ${method}`)));
 };
 
-const PAIRS = ERAS.flatMap((host) => ERAS.map((upstream) => ({ host, upstream })));
+const CASES = ERAS.flatMap((host) =>
+  ERAS.flatMap((upstream) =>
+    (["questions", "every method"] as const).map((what) => [host, upstream, what] as const),
+  ),
+);
+const OVER: readonly (readonly [Transport, typeof CASES])[] = [
+  ["http", pairwise("wire over HTTP", CASES, (one) => one)],
+  ["stdio", sample("wire over stdio", CASES, 2)],
+];
 
-describe.each(PAIRS)("a $host host and a $upstream server", (eras) => {
-  test.each(["http", "stdio"] as const)("exchange questions in valid messages over %s", async (transport) => {
-    const traffic = await listenIn(eras.upstream, transport, answerEverything(eras.host));
-    const [asks, answers] = [QUESTIONS[eras.host], ANSWERS[eras.upstream]];
-    expectAll(checkTraffic(traffic.downstream, "server"), REVISION[eras.host], asks);
-    expectAll(checkTraffic(traffic.upstream, "client"), REVISION[eras.upstream], answers);
-  });
-
-  test.each(["http", "stdio"] as const)("exchange valid messages over %s", async (transport) => {
-    const traffic = await listenIn(eras.upstream, transport, useEverything(eras.host));
-    expectAll(checkTraffic(traffic.downstream, "server"), REVISION[eras.host], [...TO_HOST, ...NEWS]);
-    expectAll(checkTraffic(traffic.upstream, "client"), REVISION[eras.upstream], TO_SERVER);
-    // The test's own host is held to the same; what it asks for by a wrong name is still well formed.
-    expect(checkTraffic(traffic.downstream, "client").wrong).toEqual([]);
+describe.each(OVER)("over %s", (transport, cases) => {
+  test.each(cases)("a %s host and a %s server exchange valid messages: %s", async (host, upstream, what) => {
+    if (what === "questions") await exchangeQuestions(host, upstream, transport);
+    else await exchangeEverything(host, upstream, transport);
   });
 });
+
+async function exchangeQuestions(host: Era, upstream: Era, transport: Transport): Promise<void> {
+  const traffic = await listenIn(upstream, transport, answerEverything(host));
+  const [asks, answers] = [QUESTIONS[host], ANSWERS[upstream]];
+  expectAll(checkTraffic(traffic.downstream, "server"), REVISION[host], asks);
+  expectAll(checkTraffic(traffic.upstream, "client"), REVISION[upstream], answers);
+}
+
+async function exchangeEverything(host: Era, upstream: Era, transport: Transport): Promise<void> {
+  const traffic = await listenIn(upstream, transport, useEverything(host));
+  expectAll(checkTraffic(traffic.downstream, "server"), REVISION[host], [...TO_HOST, ...NEWS]);
+  expectAll(checkTraffic(traffic.upstream, "client"), REVISION[upstream], TO_SERVER);
+  // The test's own host is held to the same; what it asks for by a wrong name is still well formed.
+  expect(checkTraffic(traffic.downstream, "client").wrong).toEqual([]);
+}

@@ -12,13 +12,20 @@ export interface MetGateway {
   stop(): Promise<unknown>;
 }
 
+interface Listen {
+  readonly http?: object;
+  readonly admin?: object;
+}
+
 /**
  * Resolved when all of its servers were met. It listens in the process of the test, and calls that still run at its stop are cut
  * off; where a run takes all, it is the built program.
  */
 export async function metGateway(config: Config): Promise<MetGateway> {
   if (TAKES_ALL) return serve(config);
-  const gateway = gatewayOf(config);
+  const { http = {}, admin: adminListener = {} } = (config.listen ?? {}) as Listen;
+  const listen = { http: { ...http, port: 0 }, admin: { ...adminListener, port: 0 } };
+  const gateway = gatewayOf({ ...config, listen });
   const stop = (): Promise<void> => gateway.stop({ immediate: true });
   const { url, adminUrl: admin } = await gateway.start();
   try {
