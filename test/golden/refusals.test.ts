@@ -118,7 +118,7 @@ function misbehave({ url = "" }: IncomingMessage, response: ServerResponse, onWa
 }
 
 /** An API that does not answer, ends its connections, and refuses; `onWait` is called where it does not answer. */
-async function slowApi(timeout: string, onWait: () => void): Promise<object> {
+async function slowApi(onWait: () => void): Promise<object> {
   const server = createServer((request, response) => misbehave(request, response, onWait));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
@@ -127,7 +127,7 @@ async function slowApi(timeout: string, onWait: () => void): Promise<object> {
   });
   const folder = folderWith({ "api.json": documentOf(PATHS) });
   return {
-    ...{ type: "openapi", spec: `${folder}/api.json`, timeout },
+    ...{ type: "openapi", spec: `${folder}/api.json`, timeout: "5m" },
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     checks: { arguments: true, maxResultBytes: 1000 },
   };
@@ -161,7 +161,10 @@ test("requests that no edge accepts are refused like this", async () => {
 });
 
 test("calls of hosts of both eras are refused like this", async () => {
-  const world = await openWorld({ servers: { slow: await slowApi("100ms", () => {}) } });
+  const world = await openWorld({
+    servers: { slow: await slowApi(() => {}) },
+    limits: [{ name: "soon", tools: ["slow__wait"], timeout: "100ms" }],
+  });
   const legacy = await openLegacy(httpWire(world.url, ADA));
   const modern = await openModern(httpWire(world.url, ADA));
   await modern.call("modern-http__echo", { text: "the only one of this hour" });
@@ -180,7 +183,7 @@ test("calls of hosts of both eras are refused like this", async () => {
 test("what a person declines, what cannot wait and what a stop ends is refused like this", async () => {
   const [waits, onWait] = signal();
   const world = await openWorld({
-    servers: { slow: await slowApi("5m", onWait) },
+    servers: { slow: await slowApi(onWait) },
     limits: [{ name: "one", tools: ["slow__wait"], concurrency: 1, queue: 0 }],
   });
   const capabilities = { elicitation: { form: {} } };
