@@ -2,12 +2,12 @@
  * The lists of all servers, as each client sees them: kept current, announced on change, never fetched during a call.
  */
 
-import { type Freshness, mergedFreshness, type Route, type RouteKind } from "../core/call.js";
+import { type Freshness, mergedFreshness, methodRoute, type Route, type RouteKind } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
-import { methodRoute, type Target } from "../core/methods.js";
+import type { Target } from "../core/methods.js";
 import { principalKey } from "../core/principal.js";
 import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";

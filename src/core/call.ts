@@ -106,6 +106,19 @@ export interface Route {
   readonly configuredArguments?: ConfiguredArguments;
 }
 
+/** The route of a method that has no target, at one server. */
+export const methodRoute = (
+  upstream: string,
+  method: string,
+  namedTargets: readonly NamedTarget[] = [],
+): Route => ({
+  upstream,
+  target: method,
+  exposed: method,
+  kind: "methods",
+  ...(namedTargets.length > 0 && { namedTargets }),
+});
+
 /** A tool, prompt or resource that the parameters of a method name, or may name. */
 export interface NamedTarget {
   readonly route: Route;

@@ -1,11 +1,12 @@
 /** What do the edges see of the gateway, and which changes is a client notified of between its calls? */
+
 import type { IncomingHttpHeaders } from "node:http";
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Handler, Notice } from "./call.js";
 import type { Client, Principal } from "./client.js";
 import type { ListKind } from "./lists.js";
-import type { TaskListener, TaskSubscription } from "./methods.js";
+import type { TaskListener, TaskSubscription } from "./tasks.js";
 
 /** What `initialize` and `server/discover` answer to one client. */
 export interface ServerDescription {

@@ -1,23 +1,12 @@
-/** Which parameter of a method names its target, which methods ask a client, and which belong to tasks? */
-import { isEmpty, type JsonObject, objectAt, stringAt } from "../wire/json.js";
-import type { NamedTarget, Route } from "./call.js";
-import type { ListKind } from "./lists.js";
+/** The methods of MCP and of its extensions for skills and tasks: the only table of them. All else derives from it. */
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { LIST_METHODS, type ListKind } from "./lists.js";
 
 /** A kind of server-to-client request, by the client capability that allows it. */
 export type QuestionKind = "sampling" | "elicitation" | "roots";
 
 /** The kind of input a call waits for; `approval` is requested by the gateway itself. */
 export type InputKind = QuestionKind | "approval";
-
-const QUESTIONS: ReadonlyMap<unknown, QuestionKind> = new Map([
-  ["sampling/createMessage", "sampling"],
-  ["elicitation/create", "elicitation"],
-  ["roots/list", "roots"],
-]);
-
-/** The kind of a server-to-client request; undefined for others (2026-07-28: basic/patterns/mrtr, "InputRequests"). */
-export const questionKind = ({ method }: { readonly method?: unknown }): QuestionKind | undefined =>
-  QUESTIONS.get(method);
 
 /** A target as the parameters of a call name it. */
 export interface Target {
@@ -34,7 +23,53 @@ interface TargetedMethod {
   write(params: JsonObject, target: string): JsonObject;
 }
 
-const targetNamedBy = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
+/** Who answers the requests of a method. */
+type Answerer =
+  /** The edge of the host's era; no server receives them. */
+  | "edge"
+  /** The catalog, with what the caller may see. */
+  | "catalog"
+  /** The server that owns the target. */
+  | "target"
+  /** The server that runs the task. */
+  | "task"
+  /** Every server that has the method; the gateway merges the answers. */
+  | "every server"
+  /** The host: servers send them. */
+  | "host";
+
+/** What the gateway knows of a method. */
+interface Method {
+  /** The revisions that have it: those until 2025-11-25, 2026-07-28, or all. Only the edges of the eras read this. */
+  readonly revisions: "all" | "legacy" | "modern";
+  readonly answeredBy: Answerer;
+  /** Of `answeredBy: "target"`: how the target is found and replaced. */
+  readonly target?: TargetedMethod;
+  /** The parameter that the `Mcp-Name` header repeats (2026-07-28: basic/transports/streamable-http, "Request Metadata"). */
+  readonly mirrors?: "name" | "uri" | "taskId";
+  /** The extension that defines it. */
+  readonly extension?: string;
+  /** Of `answeredBy: "host"`: the kind of question. */
+  readonly question?: QuestionKind;
+  /** It has no side effects and can be repeated. */
+  readonly isRead?: true;
+  /** Its results carry caching hints (2026-07-28: server/utilities/caching, "Cacheable Results"; for skills SEP-2640). */
+  readonly isCacheable?: true;
+  /** It may be answered with `input_required` and sent again with the answers (basic/patterns/mrtr, "Supported Requests"). */
+  readonly isResumable?: true;
+  /**
+   * The client may be asked while it runs (2026-07-28, basic/patterns/mrtr; for questions of tasks 2025-11-25,
+   * basic/utilities/tasks, "Input Required Status").
+   */
+  readonly isInteractive?: true;
+}
+
+/** Where servers and clients declare tasks as an extension (SEP-2663). */
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+/** Where servers declare skills (SEP-2640). */
+export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
+
+const namedBy = (kind: ListKind, key: "name" | "uri"): TargetedMethod => ({
   needs: `a "${key}"`,
   read: (params) => {
     const name = stringAt(params, key);
@@ -43,122 +78,114 @@ const targetNamedBy = (kind: ListKind, key: "name" | "uri"): TargetedMethod => (
   write: (params, target) => ({ ...params, [key]: target }),
 });
 
-/** Methods that are routed by a target. */
-export const TARGETED_METHODS: Readonly<Record<string, TargetedMethod>> = {
-  "tools/call": targetNamedBy("tools", "name"),
-  "prompts/get": targetNamedBy("prompts", "name"),
-  "resources/read": targetNamedBy("resources", "uri"),
-  "resources/subscribe": targetNamedBy("resources", "uri"),
-  "resources/unsubscribe": targetNamedBy("resources", "uri"),
-  // Of the skills extension (SEP-2640); folders are resources, and a skill is named by the URI of its first file.
-  "resources/directory/read": targetNamedBy("resources", "uri"),
-  "skills/get": targetNamedBy("resources", "uri"),
-  "completion/complete": {
-    needs: 'a "ref" to it, by "name" or by "uri"',
-    read: (params) => {
-      const ref = objectAt(params, "ref");
-      const name = stringAt(ref, "name");
-      const uri = stringAt(ref, "uri");
-      // With both, policy would check one and the server might use the other.
-      if (name !== undefined && uri !== undefined) return undefined;
-      if (stringAt(ref, "type") === "ref/prompt" && name !== undefined) return { kind: "prompts", name };
-      return uri === undefined ? undefined : { kind: "resourceTemplates", name: uri };
-    },
-    write: (params, target) => {
-      const ref = objectAt(params, "ref") ?? {};
-      const key = stringAt(ref, "type") === "ref/prompt" ? "name" : "uri";
-      return { ...params, ref: { ...ref, [key]: target } };
-    },
+const TOOL = namedBy("tools", "name");
+const PROMPT = namedBy("prompts", "name");
+// Folders are resources, and a skill is named by the URI of its first file.
+const RESOURCE = namedBy("resources", "uri");
+const REFERENCE: TargetedMethod = {
+  needs: 'a "ref" to it, by "name" or by "uri"',
+  read: (params) => {
+    const ref = objectAt(params, "ref");
+    const name = stringAt(ref, "name");
+    const uri = stringAt(ref, "uri");
+    // With both, policy would check one and the server might use the other.
+    if (name !== undefined && uri !== undefined) return undefined;
+    if (stringAt(ref, "type") === "ref/prompt" && name !== undefined) return { kind: "prompts", name };
+    return uri === undefined ? undefined : { kind: "resourceTemplates", name: uri };
+  },
+  write: (params, target) => {
+    const ref = objectAt(params, "ref") ?? {};
+    const key = stringAt(ref, "type") === "ref/prompt" ? "name" : "uri";
+    return { ...params, ref: { ...ref, [key]: target } };
   },
 };
 
-/** The target of a call, read from its own parameters. */
-export function targetOf(method: string, params: JsonObject): Target | undefined {
-  return Object.hasOwn(TARGETED_METHODS, method) ? TARGETED_METHODS[method]?.read(params) : undefined;
-}
+const LIST: Method = { revisions: "all", answeredBy: "catalog", isRead: true, isCacheable: true };
+const TO_TARGET = { revisions: "all", answeredBy: "target" } as const;
+const RESUMABLE = { isResumable: true, isInteractive: true } as const;
+const OF_SKILLS = { revisions: "all", extension: SKILLS_EXTENSION, isRead: true } as const;
+const OF_TASKS = { answeredBy: "task", extension: TASKS_EXTENSION, mirrors: "taskId" } as const;
+const QUESTION = { revisions: "all", answeredBy: "host" } as const;
 
-/** The parameters with the target replaced by the server's own name for it. */
-export function retarget(method: string, params: JsonObject, target: string): JsonObject {
-  return Object.hasOwn(TARGETED_METHODS, method)
-    ? (TARGETED_METHODS[method]?.write(params, target) ?? params)
-    : params;
-}
+/** Every method, in no order that matters. */
+export const METHODS: Readonly<Record<string, Method>> = {
+  initialize: { revisions: "legacy", answeredBy: "edge" },
+  ping: { revisions: "legacy", answeredBy: "edge" },
+  "logging/setLevel": { revisions: "legacy", answeredBy: "edge" },
+  "server/discover": { revisions: "modern", answeredBy: "edge", isCacheable: true },
+  "subscriptions/listen": { revisions: "modern", answeredBy: "edge" },
 
-/** The route of a method that has no target, at one server. */
-export const methodRoute = (
-  upstream: string,
-  method: string,
-  namedTargets: readonly NamedTarget[] = [],
-): Route => ({
-  upstream,
-  target: method,
-  exposed: method,
-  kind: "methods",
-  ...(namedTargets.length > 0 && { namedTargets }),
-});
+  ...Object.fromEntries([...LIST_METHODS.keys()].map((method) => [method, LIST])),
 
-/** Where servers and clients declare tasks as an extension (SEP-2663). */
-export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+  "tools/call": { ...TO_TARGET, target: TOOL, mirrors: "name", ...RESUMABLE },
+  "prompts/get": { ...TO_TARGET, target: PROMPT, mirrors: "name", ...RESUMABLE, isRead: true },
+  "resources/read": {
+    ...{ ...TO_TARGET, target: RESOURCE, mirrors: "uri", ...RESUMABLE },
+    ...{ isRead: true, isCacheable: true },
+  },
+  "resources/subscribe": { revisions: "legacy", answeredBy: "target", target: RESOURCE },
+  "resources/unsubscribe": { revisions: "legacy", answeredBy: "target", target: RESOURCE },
+  "completion/complete": { ...TO_TARGET, target: REFERENCE, isRead: true },
+
+  "skills/list": { ...OF_SKILLS, answeredBy: "every server", isCacheable: true },
+  "skills/get": { ...OF_SKILLS, answeredBy: "target", target: RESOURCE, isCacheable: true },
+  "resources/directory/read": { ...OF_SKILLS, answeredBy: "target", target: RESOURCE },
+
+  "tasks/list": { revisions: "legacy", answeredBy: "every server", isRead: true },
+  "tasks/result": { revisions: "legacy", answeredBy: "task", isRead: true, isInteractive: true },
+  "tasks/get": { revisions: "all", ...OF_TASKS, isRead: true },
+  "tasks/update": { revisions: "modern", ...OF_TASKS },
+  "tasks/cancel": { revisions: "all", ...OF_TASKS },
+
+  "sampling/createMessage": { ...QUESTION, question: "sampling" },
+  "elicitation/create": { ...QUESTION, question: "elicitation" },
+  "roots/list": { ...QUESTION, question: "roots" },
+};
+
+const entries = Object.entries(METHODS);
+
+/** The names of the methods that are so. */
+export const methodsWhere = (isSo: (method: Method) => boolean): ReadonlySet<string> =>
+  new Set(entries.filter(([, method]) => isSo(method)).map(([name]) => name));
+
+/** The values of a column, by the names of the methods that have one. */
+export const methodColumn = <T>(read: (method: Method) => T | undefined): ReadonlyMap<string, T> =>
+  new Map(
+    entries.flatMap(([name, method]): [string, T][] => {
+      const value = read(method);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+/** Methods that are routed by a target. */
+export const TARGETED_METHODS: ReadonlyMap<string, TargetedMethod> = methodColumn(({ target }) => target);
 
 /** Methods about one task, which their `taskId` names. A task continues after its call was answered. */
-export const TASK_METHODS: ReadonlySet<string> = new Set([
-  "tasks/get",
-  "tasks/result",
-  "tasks/update",
-  "tasks/cancel",
-]);
+export const TASK_METHODS = methodsWhere(({ answeredBy }) => answeredBy === "task");
 
-/** Whether a server with these capabilities may create tasks: `tasks` of 2025-11-25, or the extension. */
-export const supportsTasks = (capabilities: JsonObject | undefined): boolean =>
-  objectAt(capabilities, "tasks") !== undefined ||
-  objectAt(objectAt(capabilities, "extensions"), TASKS_EXTENSION) !== undefined;
+/** The only requests that may be answered with `input_required`, by a server or by the gateway itself. */
+export const RESUMABLE_METHODS = methodsWhere(({ isResumable }) => isResumable === true);
 
-/** Whether a client may request that a tool call runs as a task (2025-11-25: basic/utilities/tasks). */
-export const supportsTaskCalls = (capabilities: JsonObject | undefined): boolean =>
-  objectAt(objectAt(objectAt(objectAt(capabilities, "tasks"), "requests"), "tools"), "call") !== undefined;
+/** The requests while which a client may be asked. */
+export const INTERACTIVE_METHODS = methodsWhere(({ isInteractive }) => isInteractive === true);
 
-/** Whether the server supports `tasks/list`. */
-export const supportsTaskList = (capabilities: JsonObject | undefined): boolean =>
-  objectAt(objectAt(capabilities, "tasks"), "list") !== undefined;
+const QUESTIONS: ReadonlyMap<unknown, QuestionKind> = methodColumn(({ question }) => question);
+const MIRRORED_MEMBERS = methodColumn(({ mirrors }) => mirrors);
 
-/** A subscription to the changes of some tasks. */
-export interface TaskSubscription {
-  /** The tasks of which changes will be reported; the server has not agreed to the others. */
-  readonly ids: readonly string[];
-  readonly stop: () => void;
-}
+/** The kind of a server-to-client request; undefined for others (2026-07-28: basic/patterns/mrtr, "InputRequests"). */
+export const questionKind = ({ method }: { readonly method?: unknown }): QuestionKind | undefined =>
+  QUESTIONS.get(method);
 
-/** Receives changes of tasks. */
-export interface TaskListener<Change> {
-  readonly changed: (change: Change) => void;
-  /** No further changes will be reported. */
-  readonly lost: () => void;
-}
+/** The target of a call, read from its own parameters. */
+export const targetOf = (method: string, params: JsonObject): Target | undefined =>
+  TARGETED_METHODS.get(method)?.read(params);
 
-/**
- * The missing members of `capabilities[kind]`, empty if the whole capability is missing; undefined if nothing is
- * (2025-11-25 and 2026-07-28: client/elicitation and client/sampling, "Capabilities").
- */
-export function missingCapability(
-  kind: QuestionKind,
-  params: JsonObject | undefined,
-  capabilities: JsonObject,
-): JsonObject | undefined {
-  const declared = objectAt(capabilities, kind);
-  const needed = requiredCapability(kind, params ?? {});
-  if (declared === undefined) return kind === "elicitation" && needed === FORM ? {} : needed;
-  // `elicitation: {}` means form mode.
-  if (needed === FORM && isEmpty(declared)) return undefined;
-  return Object.keys(needed).every((member) => objectAt(declared, member) !== undefined) ? undefined : needed;
-}
+/** The parameters with the target replaced by the server's own name for it. */
+export const retarget = (method: string, params: JsonObject, target: string): JsonObject =>
+  TARGETED_METHODS.get(method)?.write(params, target) ?? params;
 
-const FORM: JsonObject = { form: {} };
-const LINK: JsonObject = { url: {} };
-const TOOLS: JsonObject = { tools: {} };
-const NO_MEMBERS: JsonObject = {};
-
-function requiredCapability(kind: QuestionKind, params: JsonObject): JsonObject {
-  if (kind === "elicitation") return params.mode === "url" ? LINK : FORM;
-  const hasTools = Object.hasOwn(params, "tools") || Object.hasOwn(params, "toolChoice");
-  return kind === "sampling" && hasTools ? TOOLS : NO_MEMBERS;
+/** The value of the `Mcp-Name` header, if any. */
+export function mirroredName(method: string, params: JsonObject): string | undefined {
+  const key = MIRRORED_MEMBERS.get(method);
+  return key === undefined ? undefined : stringAt(params, key);
 }

@@ -1,4 +1,5 @@
 /** What can the gateway do with a server, whichever revision and transport it speaks? */
+
 import type { RpcError } from "../wire/envelope.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Freshness, Handler, Notice } from "./call.js";
@@ -6,8 +7,8 @@ import type { Client } from "./client.js";
 import type { GatewayError } from "./errors.js";
 import type { MalformedEntry } from "./list-entries.js";
 import type { ListKind } from "./lists.js";
-import type { TaskListener, TaskSubscription } from "./methods.js";
 import type { StopSignal } from "./stop.js";
+import type { TaskListener, TaskSubscription } from "./tasks.js";
 
 /** What a server declares in the handshake. */
 export interface ServerFacts {

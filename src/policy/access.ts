@@ -2,7 +2,7 @@
 import type { RuleConfig } from "../config/config.js";
 import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../core/call.js";
 import { GatewayError, unknownTarget } from "../core/errors.js";
-import { TASK_METHODS, targetOf } from "../core/methods.js";
+import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../core/methods.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
@@ -29,9 +29,6 @@ import { newRoundId } from "./used-rounds.js";
 
 /** Consecutive rounds of refused questions before the call fails. */
 const MAX_REFUSED_ROUNDS = 8;
-
-/** Calls that may need approval; other methods about a target, such as completions, cannot ask for it. */
-const APPROVABLE_METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
 
 /**
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
@@ -108,7 +105,8 @@ export function access(
       log.add(call, route, "call", { ...decision, effect: "deny" });
       return error;
     };
-    if (!APPROVABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
+    // Other methods about a target, such as completions, cannot ask for approval.
+    if (!RESUMABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
       const answer = await approvals.accept(rule, call, route, round.asked);

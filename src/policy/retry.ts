@@ -1,7 +1,7 @@
 /** Which calls are safe to repeat, and how many that failed are made a second time? Those within a retry budget. */
 import type { Call, Handler, Middleware, Notice, Reply } from "../core/call.js";
 import { type ErrorCode, GatewayError } from "../core/errors.js";
-import { LIST_METHODS } from "../core/lists.js";
+import { methodsWhere } from "../core/methods.js";
 import { objectAt } from "../wire/json.js";
 
 /** Where retries come from. */
@@ -89,18 +89,7 @@ export class RetryBudget {
 }
 
 /** Methods without side effects. Unknown methods may have some. */
-const READS: ReadonlySet<string> = new Set([
-  ...LIST_METHODS.keys(),
-  "prompts/get",
-  "resources/read",
-  "resources/directory/read",
-  "completion/complete",
-  "skills/list",
-  "skills/get",
-  "tasks/list",
-  "tasks/get",
-  "tasks/result",
-]);
+const READS = methodsWhere((method) => method.isRead === true);
 
 /**
  * True for what only asks, and for tools that call themselves read-only or idempotent. The server's word is taken

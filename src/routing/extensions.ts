@@ -3,8 +3,7 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Handler, Reply } from "../core/call.js";
 import { cancelledWhileStarting, unknownMethod, unknownTarget } from "../core/errors.js";
-import { LIST_METHODS } from "../core/lists.js";
-import { TARGETED_METHODS, TASK_METHODS } from "../core/methods.js";
+import { METHODS, methodsWhere, SKILLS_EXTENSION } from "../core/methods.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { mergedList } from "./merged-list.js";
 import type { Send } from "./router.js";
@@ -20,13 +19,7 @@ export const isForwardableMethod = (method: string): boolean =>
  * The methods that MCP defines, in lower case: a case-insensitive server must not receive one of them as a
  * custom method.
  */
-const MCP_METHODS: ReadonlySet<string> = new Set(
-  [
-    ...[...Object.keys(TARGETED_METHODS), ...LIST_METHODS.keys(), ...TASK_METHODS],
-    ...["tasks/list", "skills/list", "initialize", "ping", "logging/setLevel", "server/discover"],
-    ...["subscriptions/listen", "sampling/createMessage", "elicitation/create", "roots/list"],
-  ].map((method) => method.toLowerCase()),
-);
+const MCP_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS).map((method) => method.toLowerCase()));
 
 /** Capabilities whose methods the gateway routes itself. */
 const ROUTED_CAPABILITIES = new Set([
@@ -72,7 +65,9 @@ interface Skills {
 }
 
 /** The methods about one skill or one of its folders; each carries a `uri`. */
-export const SKILL_METHODS: ReadonlySet<string> = new Set(["skills/get", "resources/directory/read"]);
+export const SKILL_METHODS = methodsWhere(
+  ({ extension, answeredBy }) => extension === SKILLS_EXTENSION && answeredBy === "target",
+);
 
 export function skills({ catalog, sendEach, inEffect }: SkillsOptions): Skills {
   const serves = (server: string, { client, method }: Call): boolean => {
@@ -105,5 +100,3 @@ export function skills({ catalog, sendEach, inEffect }: SkillsOptions): Skills {
     },
   };
 }
-
-const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";

@@ -3,11 +3,12 @@
 import type { Catalog } from "../catalog/catalog.js";
 import { exposeUri } from "../catalog/naming.js";
 import type { CatalogView, Snapshot } from "../catalog/view.js";
-import type { Call, Route } from "../core/call.js";
+import { type Call, methodRoute, type Route } from "../core/call.js";
 import { invalidParams } from "../core/check-params.js";
 import { ambiguousMethod, GatewayError, unknownMethod, unknownTarget } from "../core/errors.js";
-import { LIST_KINDS, LIST_METHODS } from "../core/lists.js";
-import { methodRoute, supportsTasks, TARGETED_METHODS, TASK_METHODS } from "../core/methods.js";
+import { LIST_KINDS } from "../core/lists.js";
+import { methodsWhere } from "../core/methods.js";
+import { supportsTasks } from "../core/tasks.js";
 import type { JsonObject } from "../wire/json.js";
 import { declaresMethod, isForwardableMethod } from "./extensions.js";
 import { MAX_TEXTS, type NamingMember, namingMembers, possibleNames, withNames } from "./method-names.js";
@@ -15,12 +16,11 @@ import type { Tasks } from "./tasks.js";
 
 type RouteCatalog = Pick<Catalog, "view" | "unfilteredView" | "reachable" | "capabilities">;
 
-/** Methods that the gateway merges, or routes by something other than a target. */
-const ROUTED_OTHERWISE: ReadonlySet<string> = new Set([...TASK_METHODS, "tasks/list", "skills/list"]);
+/** Methods that the gateway answers, merges, or routes by their target or task. */
+const ROUTED_OTHERWISE = methodsWhere(({ answeredBy }) => answeredBy !== "edge" && answeredBy !== "host");
 
 /** Whether calls of `method` are routed by MethodRoutes. */
-export const hasNoTarget = (method: string): boolean =>
-  !Object.hasOwn(TARGETED_METHODS, method) && !LIST_METHODS.has(method) && !ROUTED_OTHERWISE.has(method);
+export const hasNoTarget = (method: string): boolean => !ROUTED_OTHERWISE.has(method);
 
 /** Routes custom methods. */
 export class MethodRoutes {

@@ -1,7 +1,16 @@
 /** How does a call reach the server that owns its target, under the server's own names? Lists are answered from the catalog. */
+
 import type { Catalog } from "../catalog/catalog.js";
 import { type Cursor, readCursor } from "../catalog/pagination.js";
-import type { Call, Handler, Middleware, Notice, Reply, Route } from "../core/call.js";
+import {
+  type Call,
+  type Handler,
+  type Middleware,
+  methodRoute,
+  type Notice,
+  type Reply,
+  type Route,
+} from "../core/call.js";
 import { cursorIn, invalidParams } from "../core/check-params.js";
 import {
   ambiguousTarget,
@@ -12,15 +21,8 @@ import {
   unknownTarget,
 } from "../core/errors.js";
 import { LIST_METHODS, type ListKind } from "../core/lists.js";
-import {
-  methodRoute,
-  retarget,
-  supportsTaskCalls,
-  supportsTasks,
-  TARGETED_METHODS,
-  TASK_METHODS,
-  targetOf,
-} from "../core/methods.js";
+import { retarget, TARGETED_METHODS, TASK_METHODS, targetOf } from "../core/methods.js";
+import { supportsTaskCalls, supportsTasks } from "../core/tasks.js";
 import { runSteps } from "../runtime/cooperative-yield.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../wire/json.js";
 import { Payload } from "../wire/payload.js";
@@ -101,7 +103,7 @@ export function router(options: RouterOptions): Handler {
     if (call.signal.aborted) return cancelledWhileStarting(call.method, call.signal.reason);
     const target = targetOf(call.method, call.params);
     if (target === undefined) {
-      const message = `${call.method} has no unique target: its params need ${TARGETED_METHODS[call.method]?.needs}`;
+      const message = `${call.method} has no unique target: its params need ${TARGETED_METHODS.get(call.method)?.needs}`;
       return invalidParams(message);
     }
     const view = catalog.view(call.client);
@@ -146,7 +148,7 @@ export function router(options: RouterOptions): Handler {
       const offered = supportsCompletions(catalog.capabilities(route.upstream, call.client));
       return offered ? truncateCompletions(await sendTo(route, call)) : NO_COMPLETIONS;
     }
-    if (Object.hasOwn(TARGETED_METHODS, method)) throw await refuseTarget(call);
+    if (TARGETED_METHODS.has(method)) throw await refuseTarget(call);
     const found = hasNoTarget(method) ? methods.find(call) : undefined;
     throw found instanceof GatewayError ? found : unknownMethod(method);
   }

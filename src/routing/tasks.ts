@@ -1,4 +1,5 @@
 /** Which client owns a task of a server, under which handle, and how do task methods reach that server? */
+
 import {
   createCipheriv,
   createDecipheriv,
@@ -14,9 +15,9 @@ import type { Call, Handler, Reply } from "../core/call.js";
 import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError, unknownMethod } from "../core/errors.js";
 import { taskFlaw } from "../core/list-entries.js";
-import { supportsTaskList, supportsTasks } from "../core/methods.js";
 import { withIssuer, withoutIssuer } from "../core/owners.js";
 import { principalKey } from "../core/principal.js";
+import { supportsTaskList, supportsTasks } from "../core/tasks.js";
 import { entryAndKeyLimit } from "../runtime/cache-limits.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";

@@ -2,10 +2,12 @@
  * Asks the person behind a call to sign in, then retries the call: by an elicitation of mode `url` if the host supports
  * it, otherwise by an error with the URL.
  */
+
 import { type Call, type Handler, type Middleware, type Reply, SIGN_IN_KEY } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { GatewayError, signInRequired } from "../core/errors.js";
+import { RESUMABLE_METHODS } from "../core/methods.js";
 import { awaitWithin } from "../core/stop.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
@@ -33,12 +35,6 @@ export interface PromptSignInOptions {
 const WAIT_MS = 50_000;
 /** Questions per call: a person who closed the page may open it again. */
 const MAX_ROUNDS = 3;
-/**
- * Only these may return `input_required` (2026-07-28: basic/patterns/mrtr, "Supported Requests"); no list method is
- * among them.
- */
-const METHODS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read"]);
-
 /** The outermost middleware of a server's calls, so that no call timeout runs while the person signs in. */
 export function promptSignIn(settings: PromptSignInOptions): Middleware {
   return (next: Handler): Handler => {
@@ -79,7 +75,7 @@ async function lead(
 ): Promise<Reply> {
   const required = asRequired(error, settings);
   const { server } = settings;
-  if (!METHODS.has(call.method)) throw required;
+  if (!RESUMABLE_METHODS.has(call.method)) throw required;
   const url = await pageFor(call, settings);
   if (url === undefined) throw required;
   if (round > MAX_ROUNDS || !showsUrls(call.client) || isAnswered(call))

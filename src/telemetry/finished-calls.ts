@@ -2,9 +2,8 @@
 
 import type { Call, Handler, Middleware, Observer, Reply } from "../core/call.js";
 import { ERRORS, type ErrorCode, REFUSAL_META } from "../core/errors.js";
-import { LIST_METHODS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
-import { TARGETED_METHODS, targetOf } from "../core/methods.js";
+import { methodsWhere, targetOf } from "../core/methods.js";
 import { shortText } from "../core/short-text.js";
 import { traceIdOf } from "../core/trace-context.js";
 import { codeOf } from "../wire/envelope.js";
@@ -245,23 +244,11 @@ export class CallMetrics {
   }
 }
 
-const METHODS: ReadonlySet<string> = new Set([
-  ...LIST_METHODS.keys(),
-  ...Object.keys(TARGETED_METHODS),
-  "initialize",
-  "ping",
-  "logging/setLevel",
-  "server/discover",
-  "subscriptions/listen",
-  "tasks/get",
-  "tasks/result",
-  "tasks/list",
-  "tasks/cancel",
-  "tasks/update",
-]);
+/** Methods of hosts. */
+const COUNTED_METHODS = methodsWhere(({ answeredBy }) => answeredBy !== "host");
 
-/** A method that MCP knows, or `other`. */
-export const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
+/** A method of hosts that MCP knows, or `other`. */
+export const methodLabel = (method: string): string => (COUNTED_METHODS.has(method) ? method : "other");
 
 /** The configured server of a call; else the one that `reply` names as unavailable; else `none`. */
 export const serverLabel = (call: Call, reply?: Reply): string => serverOf(call, reply) ?? "none";

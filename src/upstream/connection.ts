@@ -1,11 +1,12 @@
 /** What can be done over one open connection to a server, and what is it given? Both eras implement it. */
+
 import type { Handler, Notice } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
-import type { TaskListener, TaskSubscription } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
+import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { ServerFacts, ServerList } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 

@@ -1,13 +1,15 @@
 /**
  * What can the rest of the program do with one server? Send calls, list, follow changes, and see its state.
  */
+
 import type { ServerConfig } from "../config/config.js";
 import type { Call, Notice, Reply, RootsAnswer } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
-import { TASK_METHODS, type TaskListener, type TaskSubscription } from "../core/methods.js";
+import { INTERACTIVE_METHODS, TASK_METHODS } from "../core/methods.js";
 import type { StopSignal } from "../core/stop.js";
+import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type {
   ListScope,
   ServerFacts,
@@ -26,7 +28,6 @@ import { needsSignIn } from "./leases/server-credentials.js";
 import { UpstreamEvents } from "./leases/upstream-events.js";
 import { parkedIdentity } from "./legacy/parked-calls.js";
 import { includesClientFeatures } from "./protocol/advertised-capabilities.js";
-import { INTERACTIVE_METHODS } from "./protocol/questions.js";
 import type { Connected } from "./supervision/connect.js";
 import { type UpstreamOptions, type UpstreamSettings, withDefaults } from "./supervision/options.js";
 import type { Supervisor } from "./supervision/supervisor.js";

@@ -2,7 +2,7 @@
  * Which parts of a request are repeated in its HTTP headers, and how are they encoded? Arguments are, by the `x-mcp-header`
  * annotations of the tool (2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters").
  */
-import { isObject, type JsonObject, stringAt } from "./json.js";
+import { isObject, type JsonObject } from "./json.js";
 import { HEADER } from "./names.js";
 
 interface ParamHeader {
@@ -119,22 +119,6 @@ function subschemas(schema: JsonObject, { path, reachable }: SchemaNode): readon
     ...NON_ARGUMENT_KEYWORDS.flatMap((key) => inside(key) ?? []).map(aside),
     ...NON_ARGUMENT_MAPS.flatMap(named).map(([, inner]) => aside(inner)),
   ].reverse();
-}
-
-/** The member that the `Mcp-Name` header repeats; the tasks extension adds its own methods. */
-const NAME_MEMBERS: ReadonlyMap<string, string> = new Map([
-  ["tools/call", "name"],
-  ["prompts/get", "name"],
-  ["resources/read", "uri"],
-  ["tasks/get", "taskId"],
-  ["tasks/update", "taskId"],
-  ["tasks/cancel", "taskId"],
-]);
-
-/** The value of the `Mcp-Name` header (2026-07-28: basic/transports/streamable-http, "Request Metadata"), if any. */
-export function mirroredName(method: string, params: JsonObject): string | undefined {
-  const key = NAME_MEMBERS.get(method);
-  return key === undefined ? undefined : stringAt(params, key);
 }
 
 const PREFIX = "=?base64?";

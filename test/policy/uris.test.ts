@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Call, Reply, Route } from "../../src/core/call.js";
-import { methodRoute } from "../../src/core/methods.js";
+import { type Call, methodRoute, type Reply, type Route } from "../../src/core/call.js";
 import { fakeCall } from "../support/fake-call.js";
 import { policyOf, result, wordOf } from "./support.js";
 

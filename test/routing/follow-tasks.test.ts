@@ -1,8 +1,9 @@
 /** Clients that follow their tasks are notified with the result of `tasks/get`, through the whole pipeline. */
+
 import { expect, test } from "vitest";
 import { CallIds, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
-import type { TaskListener, TaskSubscription } from "../../src/core/methods.js";
+import type { TaskListener, TaskSubscription } from "../../src/core/tasks.js";
 import { followTasks } from "../../src/routing/task-notifications.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { tool } from "../catalog/support.js";

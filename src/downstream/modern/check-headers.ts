@@ -2,12 +2,14 @@
  * Whether the headers of a request agree with its body: a proxy that routes by the header and the server that executes
  * the body must see the same (spec 2026-07-28: basic/transports/streamable-http, "Server Validation"; SEP-2243).
  */
+
 import type { IncomingHttpHeaders } from "node:http";
 import { headerMismatch } from "../../core/errors.js";
+import { mirroredName } from "../../core/methods.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import type { Request } from "../../wire/envelope.js";
 import { ExactNumber, type JsonObject, objectAt } from "../../wire/json.js";
-import { argumentAt, decodeHeaderValue, mirroredName, paramHeaders } from "../../wire/mirrored-headers.js";
+import { argumentAt, decodeHeaderValue, paramHeaders } from "../../wire/mirrored-headers.js";
 import { HEADER } from "../../wire/names.js";
 
 /** @throws GatewayError -32020 unless `MCP-Protocol-Version` is there and equals the claim of the body. */

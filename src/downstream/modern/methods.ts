@@ -1,10 +1,10 @@
 /** What does this era know of methods, and which capabilities must a client declare for them and their replies (2026-07-28: basic/index, "_meta")? */
 import type { Call } from "../../core/call.js";
+import { missingCapability } from "../../core/capabilities.js";
 import type { Client } from "../../core/client.js";
 import { badRequest, type GatewayError } from "../../core/errors.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
-import { LIST_METHODS } from "../../core/lists.js";
-import { missingCapability, questionKind, TASKS_EXTENSION } from "../../core/methods.js";
+import { methodColumn, methodsWhere, questionKind, TASKS_EXTENSION } from "../../core/methods.js";
 import type { RpcError } from "../../wire/envelope.js";
 import { isEmpty, isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -16,36 +16,15 @@ export const EDGE_METHODS = { discover: "server/discover", listen: "subscription
  * Methods that this revision took away while the gateway behind still knows them for the other era. Here they
  * do not exist (spec 2026-07-28: changelog; for tasks SEP-2663, "Backward Compatibility").
  */
-export const REMOVED_METHODS: ReadonlySet<string> = new Set([
-  "initialize",
-  "ping",
-  "logging/setLevel",
-  "resources/subscribe",
-  "resources/unsubscribe",
-  "tasks/list",
-  "tasks/result",
-]);
+export const REMOVED_METHODS = methodsWhere(({ revisions }) => revisions === "legacy");
 
-/** Methods of an extension that a client must have declared before it may use them. */
-export const EXTENSION_OF: ReadonlyMap<string, string> = new Map(
-  ["tasks/get", "tasks/update", "tasks/cancel"].map((method) => [method, TASKS_EXTENSION]),
+/** Methods of an extension that a client must have declared before it may use them; skills need no declaration. */
+export const EXTENSION_OF = methodColumn(({ extension }) =>
+  extension === TASKS_EXTENSION ? extension : undefined,
 );
 
-/** The only requests that may be answered with `input_required` (basic/patterns/mrtr, "Supported Requests"). */
-export const RESUMABLE_METHODS: ReadonlySet<string> = new Set([
-  "tools/call",
-  "prompts/get",
-  "resources/read",
-]);
-
-/** Requests whose results carry caching hints (server/utilities/caching, "Cacheable Results"; for skills SEP-2640). */
-export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
-  "server/discover",
-  ...LIST_METHODS.keys(),
-  "resources/read",
-  "skills/list",
-  "skills/get",
-]);
+/** Requests whose results carry caching hints. */
+export const CACHEABLE_METHODS = methodsWhere(({ isCacheable }) => isCacheable === true);
 
 /**
  * The error in place of input requests that this client, or no client, can answer; undefined where it can answer all.

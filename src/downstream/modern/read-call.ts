@@ -1,4 +1,5 @@
 /** How is a modern request read into a call, and which notifications reach its sender? */
+
 import type { IncomingHttpHeaders } from "node:http";
 import {
   type Call,
@@ -14,12 +15,12 @@ import { ambientContext, callNotes, type Peer } from "../../core/call-record.js"
 import { checkParams, dropNullMembers } from "../../core/check-params.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { CHANGED_LISTS } from "../../core/lists.js";
+import { RESUMABLE_METHODS } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { MessageId, Request } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { MODERN_REVISION } from "../../wire/names.js";
 import { checkParamHeaders, checkStandardHeaders, checkVersionHeader } from "./check-headers.js";
-import { RESUMABLE_METHODS } from "./methods.js";
 import {
   type ClientCache,
   checkVersion,

@@ -1,6 +1,8 @@
 /** How does a reply become the JSON-RPC response of this era, and its HTTP status? */
+
 import { type Call, type Freshness, NOT_CACHEABLE, type Reply } from "../../core/call.js";
 import { ERRORS, type ErrorCode } from "../../core/errors.js";
+import { RESUMABLE_METHODS } from "../../core/methods.js";
 import { codeOf, type MessageId, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -8,7 +10,7 @@ import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, META } from "../../wire/names.js";
 import { Payload, RESULT_TYPE_COMPLETE } from "../../wire/payload.js";
 import { mapSubschemas } from "../../wire/subschemas.js";
-import { CACHEABLE_METHODS, capabilityError, RESUMABLE_METHODS } from "./methods.js";
+import { CACHEABLE_METHODS, capabilityError } from "./methods.js";
 
 /** One response, in the pieces it is written in: large results are carried, not copied. */
 export interface SerializedResponse {

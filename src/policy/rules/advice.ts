@@ -5,8 +5,7 @@ import { uriPrefix } from "../../config/collisions.js";
 import type { Config, MatcherConfig, RuleConfig, ServerConfig } from "../../config/config.js";
 import { canBeginWith, exposedStarts } from "../../config/own-names.js";
 import { ANONYMOUS } from "../../core/client.js";
-import { LIST_METHODS } from "../../core/lists.js";
-import { TARGETED_METHODS, TASK_METHODS } from "../../core/methods.js";
+import { METHODS } from "../../core/methods.js";
 import { glob } from "../../patterns/globs.js";
 import { writeJson } from "../../wire/json-text.js";
 import { ExpressionCompiler } from "./expression.js";
@@ -152,34 +151,34 @@ const unmatchedMethods = (
 ): readonly PolicyFault[] =>
   methods.flatMap((pattern, at): readonly PolicyFault[] => {
     const message =
-      NEVER_EVALUATED.get(pattern) ??
+      neverEvaluated(pattern) ??
       (/[^\x21-\x7e]/.test(pattern)
         ? "matches no method: names are printable ASCII without spaces"
         : undefined);
     return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
   });
 
-const NEVER_EVALUATED: ReadonlyMap<string, string> = new Map([
-  ...Object.entries(TARGETED_METHODS).map(([method, targeted]): readonly [string, string] => {
-    const kind = targeted.read({ name: "x", uri: "x", ref: { uri: "x" } })?.kind ?? "resources";
-    const key = method === "completion/complete" ? "prompts or resources" : kind;
-    return [method, `${method} is evaluated by its target: use ${key}`];
-  }),
-  ...[...LIST_METHODS.keys()].map((method): readonly [string, string] => [
-    method,
-    `${method} is answered by the gateway, with what the caller may see: use a rule with effect "hide"`,
-  ]),
-  ...[...TASK_METHODS].map((method): readonly [string, string] => [
-    method,
-    `${method} belongs to the call that created its task, and is not evaluated again`,
-  ]),
-  ...["initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen"].map(
-    (method): readonly [string, string] => [
-      method,
-      `${method} is answered by the gateway and reaches no server`,
-    ],
-  ),
-]);
+/** Why rules for a method apply to no call; undefined where they do. */
+function neverEvaluated(method: string): string | undefined {
+  const known = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+  switch (known?.answeredBy) {
+    case "target": {
+      const kind = known.target?.read({ name: "x", uri: "x", ref: { uri: "x" } })?.kind ?? "resources";
+      const key = method === "completion/complete" ? "prompts or resources" : kind;
+      return `${method} is evaluated by its target: use ${key}`;
+    }
+    case "catalog":
+      return `${method} is answered by the gateway, with what the caller may see: use a rule with effect "hide"`;
+    case "task":
+      return `${method} belongs to the call that created its task, and is not evaluated again`;
+    case "edge":
+      return `${method} is answered by the gateway and reaches no server`;
+    case "every server":
+    case "host":
+    case undefined:
+      return undefined;
+  }
+}
 
 function unmatchedNames(
   subject: MatcherConfig,

@@ -2,6 +2,7 @@
  * A stdio server that works in the folder of its host (`cwd: "roots"`): a process of its own for each first root, each a whole
  * upstream with its leases. Lists, and what belongs to no call, are those of a process in the config's folder.
  */
+
 import { LRUCache } from "lru-cache";
 import type { ServerConfig } from "../../config/config.js";
 import type { Call, Notice, Reply, RootsAnswer, RoundState } from "../../core/call.js";
@@ -10,9 +11,10 @@ import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import type { ListKind } from "../../core/lists.js";
 import { inBackground, type Logger } from "../../core/logger.js";
-import type { TaskListener, TaskSubscription } from "../../core/methods.js";
+import { INTERACTIVE_METHODS } from "../../core/methods.js";
 import { principalKey } from "../../core/principal.js";
 import type { StopSignal } from "../../core/stop.js";
+import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type {
   ListScope,
   ServerFacts,
@@ -24,7 +26,6 @@ import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { askForRoots, readRoots } from "../leases/host-roots.js";
-import { INTERACTIVE_METHODS } from "../protocol/questions.js";
 import type { StartableUpstream } from "../upstream.js";
 import { type FolderRules, workingFolder } from "./working-folder.js";
 

@@ -6,6 +6,7 @@
 import type { Call, InputResponses, Reply } from "../../core/call.js";
 import { resultFault } from "../../core/check-params.js";
 import { GatewayError } from "../../core/errors.js";
+import { INTERACTIVE_METHODS } from "../../core/methods.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import {
   codeOf,
@@ -19,12 +20,7 @@ import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wi
 import { CODE } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
-import {
-  INTERACTIVE_METHODS,
-  invalidQuestionError,
-  type Presentation,
-  presentQuestions,
-} from "../protocol/questions.js";
+import { invalidQuestionError, type Presentation, presentQuestions } from "../protocol/questions.js";
 import { invalidResponse } from "../transport/invalid-response.js";
 
 /** The request for `call` under the gateway's own id, which is its progress token as well. */

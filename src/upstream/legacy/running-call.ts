@@ -2,17 +2,12 @@
 import type { Call, InputResponses, OpenRequests } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
-import { questionKind } from "../../core/methods.js";
+import { INTERACTIVE_METHODS, questionKind } from "../../core/methods.js";
 import { type Envelope, type IdKey, idKey, type Request, type RpcError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { CODE, META } from "../../wire/names.js";
 import { OpenCall, releaseParams, type SentRequest } from "../protocol/open-calls.js";
-import {
-  INTERACTIVE_METHODS,
-  type Presentation,
-  presentQuestion,
-  withoutHopMetadata,
-} from "../protocol/questions.js";
+import { type Presentation, presentQuestion, withoutHopMetadata } from "../protocol/questions.js";
 import type { RememberedHost } from "./remembered-host.js";
 
 /** The next step of a call: its end, or questions that the client must answer first. */

@@ -1,9 +1,10 @@
 /** To which call or session does a question of a legacy server belong? One for which that is not certain is refused. */
 
+import { missingCapability } from "../../core/capabilities.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
-import { missingCapability, questionKind } from "../../core/methods.js";
+import { questionKind } from "../../core/methods.js";
 import { ConditionVariable, type StopSignal } from "../../core/stop.js";
 import {
   type Envelope,

@@ -2,8 +2,8 @@
 
 import { type Call, progressTokenOf } from "../../core/call.js";
 import type { ClientDirectory } from "../../core/client.js";
-import { supportsTaskCalls } from "../../core/methods.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
+import { supportsTaskCalls } from "../../core/tasks.js";
 import { type Envelope, idKey, integerInText, type MessageId, type Request } from "../../wire/envelope.js";
 import { type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { META } from "../../wire/names.js";

@@ -1,4 +1,5 @@
 /** What can be done over a connection to a 2026-07-28 server? It has no session: every request carries all it needs. */
+
 import {
   type Call,
   type InputResponses,
@@ -12,8 +13,8 @@ import { GatewayError } from "../../core/errors.js";
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { inBackground } from "../../core/logger.js";
-import type { TaskListener, TaskSubscription } from "../../core/methods.js";
 import type { StopSignal } from "../../core/stop.js";
+import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";
 import {
   codeOf,

@@ -5,7 +5,7 @@
  */
 
 import type { Client } from "../../core/client.js";
-import type { TaskListener, TaskSubscription } from "../../core/methods.js";
+import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import { type Envelope, idKey, integerInText, type RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { canonicalText } from "../../wire/json-text.js";

@@ -4,7 +4,7 @@ import type { Call, Freshness, Reply } from "../../core/call.js";
 import type { TraceContext } from "../../core/call-record.js";
 import { resultFault } from "../../core/check-params.js";
 import type { Client } from "../../core/client.js";
-import { TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
+import { INTERACTIVE_METHODS, mirroredName, TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import {
   codeOf,
@@ -17,17 +17,11 @@ import {
 } from "../../wire/envelope.js";
 import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import {
-  argumentAt,
-  encodeHeaderValue,
-  isAnnotated,
-  mirroredName,
-  paramHeaders,
-} from "../../wire/mirrored-headers.js";
+import { argumentAt, encodeHeaderValue, isAnnotated, paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
-import { INTERACTIVE_METHODS, invalidQuestionError, readQuestions } from "../protocol/questions.js";
+import { invalidQuestionError, readQuestions } from "../protocol/questions.js";
 import type { Headers } from "../transport/channel.js";
 import { invalidResponse } from "../transport/invalid-response.js";
 

@@ -13,17 +13,6 @@ import { writeJson } from "../../wire/json-text.js";
 import { CODE, META } from "../../wire/names.js";
 import type { ProtocolSettings } from "../connection.js";
 
-/**
- * The requests while which a client may be asked (2026-07-28, basic/patterns/mrtr; for questions of tasks 2025-11-25,
- * basic/utilities/tasks, "Input Required Status").
- */
-export const INTERACTIVE_METHODS: ReadonlySet<string> = new Set([
-  "tools/call",
-  "prompts/get",
-  "resources/read",
-  "tasks/result",
-]);
-
 /** How a question names its server. */
 export interface Presentation {
   /** The name of the server for users. */

@@ -1,8 +1,9 @@
 /** Tasks at this edge: an extension that must be declared, without what the other era has of them (SEP-2663). */
+
 import { once } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
-import type { TaskListener, TaskSubscription } from "../../../src/core/methods.js";
+import type { TaskListener, TaskSubscription } from "../../../src/core/tasks.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { META } from "../../../src/wire/names.js";
 import { echo, type FakePort, fakePort, resultReply } from "../../support/fake-port.js";

@@ -1,5 +1,5 @@
 /** The console's MCP client: revision 2026-07-28, repeating a request until all questions are answered. */
-import { argumentAt, mirroredName, paramHeaders } from "../../../wire/mirrored-headers.js";
+import { argumentAt, paramHeaders } from "../../../wire/mirrored-headers.js";
 import { META, MODERN_REVISION } from "../../../wire/names.js";
 import { Refused, send } from "../state/api.js";
 import { readEvents } from "../state/event-stream.js";
@@ -106,7 +106,7 @@ function headersOf({ name, args, inputSchema }: ToolCall): Record<string, string
     accept: "application/json, text/event-stream",
     "mcp-protocol-version": MODERN_REVISION,
     "mcp-method": "tools/call",
-    "mcp-name": headerValue(mirroredName("tools/call", { name }) ?? name),
+    "mcp-name": headerValue(name),
   };
   const { headers: annotated, fault } = paramHeaders(inputSchema);
   for (const { header, path } of fault === undefined ? annotated : []) {
