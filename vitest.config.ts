@@ -48,9 +48,9 @@ const testsIn = (folders: readonly string[], recursive = false): readonly string
  */
 const throughCallTool = (): readonly string[] => {
   const hosts = testsIn(["test/scenarios/questions"]).filter((file) => !ONCE_ONLY.has(file));
-  const { sample } = samplesOf(Number(process.env.CARDEA_SAMPLE), takesAll);
+  const samples = samplesOf(Number(process.env.CARDEA_SAMPLE), takesAll);
   const policy = testsIn(["test/policy", "test/policy/limits"]).filter((file) => !ONCE_ONLY.has(file));
-  return [...(takesAll ? policy : []), ...sample("hosts that call through call_tool", hosts, 1)];
+  return [...(takesAll ? policy : []), ...samples.sample("hosts that call through call_tool", hosts, 1)];
 };
 
 /**
@@ -89,6 +89,8 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     // One more than CI has cores: tests wait for processes and timers a third of their time.
     maxWorkers: 3,
+    // Transformed modules by their content, in node_modules.
+    experimental: { fsModuleCache: true },
     sequence: order === undefined ? {} : { shuffle: { files: true, tests: true }, seed: Number(order) },
     projects: [
       ...projects("all", 0, testsIn(["test"], true)),

@@ -169,40 +169,36 @@ async function run(world: World, each: Command): Promise<void> {
   world.check();
 }
 
-test.each(["legacy", "modern"] as const)(
-  "of a %s server",
-  async (era) => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(command, { maxLength: 40 }), async (commands) => {
-        vi.clearAllTimers();
-        const world = new World(era);
-        await pass(0);
-        for (const each of commands) await run(world, each);
-        // Something that needs the process keeps it: calls that run, then subscriptions.
-        await pass(RECOVERY_MS);
-        expect(
-          world.made.filter(({ answers }) => answers !== 1),
-          "calls without one answer",
-        ).toEqual([]);
-        if (world.follows.length > 0) expect(world.processes, "processes with a subscription").toBe(1);
-        for (const unfollow of world.follows) unfollow();
-        for (let index = 0; index < HOSTS; index += 1) world.leave(index);
-        // Hosts that left are noticed a tenth of the idle timeout later at most.
-        await pass(IDLE_MS * 1.1 + world.server.endsAfterMs + 1);
-        expect(world.processes, "processes that nothing uses").toBe(0);
-        expect(world.upstream.state).toBe("idle");
-        const opened = world.server.channels.length;
-        const last = world.call(1, 0);
-        await pass(0);
-        expect(last.outcome, "a call after the end").toBe("result");
-        expect(world.server.channels.length, "a process of its own").toBe(opened + 1);
-        const closed = world.upstream.close();
-        await pass(world.server.endsAfterMs);
-        await closed;
-        expect(world.processes, "processes after the close").toBe(0);
-      }),
-      { numRuns: 100 },
-    );
-  },
-  60_000,
-);
+test.each(["legacy", "modern"] as const)("of a %s server", async (era) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { maxLength: 40 }), async (commands) => {
+      vi.clearAllTimers();
+      const world = new World(era);
+      await pass(0);
+      for (const each of commands) await run(world, each);
+      // Something that needs the process keeps it: calls that run, then subscriptions.
+      await pass(RECOVERY_MS);
+      expect(
+        world.made.filter(({ answers }) => answers !== 1),
+        "calls without one answer",
+      ).toEqual([]);
+      if (world.follows.length > 0) expect(world.processes, "processes with a subscription").toBe(1);
+      for (const unfollow of world.follows) unfollow();
+      for (let index = 0; index < HOSTS; index += 1) world.leave(index);
+      // Hosts that left are noticed a tenth of the idle timeout later at most.
+      await pass(IDLE_MS * 1.1 + world.server.endsAfterMs + 1);
+      expect(world.processes, "processes that nothing uses").toBe(0);
+      expect(world.upstream.state).toBe("idle");
+      const opened = world.server.channels.length;
+      const last = world.call(1, 0);
+      await pass(0);
+      expect(last.outcome, "a call after the end").toBe("result");
+      expect(world.server.channels.length, "a process of its own").toBe(opened + 1);
+      const closed = world.upstream.close();
+      await pass(world.server.endsAfterMs);
+      await closed;
+      expect(world.processes, "processes after the close").toBe(0);
+    }),
+    { numRuns: 90 },
+  );
+});

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { sample } from "../../support/sample.js";
 import { type Stage, startStage } from "./stage.js";
 
 /** The rows of 20 servers; the first is down, the second needs a sign-in. */
@@ -77,25 +78,30 @@ describe.runIf(HAS_BROWSER)("the console", () => {
   });
   afterAll(() => stage.stop());
 
-  test.each([
+  const views: readonly [string, number][] = [
     ["calls", 1280],
     ["calls/1", 1280],
     ["overview", 1280],
     ["calls", 380],
     ["overview", 380],
-  ])("%s shows how calls ended, and how long they took, in %i px", async (view, width) => {
-    const { page, picture } = await stage.open(view, { width, prepare: CALLS() });
-    const table = page.getByRole("region", { name: view === "overview" ? "Last calls" : "Calls" }).last();
-    await table.getByText("upstream unavailable").first().waitFor();
-    await picture(`layout-${view.replace("/", "-")}-${width}`);
-    for (const text of ["upstream unavailable", "12.3 s"]) {
-      const seen = await table.getByText(text).first().boundingBox();
-      const room = await table.boundingBox();
-      expect((seen?.x ?? 0) + (seen?.width ?? 0)).toBeLessThanOrEqual((room?.x ?? 0) + (room?.width ?? 0));
-    }
-    expect(await seriousFindings(page)).toEqual([]);
-    await page.close();
-  });
+  ];
+
+  test.each(sample("layouts", views, 2))(
+    "%s shows how calls ended, and how long they took, in %i px",
+    async (view, width) => {
+      const { page, picture } = await stage.open(view, { width, prepare: CALLS() });
+      const table = page.getByRole("region", { name: view === "overview" ? "Last calls" : "Calls" }).last();
+      await table.getByText("upstream unavailable").first().waitFor();
+      await picture(`layout-${view.replace("/", "-")}-${width}`);
+      for (const text of ["upstream unavailable", "12.3 s"]) {
+        const seen = await table.getByText(text).first().boundingBox();
+        const room = await table.boundingBox();
+        expect((seen?.x ?? 0) + (seen?.width ?? 0)).toBeLessThanOrEqual((room?.x ?? 0) + (room?.width ?? 0));
+      }
+      expect(await seriousFindings(page)).toEqual([]);
+      await page.close();
+    },
+  );
 
   test("arguments are shown as JSON, and what was cut as it is", async () => {
     const { page } = await stage.open("calls/1", { prepare: CALLS() });

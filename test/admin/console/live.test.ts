@@ -1,6 +1,7 @@
 /** What the console shows of calls of hosts, and what its buttons do. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { sample } from "../../support/sample.js";
 import { type Stage, startStage } from "./stage.js";
 
 describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
@@ -35,27 +36,34 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
     await response.text();
   };
 
-  test.each([
+  const looks = [
     [1280, "light"],
     [390, "dark"],
-  ] as const)("shows a call when it ends, with its timing (%i px, %s)", async (width, scheme) => {
-    const { page, errors, picture } = await stage.open("calls", { width, scheme });
-    await page.getByText("live", { exact: true }).waitFor();
-    await hostCalls("everything__get-sum", { a: 1, b: 2 });
-    const row = page.getByRole("row", { name: /everything__get-sum .*a-host/ }).first();
-    await row.getByRole("link").click();
-    await page.getByRole("list", { name: "Where the time went" }).getByText("Upstream").waitFor();
-    await picture(`calls-${width}-${scheme}`);
-    expect(await seriousFindings(page)).toEqual([]);
-    expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
-    expect(errors).toEqual([]);
-    await page.close();
-  });
+  ] as const;
 
-  test.each([
+  test.each(sample("looks of live calls", looks, 1))(
+    "shows a call when it ends, with its timing (%i px, %s)",
+    async (width, scheme) => {
+      const { page, errors, picture } = await stage.open("calls", { width, scheme });
+      await page.getByText("live", { exact: true }).waitFor();
+      await hostCalls("everything__get-sum", { a: 1, b: 2 });
+      const row = page.getByRole("row", { name: /everything__get-sum .*a-host/ }).first();
+      await row.getByRole("link").click();
+      await page.getByRole("list", { name: "Where the time went" }).getByText("Upstream").waitFor();
+      await picture(`calls-${width}-${scheme}`);
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+      expect(errors).toEqual([]);
+      await page.close();
+    },
+  );
+
+  const others = [
     [1280, "dark"],
     [390, "light"],
-  ] as const)("plots the last hour (%i px, %s)", async (width, scheme) => {
+  ] as const;
+
+  test.each(sample("looks of plots", others, 1))("plots the last hour (%i px, %s)", async (width, scheme) => {
     const { page, errors, picture } = await stage.open("plots", {
       width,
       scheme,

@@ -168,7 +168,9 @@ const headersOf = (headers: Json): Json =>
 
 async function metricsAt(adminUrl: string): Promise<readonly string[]> {
   const response = await fetch(new URL("/metrics", adminUrl));
-  return (await response.text()).split("\n");
+  const text = await response.text();
+  if (!response.ok) throw new Error(`/metrics: ${response.status} ${text}`);
+  return text.split("\n");
 }
 
 const searchCallsIn = (metrics: readonly string[]): number =>
