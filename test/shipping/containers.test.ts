@@ -86,6 +86,12 @@ function configFile(name: string, text: string): string {
   writeFileSync(file, text.replace(/\$\{file:\/run\/secrets\/[^}]*\}/, `\${file:${secret}}`));
   return file;
 }
+/** A PATH with an `npx` that waits: a gateway whose required server failed to start would end 5 s later. */
+function pathWithoutRegistry(): string {
+  const path = mkdtempSync(join(folder, "bin-"));
+  writeFileSync(join(path, "npx"), `#!${process.execPath}\nprocess.stdin.resume();\n`, { mode: 0o755 });
+  return path;
+}
 async function loaded(file: string): Promise<Config> {
   const outcome = await loadConfig(file, async () => [], { env: ENVIRONMENT });
   if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
@@ -170,8 +176,7 @@ describe.each(EXAMPLES)("%s", (name, text) => {
       globalThis.process.execPath,
       [MAIN, "serve", "--config", file, "--port", "0", "--admin-port", "0"],
       {
-        // Without a PATH its server cannot be started, which has to wait for a registry.
-        env: { ...ENVIRONMENT, PATH: "" },
+        env: { ...ENVIRONMENT, PATH: pathWithoutRegistry() },
       },
     );
     try {
@@ -184,7 +189,7 @@ describe.each(EXAMPLES)("%s", (name, text) => {
       const { startupProbe, livenessProbe, readinessProbe } = container;
       for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
         expect(httpGet.port).toBe("mcp");
-        // Not ready: its server, which is required, cannot be started.
+        // Not ready: its server, which is required, is still starting.
         const expected = httpGet === readinessProbe.httpGet ? 503 : 200;
         expect([httpGet.path, await status(port, httpGet.path)]).toEqual([httpGet.path, expected]);
       }
