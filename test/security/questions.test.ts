@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HOSTS, type HostKind, openHost, type ScenarioHost } from "../scenarios/host.js";
 import { openStage, type Stage } from "../scenarios/stage.js";
 import type { Json } from "../support/peers/host.js";
+import { sample } from "../support/sample.js";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 
 const kinds: readonly HostKind[] = Object.values(HOSTS);
@@ -71,7 +72,7 @@ const LINKS = [
   "http:example.test",
 ];
 
-describe.each(named(kinds))("%s", (_name, kind) => {
+describe.each(sample("hosts with questions", named(kinds), 2))("%s", (_name, kind) => {
   let stage: Stage;
   let host: ScenarioHost;
   beforeAll(async () => {
