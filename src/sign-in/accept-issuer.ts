@@ -1,12 +1,12 @@
 /** An operator accepts the authorization server that a server names now (`cardea login --accept-issuer`). */
 
+import type { IssuerPin } from "../vault/types.js";
 import { VaultError } from "../vault/vault-error.js";
 import { type ShownPin, shownPin } from "./login-rows.js";
 import { changeOf, newPin, pinOf } from "./pinned-issuer.js";
 import { discoverUnpinned } from "./prepare-sign-in.js";
 import { type SignInContext, serverConfigured } from "./sign-in-context.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
-import type { IssuerPin } from "./types.js";
 
 /** The pin from now on. */
 export interface AcceptedIssuer extends ShownPin {

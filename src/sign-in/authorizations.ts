@@ -3,6 +3,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { decodeJwt } from "jose";
 import { idOfKey } from "../core/principal.js";
+import type { TokenSet } from "../vault/types.js";
 import { nameForPeople } from "../wire/readable-text.js";
 import { authorizationRequest, authorizationResponse, redeemCode } from "./oauth/client.js";
 import type { LoginState, PreparedSignIn, Proof, SignInSubject, StateRecord } from "./pending-content.js";
@@ -11,7 +12,7 @@ import { type SignInContext, serverNamed } from "./sign-in-context.js";
 import { asRefusal, SignInRefusal } from "./sign-in-refusal.js";
 import { endpointsOf, proofKeys, tokenContext } from "./sign-in-server.js";
 import { credentialOf, storeTokens } from "./store-tokens.js";
-import type { TokenOutcome, TokenSet } from "./types.js";
+import type { TokenOutcome } from "./types.js";
 
 /** Input of an authorization request. */
 export interface BeginOptions {

@@ -1,5 +1,5 @@
 /** The token in use, its end, and when the next one is due. Reading it for a call allocates nothing. */
-import type { Credential, TokenSet } from "./types.js";
+import type { Credential, TokenSet } from "../vault/types.js";
 
 /** The token of one principal at one server, as this process knows it. Times in ms since 1970. */
 export class CurrentToken {

@@ -5,6 +5,7 @@
 
 import { decodeJwt } from "jose";
 import { idOfKey } from "../core/principal.js";
+import type { ClientRegistration, Credential, TokenSet, Vault } from "../vault/types.js";
 import { loginServerOf } from "./login-server.js";
 import {
   enterpriseTokens,
@@ -26,7 +27,7 @@ import {
 import { type Renewal, renew } from "./renew.js";
 import { endpointsOf, fetchFor, proofKeys, type SignInServer, tokenContext } from "./sign-in-server.js";
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
-import type { ClientRegistration, Credential, Discovered, TokenOutcome, TokenSet, Vault } from "./types.js";
+import type { Discovered, TokenOutcome } from "./types.js";
 
 /** Dependencies of an exchange. `principal` is the id under which login and token are stored. */
 interface Exchange extends ObtainRequest {

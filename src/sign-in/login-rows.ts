@@ -1,8 +1,8 @@
 /** The stored sign-ins as operators see them, without tokens. */
 import { idOfKey } from "../core/principal.js";
+import type { ClientRegistration, Credential, IssuerPin } from "../vault/types.js";
 import { pinOf } from "./pinned-issuer.js";
 import type { SignInContext } from "./sign-in-context.js";
-import type { ClientRegistration, Credential, IssuerPin } from "./types.js";
 
 /** A sign-in, as shown to operators. Never a token. */
 export interface LoginRow {

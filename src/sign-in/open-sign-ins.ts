@@ -8,6 +8,7 @@ import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { recordsAt } from "../vault/records.js";
+import type { Vault } from "../vault/types.js";
 import { keySource, openVault } from "../vault/vault.js";
 import { TokenSources } from "./credential-store.js";
 import { dependentsOf, identityServerOf, loginNamed } from "./login-server.js";
@@ -21,7 +22,6 @@ import { type SignInServer, signInServer } from "./sign-in-server.js";
 import { SignIns } from "./sign-ins.js";
 import type { TokenEndpoint } from "./token-endpoint.js";
 import type { RefreshCounter } from "./token-events.js";
-import type { Vault } from "./types.js";
 
 /** Dependencies of the sign-ins. */
 export interface OpenSignInsOptions {

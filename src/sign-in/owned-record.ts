@@ -1,8 +1,9 @@
 /** Whether a record of the vault is one of the server that the config has now. */
+
+import type { Credential } from "../vault/types.js";
 import { audienceOf, isSameResource } from "./oauth/client.js";
 import { isSameIssuer } from "./pinned-issuer.js";
 import type { SignInServer } from "./sign-in-server.js";
-import type { Credential } from "./types.js";
 
 /**
  * Its tokens must be for the server's URL, which another config may have under the same name, and from the issuer of the

@@ -1,6 +1,8 @@
 /** The records of a sign-in in progress: its ticket, its authorization request, its outcome. */
+
+import type { ClientRegistration } from "../vault/types.js";
 import type { PendingAuthorization } from "./oauth/client.js";
-import type { ClientRegistration, Discovered } from "./types.js";
+import type { Discovered } from "./types.js";
 
 /** The result of the preparation, before the person is asked. */
 export interface PreparedSignIn {

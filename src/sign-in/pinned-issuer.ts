@@ -2,9 +2,11 @@
  * Binds a server to the first authorization server that it named: no other one gets a secret, an assertion, a code, a
  * refresh token or a person's browser, until an operator accepts it.
  */
+
+import type { IssuerPin, Vault } from "../vault/types.js";
 import { OAuthError } from "./oauth/client.js";
 import type { SignInServer } from "./sign-in-server.js";
-import type { AuthorizationServer, IssuerPin, Vault } from "./types.js";
+import type { AuthorizationServer } from "./types.js";
 
 /** The part of the vault that keeps the pins. */
 export type PinVault = Pick<Vault, "readPin" | "updatePin">;

@@ -1,11 +1,12 @@
 /** Prepares a sign-in before the person is asked: the authorization server, the client there and the scopes. */
 import { type GuardedFetch, named } from "../http/guarded-fetch.js";
+import type { IssuerPin, Vault } from "../vault/types.js";
 import { writeJson } from "../wire/json-text.js";
 import { type Discovery, discover, discoverIssuer, OAuthError, register } from "./oauth/client.js";
 import type { PreparedSignIn } from "./pending-content.js";
 import { checkIssuer, pinOf } from "./pinned-issuer.js";
 import { fetchFor, type SignInServer } from "./sign-in-server.js";
-import type { Discovered, IssuerPin, Step, Vault } from "./types.js";
+import type { Discovered, Step } from "./types.js";
 
 /** Input of the preparation. */
 export interface PrepareOptions {

@@ -2,10 +2,12 @@
  * Renews the tokens of a sign-in without losing a refresh token. Under the lock of the record: read again, write the
  * intent, send, write the tokens, and only then do anything else.
  */
+
+import type { Credential, TokenSet, Vault } from "../vault/types.js";
 import { VaultError } from "../vault/vault-error.js";
 import type { Obtained, TokenEndpoint } from "./token-endpoint.js";
 import type { RefreshOutcome } from "./token-events.js";
-import type { Credential, TokenOutcome, TokenSet, Vault } from "./types.js";
+import type { TokenOutcome } from "./types.js";
 
 /** The credentials, and the tokens that are no longer usable. */
 export interface RenewalRequest {

@@ -1,10 +1,10 @@
 /** Protocol between the gateway and its renewal process: one JSON object per line, over pipes. */
 import type { StoreConfig } from "../config/cluster-config.js";
+import type { Vault } from "../vault/types.js";
 import type { CredentialKeys } from "../vault/vault.js";
 import type { VaultFault } from "../vault/vault-error.js";
 import type { Renewal, RenewalRequest } from "./renew.js";
 import type { EndpointRecipe, TokenEndpoint } from "./token-endpoint.js";
-import type { Vault } from "./types.js";
 
 /** The first line: the location of the vault. Keys are sent here, not as an argument or environment variable. */
 export interface RenewalSetup {

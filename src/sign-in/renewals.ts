@@ -4,11 +4,11 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "../core/logger.js";
+import type { Credential } from "../vault/types.js";
 import { VaultError } from "../vault/vault-error.js";
 import { type Renewal, type RenewalRequest, type RenewalTools, renew } from "./renew.js";
 import type { RenewalAnswer, RenewalJob, RenewalSetup } from "./renewal-job.js";
 import type { EndpointRecipe } from "./token-endpoint.js";
-import type { Credential } from "./types.js";
 
 type RenewalChild = ChildProcessByStdio<Writable, Readable, null>;
 

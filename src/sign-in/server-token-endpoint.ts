@@ -1,5 +1,6 @@
 /** Token requests for one server of the config. Also runs in the renewal process. */
 
+import type { ClientRegistration, Credential, Vault } from "../vault/types.js";
 import { exchangedTokens } from "./exchanged-tokens.js";
 import { loginServerOf } from "./login-server.js";
 import {
@@ -15,7 +16,7 @@ import { pinIssuer } from "./pinned-issuer.js";
 import { checkAudience, configuredClient, discoverFor, redirectUriOf } from "./prepare-sign-in.js";
 import { endpointsOf, fetchFor, proofKeys, type SignInServer, tokenContext } from "./sign-in-server.js";
 import type { Obtained, ObtainRequest, TokenEndpoint, TokenEndpointSettings } from "./token-endpoint.js";
-import type { ClientRegistration, Credential, TokenOutcome, Vault } from "./types.js";
+import type { TokenOutcome } from "./types.js";
 
 /** By name: in the published program this code is in a chunk, with the module beside it. */
 const MODULE = new URL("./server-token-endpoint.js", import.meta.url).href;

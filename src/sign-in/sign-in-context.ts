@@ -1,10 +1,11 @@
 /** The dependencies that all parts of signing in share. */
+
+import type { Vault } from "../vault/types.js";
 import { writeJson } from "../wire/json-text.js";
 import type { PendingRecords } from "./pending-records.js";
 import type { SignInEvents } from "./sign-in-events.js";
 import { SignInRefusal } from "./sign-in-refusal.js";
 import type { SignInServer } from "./sign-in-server.js";
-import type { Vault } from "./types.js";
 
 /** The shared dependencies. */
 export interface SignInContext {

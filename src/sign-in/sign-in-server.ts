@@ -3,9 +3,9 @@ import type { Config } from "../config/config.js";
 import type { ServerAuthConfig } from "../config/server-auth.js";
 import { type GuardedFetch, guardedFetch } from "../http/guarded-fetch.js";
 import type { Network } from "../outgoing/network.js";
+import type { Credential } from "../vault/types.js";
 import { importSigningKey, type TokenRequestContext } from "./oauth/client.js";
 import type { PreparedSignIn } from "./pending-content.js";
-import type { Credential } from "./types.js";
 
 /** A server that may need a sign-in. */
 export interface SignInServer {

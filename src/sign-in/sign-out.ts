@@ -1,10 +1,11 @@
 /** Signs a principal out of a server: revokes the tokens if possible, and deletes them in any case. */
+
+import type { Credential } from "../vault/types.js";
 import { revokeToken } from "./oauth/client.js";
 import { isFor } from "./owned-record.js";
 import type { SignInSubject } from "./pending-content.js";
 import type { SignInContext } from "./sign-in-context.js";
 import { tokenContext } from "./sign-in-server.js";
-import type { Credential } from "./types.js";
 
 /** The outcome of a sign-out. */
 export interface SignedOut {

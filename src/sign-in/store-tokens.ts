@@ -1,8 +1,8 @@
 /** Stores the tokens of a finished sign-in in the vault, before they are used. */
 
+import type { Credential, TokenSet, Vault } from "../vault/types.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 import { endpointsOf } from "./sign-in-server.js";
-import type { Credential, TokenSet, Vault } from "./types.js";
 
 /** The record of a sign-in without its generation. */
 export const credentialOf = (

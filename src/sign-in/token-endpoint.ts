@@ -1,6 +1,8 @@
 /** The requests of a token source to the token endpoint of a server's authorization server. */
+
+import type { ClientRegistration, Credential, TokenSet } from "../vault/types.js";
 import type { SignInServer } from "./sign-in-server.js";
-import type { ClientRegistration, Credential, TokenOutcome, TokenSet } from "./types.js";
+import type { TokenOutcome } from "./types.js";
 
 /** The requests for one server, with its config. None of them accesses the vault, except `registerAgain`. */
 export interface TokenEndpoint {

@@ -3,7 +3,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Logger } from "../core/logger.js";
 import { idOfKey } from "../core/principal.js";
-import type { Credential } from "./types.js";
+import type { Credential } from "../vault/types.js";
 
 /** The outcome of a renewal. */
 export type RefreshOutcome =

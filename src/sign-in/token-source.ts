@@ -2,13 +2,13 @@
 import type { RejectedRequest, RequestCredentials } from "../core/credentials.js";
 import { GatewayError, signInRequired } from "../core/errors.js";
 import { type StopSignal, unlessAborted } from "../core/stop.js";
+import type { Credential } from "../vault/types.js";
 import { VaultError } from "../vault/vault-error.js";
 import { CurrentToken } from "./current-token.js";
 import type { Renewal, RenewalTools, Unsaved } from "./renew.js";
 import { RenewalPause } from "./renewal-pause.js";
 import { type Renewals, renewSafely } from "./renewals.js";
 import type { TokenEvents } from "./token-events.js";
-import type { Credential } from "./types.js";
 
 /** The principal and server, and the dependencies of a renewal. */
 export interface TokenSourceOptions extends RenewalTools {

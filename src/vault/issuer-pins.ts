@@ -1,9 +1,9 @@
 /** The pinned issuers of servers: one record per server, which also counts for sign-ins of earlier versions. */
 import { LRUCache } from "lru-cache";
-import type { Credential, IssuerPin } from "../sign-in/types.js";
 import { isObject } from "../wire/json.js";
 import { issuerName, type RecordName } from "./record-names.js";
 import type { Records } from "./records.js";
+import type { Credential, IssuerPin } from "./types.js";
 import { VaultError } from "./vault-error.js";
 
 /** Dependencies of the pins. */

@@ -6,7 +6,6 @@
 import { dirname, join } from "node:path";
 import { inBackground } from "../core/logger.js";
 import { idOfKey } from "../core/principal.js";
-import type { ClientRegistration, Credential, IssuerPin, Vault } from "../sign-in/types.js";
 import { isObject } from "../wire/json.js";
 import { IssuerPins } from "./issuer-pins.js";
 import type { KeySource } from "./key-source.js";
@@ -14,6 +13,7 @@ import { clientName, credentialName, isCredentialFile, nameOfFile, type RecordNa
 import { type Records, type RecordsOptions, recordsAt } from "./records.js";
 import { type Rotation, rotateRecords } from "./rotate.js";
 import { TaskQueues } from "./task-queues.js";
+import type { ClientRegistration, Credential, IssuerPin, Vault } from "./types.js";
 import { VaultError } from "./vault-error.js";
 
 /** The keys from the config (`credentials`); without them the vault creates a key file. */

@@ -103,13 +103,14 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   // What is kept on the disk; it reads the words of others, and knows no era.
   state: ["core", "wire", "runtime", "config", "catalog", "state/private-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
-  vault: ["core", "wire", "runtime", "config", "state/private-file.ts", "sign-in/types.ts"],
-  "sign-in/types.ts": [],
+  vault: ["core", "wire", "runtime", "config", "state/private-file.ts", "vault/types.ts"],
+  "vault/types.ts": [],
+  "sign-in/types.ts": ["vault/types.ts"],
   // A client of authorization servers: functions without state, files and timers.
-  "sign-in/oauth": ["core", "wire", "config", "http", "http/loopback.ts", "sign-in/types.ts"],
+  "sign-in/oauth": ["core", "wire", "config", "http", "http/loopback.ts", "sign-in/types.ts", "vault/types.ts"],
   "sign-in": [
     ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "outgoing", "telemetry", "vault"],
-    ...["sign-in/types.ts", "sign-in/oauth"],
+    ...["sign-in/types.ts", "vault/types.ts", "sign-in/oauth"],
   ],
   // A program of its own, which opens what it needs.
   "sign-in/renewal-process.ts": ["core", "sign-in", "vault", "cluster"],

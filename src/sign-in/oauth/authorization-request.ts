@@ -6,7 +6,8 @@ import {
   generateRandomState,
 } from "oauth4webapi";
 import { isLoopback } from "../../http/loopback.js";
-import type { ClientRegistration, Discovered, Quirks } from "../types.js";
+import type { ClientRegistration } from "../../vault/types.js";
+import type { Discovered, Quirks } from "../types.js";
 import { OAuthError, quotedText } from "./oauth-error.js";
 
 /** Input of an authorization request. */

@@ -1,9 +1,10 @@
 /** Client authentication at token endpoints (RFC 6749, 2.3; RFC 7523, 2.2). */
 import { importJWK, importPKCS8, type JWTHeaderParameters, SignJWT } from "jose";
 import type { ClientAuth } from "oauth4webapi";
+import type { ClientRegistration } from "../../vault/types.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
-import type { ClientRegistration, Quirks } from "../types.js";
+import type { Quirks } from "../types.js";
 import { OAuthError, reasonOf } from "./oauth-error.js";
 
 /** A private key that signs client assertions. */

@@ -1,5 +1,6 @@
 /** Authorization servers that need a quirk which their metadata does not show. */
-import type { AuthorizationServer, ClientRegistration, Quirks, Step } from "../types.js";
+import type { ClientRegistration } from "../../vault/types.js";
+import type { AuthorizationServer, Quirks, Step } from "../types.js";
 
 interface Deviation {
   readonly hosts: RegExp;

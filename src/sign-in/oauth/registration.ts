@@ -1,7 +1,9 @@
 /**
  * The client identity of the gateway at an authorization server (2026-07-28: basic/authorization/client-registration).
  */
-import type { AuthorizationServer, ClientRegistration } from "../types.js";
+
+import type { ClientRegistration } from "../../vault/types.js";
+import type { AuthorizationServer } from "../types.js";
 import { type DynamicRegistrationOptions, registerDynamically } from "./dynamic-registration.js";
 import { OAuthError } from "./oauth-error.js";
 

@@ -1,7 +1,9 @@
 /** Parses a token response (RFC 6749, 5). Lenient: no issued token is lost because of a detail. */
+
+import type { TokenSet } from "../../vault/types.js";
 import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
-import type { TokenOutcome, TokenSet } from "../types.js";
+import type { TokenOutcome } from "../types.js";
 import { quotedText } from "./oauth-error.js";
 
 /** Context that the response does not contain. */

@@ -7,7 +7,8 @@ import {
   OperationProcessingError,
 } from "oauth4webapi";
 import { FetchError, type GuardedFetch } from "../../http/guarded-fetch.js";
-import type { ClientRegistration, Quirks, TokenOutcome } from "../types.js";
+import type { ClientRegistration } from "../../vault/types.js";
+import type { Quirks, TokenOutcome } from "../types.js";
 import { clientAuthentication, type SigningKey } from "./client-authentication.js";
 import { quotedText, reasonOf } from "./oauth-error.js";
 import { tokenAnswer } from "./token-answer.js";

@@ -6,7 +6,8 @@ import {
   authorizationResponse,
   type PendingAuthorization,
 } from "../../../src/sign-in/oauth/client.js";
-import type { ClientRegistration, Quirks } from "../../../src/sign-in/types.js";
+import type { Quirks } from "../../../src/sign-in/types.js";
+import type { ClientRegistration } from "../../../src/vault/types.js";
 import { adversarialServer } from "../../support/sign-in/adversarial-server.js";
 import { REDIRECT_URI, redeem, signIn, tokensOf } from "./support.js";
 

@@ -16,7 +16,7 @@ import {
   startDeviceAuthorization,
   TOKEN_TYPES,
 } from "../../../src/sign-in/oauth/client.js";
-import type { ClientRegistration } from "../../../src/sign-in/types.js";
+import type { ClientRegistration } from "../../../src/vault/types.js";
 import { approveDeviceAs, authorizeAs } from "../../support/sign-in/person.mjs";
 import { type RealIssuerOptions, startRealIssuer } from "../../support/sign-in/real-issuer.mjs";
 import { contextOf, discoverAt, fetchFor, NOW, REDIRECT_URI, signIn, tokensOf } from "./support.js";

@@ -6,7 +6,7 @@ import {
   register,
 } from "../../../src/sign-in/oauth/client.js";
 import { OAuthError } from "../../../src/sign-in/oauth/oauth-error.js";
-import type { ClientRegistration } from "../../../src/sign-in/types.js";
+import type { ClientRegistration } from "../../../src/vault/types.js";
 import {
   adversarialServer,
   hangUp,

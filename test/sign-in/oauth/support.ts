@@ -11,7 +11,8 @@ import {
   register,
   type TokenRequestContext,
 } from "../../../src/sign-in/oauth/client.js";
-import type { ClientRegistration, Quirks, TokenOutcome, TokenSet } from "../../../src/sign-in/types.js";
+import type { Quirks, TokenOutcome } from "../../../src/sign-in/types.js";
+import type { ClientRegistration, TokenSet } from "../../../src/vault/types.js";
 
 export const REDIRECT_URI = "http://127.0.0.1:7/oauth/callback";
 /** ms since 1970. */

@@ -1,7 +1,7 @@
 /** What token endpoints answer, rightly and wrongly: a token that was issued is not lost to a detail. */
 import { describe, expect, test } from "vitest";
 import { clientCredentials, refreshTokens } from "../../../src/sign-in/oauth/client.js";
-import type { ClientRegistration } from "../../../src/sign-in/types.js";
+import type { ClientRegistration } from "../../../src/vault/types.js";
 import fc from "../../support/fast-check.js";
 import {
   adversarialServer,

@@ -17,7 +17,7 @@ import {
   type TokenRequestContext,
   takesIdJag,
 } from "../../../src/sign-in/oauth/client.js";
-import type { ClientRegistration } from "../../../src/sign-in/types.js";
+import type { ClientRegistration } from "../../../src/vault/types.js";
 import {
   type AdversarialServer,
   adversarialServer,

@@ -1,5 +1,5 @@
 /** The disk of several processes in a test: vaults that share their records and locks, and processes that can be killed. */
-import type { Credential, IssuerPin, Vault } from "../../../src/sign-in/types.js";
+import type { Credential, IssuerPin, Vault } from "../../../src/vault/types.js";
 import { VaultError } from "../../../src/vault/vault-error.js";
 
 const never = new Promise<never>(() => {});

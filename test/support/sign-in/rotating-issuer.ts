@@ -1,6 +1,7 @@
 /** A token endpoint in memory whose refresh tokens are valid once, and what a test lets go wrong with its answers. */
 import type { Obtained, ObtainRequest, TokenEndpoint } from "../../../src/sign-in/token-endpoint.js";
-import type { ClientRegistration, Credential, TokenOutcome } from "../../../src/sign-in/types.js";
+import type { TokenOutcome } from "../../../src/sign-in/types.js";
+import type { ClientRegistration, Credential } from "../../../src/vault/types.js";
 import { credential } from "../vault/credentials.js";
 
 /** What becomes of one request. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import type { Credential } from "../../../src/sign-in/types.js";
+import type { Credential } from "../../../src/vault/types.js";
 import { type OpenVault, openVault, type VaultOptions } from "../../../src/vault/vault.js";
 
 /** A state folder that is removed after the test. */
