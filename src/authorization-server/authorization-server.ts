@@ -13,7 +13,7 @@ import {
   SERVER_METADATA_PATH,
 } from "../http/authorization-server-paths.js";
 import { type ClientAddress, networkOf, peerOf } from "../http/client-address.js";
-import type { GuardedFetch } from "../http/guarded-fetch.js";
+import type { GuardedFetch } from "../outgoing/guarded-fetch.js";
 import { VaultError, type VaultFault } from "../vault/vault-error.js";
 import type { JsonObject } from "../wire/json.js";
 import { sendJson, sendOAuthError, sendPage } from "./answers.js";

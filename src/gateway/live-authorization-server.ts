@@ -86,7 +86,7 @@ export class LiveAuthorizationServer implements AuthorizationServerRoutes, Token
     if (signIn === undefined) throw new TypeError("auth.signIn is not configured");
     const [{ createAuthorizationServer }, { guardedFetch }, { fetchJson }, store] = await Promise.all([
       import("../authorization-server/authorization-server.js"),
-      import("../http/guarded-fetch.js"),
+      import("../outgoing/guarded-fetch.js"),
       import("../downstream/authenticate/issuer-keys.js"),
       this.#openStore(),
     ]);

@@ -1,5 +1,5 @@
 /** Prepares a sign-in before the person is asked: the authorization server, the client there and the scopes. */
-import { type GuardedFetch, named } from "../http/guarded-fetch.js";
+import { type GuardedFetch, named } from "../outgoing/guarded-fetch.js";
 import type { IssuerPin, Vault } from "../vault/types.js";
 import { writeJson } from "../wire/json-text.js";
 import { type Discovery, discover, discoverIssuer, OAuthError, register } from "./oauth/client.js";

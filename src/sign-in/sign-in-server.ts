@@ -1,7 +1,7 @@
 /** The sign-in settings of a server, from the config, as input for the OAuth client. */
 import type { Config } from "../config/config.js";
 import type { ServerAuthConfig } from "../config/server-auth.js";
-import { type GuardedFetch, guardedFetch } from "../http/guarded-fetch.js";
+import { type GuardedFetch, guardedFetch } from "../outgoing/guarded-fetch.js";
 import type { Network } from "../outgoing/network.js";
 import type { Credential } from "../vault/types.js";
 import { importSigningKey, type TokenRequestContext } from "./oauth/client.js";

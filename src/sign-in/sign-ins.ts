@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { idOfKey } from "../core/principal.js";
-import { named } from "../http/guarded-fetch.js";
+import { named } from "../outgoing/guarded-fetch.js";
 import { writeJson } from "../wire/json-text.js";
 import { type AcceptedIssuer, acceptIssuer } from "./accept-issuer.js";
 import {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { decodeJwt, type JWTPayload } from "jose";
 import { describe, expect, test } from "vitest";
 import type { SignInConfig } from "../../src/config/auth-config.js";
-import { guardedFetch } from "../../src/http/guarded-fetch.js";
+import { guardedFetch } from "../../src/outgoing/guarded-fetch.js";
 import { type HostileCompany, hostileCompany } from "./hostile-company.js";
 import {
   answerIn,

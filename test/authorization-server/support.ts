@@ -16,7 +16,7 @@ import {
   type AuthorizationServerEndpoint,
   ENDPOINT_PATHS,
 } from "../../src/http/authorization-server-paths.js";
-import { guardedFetch } from "../../src/http/guarded-fetch.js";
+import { guardedFetch } from "../../src/outgoing/guarded-fetch.js";
 import { reservedIn } from "../../src/wire/reserved-ids.js";
 import { authorizeAs } from "../support/sign-in/person.mjs";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";

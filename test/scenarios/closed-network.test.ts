@@ -3,7 +3,7 @@ import { createServer as createSecureServer, type ServerOptions } from "node:htt
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fetchJson } from "../../src/downstream/authenticate/issuer-keys.js";
-import { guardedFetch } from "../../src/http/guarded-fetch.js";
+import { guardedFetch } from "../../src/outgoing/guarded-fetch.js";
 import { documentOf, startApi } from "../support/api.js";
 import { CERTIFICATE, EXPIRED, KEY } from "../support/certificates.js";
 import { startCollector } from "../support/collector.js";

@@ -1,6 +1,7 @@
 /** Finds and validates the metadata of an authorization server (RFC 8414; OpenID Connect Discovery 1.0). */
-import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
+
 import { isLoopback } from "../../http/loopback.js";
+import { type GuardedFetch, named } from "../../outgoing/guarded-fetch.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
 import type { AuthorizationServer, Quirks, Step } from "../types.js";
 import { fetchMetadata, issuerMetadataUrls } from "./fetch-metadata.js";

@@ -1,8 +1,8 @@
 /**
  * Discovers the authorization server of an MCP server (2026-07-28: basic/authorization/authorization-server-discovery).
  */
-import type { GuardedFetch } from "../../http/guarded-fetch.js";
-import { named } from "../../http/guarded-fetch.js";
+import type { GuardedFetch } from "../../outgoing/guarded-fetch.js";
+import { named } from "../../outgoing/guarded-fetch.js";
 import type { AuthorizationServer, Discovered, Quirks, Step } from "../types.js";
 import { findAuthorizationServer } from "./authorization-server.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";

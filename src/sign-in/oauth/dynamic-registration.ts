@@ -1,6 +1,7 @@
 /** Client registration: dynamic (RFC 7591), with lenient parsing of responses, or by a client ID metadata document. */
-import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
+
 import { isLoopback } from "../../http/loopback.js";
+import { FetchError, type GuardedFetch, named } from "../../outgoing/guarded-fetch.js";
 import type { ClientRegistration } from "../../vault/types.js";
 import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";

@@ -1,5 +1,5 @@
 /** The well-known URLs of metadata documents, and how one is fetched (RFC 8414, RFC 9728). */
-import { FetchError, type GuardedFetch, named } from "../../http/guarded-fetch.js";
+import { FetchError, type GuardedFetch, named } from "../../outgoing/guarded-fetch.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
 import type { Step } from "../types.js";

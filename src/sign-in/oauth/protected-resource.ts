@@ -1,5 +1,5 @@
 /** Protected resource metadata of an MCP server (RFC 9728). */
-import { type GuardedFetch, named } from "../../http/guarded-fetch.js";
+import { type GuardedFetch, named } from "../../outgoing/guarded-fetch.js";
 import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import type { Step } from "../types.js";
 import type { BearerChallenge } from "./challenge.js";

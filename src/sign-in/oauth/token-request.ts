@@ -6,7 +6,7 @@ import {
   type AuthorizationServer as Metadata,
   OperationProcessingError,
 } from "oauth4webapi";
-import { FetchError, type GuardedFetch } from "../../http/guarded-fetch.js";
+import { FetchError, type GuardedFetch } from "../../outgoing/guarded-fetch.js";
 import type { ClientRegistration } from "../../vault/types.js";
 import type { Quirks, TokenOutcome } from "../types.js";
 import { clientAuthentication, type SigningKey } from "./client-authentication.js";

@@ -1,5 +1,5 @@
 /** The OAuth client in front of the adversarial server or the real issuer. */
-import { type GuardedFetchOptions, guardedFetch } from "../../../src/http/guarded-fetch.js";
+import { type GuardedFetchOptions, guardedFetch } from "../../../src/outgoing/guarded-fetch.js";
 import {
   authorizationRequest,
   authorizationResponse,

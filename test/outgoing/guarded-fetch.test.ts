@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fetchJson } from "../../src/downstream/authenticate/issuer-keys.js";
-import { FetchError, guardedFetch, whyNotFetched } from "../../src/http/guarded-fetch.js";
+import { FetchError, guardedFetch, whyNotFetched } from "../../src/outgoing/guarded-fetch.js";
 import { canaryListener } from "../support/canary-listener.js";
 
 async function serving(answer: RequestListener): Promise<string> {

@@ -1,7 +1,7 @@
 /** The fetch for URLs that a peer named, where a proxy resolves the names. */
 import type { LookupAddress, lookup } from "node:dns";
 import { describe, expect, test } from "vitest";
-import { guardedFetch } from "../../src/http/guarded-fetch.js";
+import { guardedFetch } from "../../src/outgoing/guarded-fetch.js";
 import { connectProxy, proxyEnvironment } from "../support/connect-proxy.js";
 
 type Found = (error: Error | null, found: LookupAddress[]) => void;

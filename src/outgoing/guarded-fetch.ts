@@ -1,13 +1,13 @@
 /** A `fetch` for URLs that a peer named: public addresses only, https only, limits of time, size and redirects (SSRF). */
 import type { lookup as systemLookup } from "node:dns";
 import type { LookupFunction } from "node:net";
-import { outgoingAgent } from "../outgoing/connector.js";
-import { type Network, networkTowards } from "../outgoing/network.js";
-import { ProxyError } from "../outgoing/proxy.js";
+import { isLoopback } from "../http/loopback.js";
+import { isPublicHost, NotPublicError, notPublic, publicLookup } from "../http/public-addresses.js";
 import { inflateBody } from "../runtime/decompression.js";
 import { undici } from "../runtime/undici.js";
-import { isLoopback } from "./loopback.js";
-import { isPublicHost, NotPublicError, notPublic, publicLookup } from "./public-addresses.js";
+import { outgoingAgent } from "./connector.js";
+import { type Network, networkTowards } from "./network.js";
+import { ProxyError } from "./proxy.js";
 
 /** What a guarded fetch may reach, and its limits. */
 export interface GuardedFetchOptions {
