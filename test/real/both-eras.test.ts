@@ -24,26 +24,38 @@ async function open(way: string): Promise<{ readonly entry: Json; readonly stop:
   return { entry: { type: "http", url }, stop: () => server.stop() };
 }
 
+interface Stage {
+  readonly gateway: MetGateway;
+  readonly stop: () => Promise<void>;
+}
+const stages = new Map<string, Stage>();
+beforeAll(async () => {
+  const ways = ["stdio", "sessions", "stateless"];
+  await Promise.all(
+    ways.map(async (way) => {
+      const server = await open(way);
+      const gateway = await metGateway({ mcpServers: { it: { ...server.entry, prefix: "" } } });
+      const stop = async (): Promise<void> => {
+        await gateway.stop();
+        await server.stop();
+      };
+      stages.set(way, { gateway, stop });
+    }),
+  );
+});
+afterAll(() => Promise.all([...stages.values()].map((stage) => stage.stop())));
+const gatewayBefore = (way: string): MetGateway => (stages.get(way) as Stage).gateway;
+
 const textOf = (call: Promise<string>): Promise<string> => call.catch((error: unknown) => String(error));
 
 describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
-  let server: Awaited<ReturnType<typeof open>>;
-  let gateway: MetGateway;
   const hosts: AskableHost[] = [];
   const connect = async (kind: AskableKind): Promise<AskableHost> => {
-    const host = await kind.connect({ url: gateway.url }, answers);
+    const host = await kind.connect({ url: gatewayBefore(way).url }, answers);
     hosts.push(host);
     return host;
   };
-  beforeAll(async () => {
-    server = await open(way);
-    gateway = await metGateway({ mcpServers: { it: { ...server.entry, prefix: "" } } });
-  });
-  afterAll(async () => {
-    await Promise.all(hosts.map((host) => host.close()));
-    await gateway.stop();
-    await server.stop();
-  });
+  afterAll(() => Promise.all(hosts.map((host) => host.close())));
 
   describe.each(ASKABLE)("serving a host built with $name", (kind) => {
     let host: AskableHost;
@@ -74,7 +86,9 @@ describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
 
   test("has the protocol revisions in use in /api/v1/servers", async () => {
     for (const kind of ASKABLE) await (await connect(kind)).call("era");
-    const page = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as readonly Json[];
+    const page = (await (
+      await fetch(`${gatewayBefore(way).admin}/api/v1/servers`)
+    ).json()) as readonly Json[];
     expect(page[0]?.revisions).toEqual(["2026-07-28", "2025-11-25"]);
   });
 
@@ -86,19 +100,8 @@ describe.each(["stdio", "sessions"])("a server of both eras over %s", (way) => {
 });
 
 describe("a server of both eras without sessions", () => {
-  let server: Awaited<ReturnType<typeof open>>;
-  let gateway: MetGateway;
-  beforeAll(async () => {
-    server = await open("stateless");
-    gateway = await metGateway({ mcpServers: { it: { ...server.entry, prefix: "" } } });
-  });
-  afterAll(async () => {
-    await gateway.stop();
-    await server.stop();
-  });
-
   test.each(ASKABLE)("sends questions to a host built with $name as input_required results", async (kind) => {
-    const host = await kind.connect({ url: gateway.url }, answers);
+    const host = await kind.connect({ url: gatewayBefore("stateless").url }, answers);
     expect(await host.call("era")).toMatch(/^modern /);
     expect(await host.call("ask_in_the_answer")).toBe("Hello, ada.");
     await host.close();

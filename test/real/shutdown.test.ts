@@ -54,7 +54,8 @@ const childrenOf = (pid: number): Promise<readonly number[]> =>
     return pids.length >= Object.keys(config.mcpServers).length && pids;
   });
 
-describe.each(sample("signals", ["SIGTERM", "SIGINT"] as const, 1))("on %s", (signal) => {
+// A drain lingers for seconds when readiness was polled.
+describe.concurrent.each(sample("signals", ["SIGTERM", "SIGINT"] as const, 1))("on %s", (signal) => {
   test("the drain answers open calls, ends streams and child processes, and exits with 0", async () => {
     const gateway = await serve(config);
     // A polling load balancer sees the stop before the listener closes.
@@ -84,7 +85,7 @@ describe.each(sample("signals", ["SIGTERM", "SIGINT"] as const, 1))("on %s", (si
   });
 });
 
-test("during a drain with a running call both listeners report it, even without an earlier health check", async () => {
+test.concurrent("during a drain with a running call both listeners report it, even without an earlier health check", async () => {
   const gateway = await serveAtOnce({ mcpServers: { old: old.entry } });
   await until("the server", async () => {
     const rows = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as { state: string }[];
@@ -106,7 +107,7 @@ test("during a drain with a running call both listeners report it, even without 
   await gateway.stop();
 });
 
-describe("cardea stdio", () => {
+describe.concurrent("cardea stdio", () => {
   test("exits with 0 and without child processes when stdin ends, and writes only JSON-RPC to stdout", async () => {
     const { file, remove } = writeConfig(config);
     const wire = processWire({ command: process.execPath, args: [MAIN, "stdio", "--config", file] });
