@@ -125,7 +125,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-describe.each(SERVERS)("a $era server ($server)", ({ name, server, era, place }) => {
+describe.concurrent.each(SERVERS)("a $era server ($server)", ({ name, server, era, place }) => {
   let direct: Face;
   beforeAll(async () => {
     direct = await faceOf(await open(era, place), server);
@@ -154,7 +154,7 @@ const CONNECTED = sample(
   1,
 );
 
-test.each(CONNECTED)(
+test.concurrent.each(CONNECTED)(
   "a %s server at a URL is served by cardea connect URL to a %s host",
   async (era, host) => {
     const fixture = await startFixture(era, "http");
@@ -174,7 +174,7 @@ test.each(CONNECTED)(
 );
 
 // Under its own names a server is awaited for seconds, as the reason is: a busy machine starts no program at once.
-describe("the single server of a bridge", () => {
+describe.concurrent("the single server of a bridge", () => {
   const dead: readonly (readonly [string, Place, RegExp])[] = [
     [
       "at a URL where nobody listens",

@@ -58,7 +58,7 @@ const count = (told: readonly string[]): Json =>
   );
 const ONCE_EACH = { tools: 1, prompts: 1, resources: 0 };
 
-describe.each(UPSTREAMS)("a $era server over $transport", (upstream) => {
+describe.concurrent.each(UPSTREAMS)("a $era server over $transport", (upstream) => {
   let fixture: Fixture;
   let gateway: MetGateway;
   beforeAll(async () => {
@@ -92,7 +92,7 @@ const OVER_STDIO = sample(
   2,
 ).map(({ host, upstream }) => [host, upstream.era, upstream.transport, upstream] as const);
 
-test.each(OVER_STDIO)(
+test.concurrent.each(OVER_STDIO)(
   "a %s host over stdio gets one list_changed of a %s server over %s",
   async (era, _era, _transport, upstream) => {
     const fixture = await startFixture(upstream.era, upstream.transport);
@@ -112,7 +112,7 @@ test.each(OVER_STDIO)(
   },
 );
 
-describe.each(ERAS)("a %s server without a gateway", (era) => {
+describe.concurrent.each(ERAS)("a %s server without a gateway", (era) => {
   test("sends a host of its own era one list_changed", async () => {
     const fixture = await startFixture(era, "http");
     const listener = await listenAs(era, { url: String(fixture.entry.url) });
@@ -127,7 +127,7 @@ describe.each(ERAS)("a %s server without a gateway", (era) => {
   });
 });
 
-test("list_changed of a host's own connection to a legacy server passes two gateways", async () => {
+test.concurrent("list_changed of a host's own connection to a legacy server passes two gateways", async () => {
   const fixture = await startFixture("legacy", "stdio");
   const gateway = await metGateway({ mcpServers: { fix: fixture.entry } });
   // The host is a legacy one, and between the two gateways it is a modern one: its questions need a process of its own.

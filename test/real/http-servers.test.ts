@@ -34,7 +34,7 @@ const DRAWN = sample(
   1,
 );
 
-test.each(DRAWN)(
+test.concurrent.each(DRAWN)(
   "server-everything over %s answers a host built with %s as it does over stdio",
   async (_over, _name, { mode, type, path }, kind) => {
     if (EVERYTHING === undefined) throw new Error("no such server");
@@ -56,7 +56,7 @@ test.each(DRAWN)(
   },
 );
 
-test("a call that is safe to repeat, to a server that has ended, is upstream_unavailable: the server has nothing of it", async () => {
+test.concurrent("a call that is safe to repeat, to a server that has ended, is upstream_unavailable: the server has nothing of it", async () => {
   const { server, port } = await startWithPort(
     process.execPath,
     [MAIN, "streamableHttp"],

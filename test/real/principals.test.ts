@@ -276,7 +276,7 @@ test("a bearer token: a client discovers the authorization server and the requir
   }
 });
 
-describe("beyond loopback", () => {
+describe.concurrent("beyond loopback", () => {
   const run = (flags: readonly string[], config: object = { mcpServers: {} }) => {
     const { file, remove } = writeConfig(config);
     const ports = ["--port", "0", "--admin-port", "0"];

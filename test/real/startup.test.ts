@@ -61,7 +61,7 @@ const drawn = (what: "starting" | "hanging", way: "HTTP" | "stdio") =>
 /** Waiting for a hanging server would exceed any test timeout. F4 of `faults` measures the time. */
 const PATIENCE = { connectTimeout: "10m" };
 
-describe("a server that is still starting", () => {
+describe.concurrent("a server that is still starting", () => {
   const config = (late: object) => ({
     startupWait: "10m",
     mcpServers: { good: good.entry, late },
@@ -126,7 +126,7 @@ describe("a server that is still starting", () => {
   });
 });
 
-describe("with two stdio servers and a URL that hang at start", () => {
+describe.concurrent("with two stdio servers and a URL that hang at start", () => {
   const withHanging = async (act: (config: object) => Promise<void>): Promise<void> => {
     const mute = await muteUrl();
     const hanging = {

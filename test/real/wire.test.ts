@@ -211,7 +211,7 @@ const OVER: readonly (readonly [Transport, typeof CASES])[] = [
   ["stdio", sample("wire over stdio", CASES, 2)],
 ];
 
-describe.each(OVER)("over %s", (transport, cases) => {
+describe.concurrent.each(OVER)("over %s", (transport, cases) => {
   test.each(cases)("a %s host and a %s server exchange valid messages: %s", async (host, upstream, what) => {
     if (what === "questions") await exchangeQuestions(host, upstream, transport);
     else await exchangeEverything(host, upstream, transport);
