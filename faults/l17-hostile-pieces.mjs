@@ -66,8 +66,8 @@ function processorTime(work) {
 
 await row("L17", "texts, schemas and conditions that keep native code busy", async (row) => {
   const { Redactor } = await import("../build/telemetry/redact.js");
-  const { formatTest } = await import("../build/policy/json-schema/scalars.js");
-  const { compile } = await import("../build/policy/json-schema/compile.js");
+  const { formatTest } = await import("../build/features/schema-checks/json-schema/scalars.js");
+  const { compile } = await import("../build/features/schema-checks/json-schema/compile.js");
   const { compileExpression } = await import("../build/policy/rules/expression.js");
   const { glob } = await import("../build/patterns/globs.js");
 

@@ -40,10 +40,12 @@ function featuresOf(index) {
   );
 }
 
-/** The path of its section; undefined for a feature without one. */
+/** Its section; undefined for a feature without one. */
 function sectionOf(folder) {
   try {
-    return /^ {2}path: "([\w.]+)",$/m.exec(readFileSync(`${folder}section.ts`, "utf8"))?.[1];
+    const text = readFileSync(`${folder}section.ts`, "utf8");
+    const path = /^ {2}path: "([\w.]+)",$/m.exec(text)?.[1];
+    return path === undefined ? undefined : { path, isOfServer: text.includes('of: "server"') };
   } catch (error) {
     if (error.code === "ENOENT") return undefined;
     throw error;
@@ -96,7 +98,7 @@ function startAndStop(copy) {
   if (status !== 0) fail(`the program does not start: ${readFileSync(join(copy, "log"), "utf8")}`);
 }
 
-/** A config with the section is refused with its position. */
+/** A config with the section is refused with its position; of a server's section the server is misconfigured. */
 function expectRefusal(copy, name, section) {
   const [first, second] = section.split(".");
   const file = join(copy, "of-feature.json");
@@ -108,7 +110,8 @@ function expectRefusal(copy, name, section) {
     ...{ cwd: copy, encoding: "utf8", env: withState(copy) },
   });
   const said = `${stdout}${stderr}`;
-  if (status !== 78 || !/of-feature\.json:2:\d+/.test(said) || !said.includes("no feature of this build"))
+  const reason = section.isOfServer ? "has an unknown key" : "no feature of this build";
+  if (status !== 78 || !/of-feature\.json:2:\d+/.test(said) || !said.includes(reason))
     fail(`a config with the section of ${name} ends with ${status}: ${said}`);
 }
 

@@ -3,6 +3,7 @@
  * (docs/adding-a-feature.md).
  */
 import type { Command } from "commander";
+import type { Config } from "../config/config.js";
 import type { Section } from "../config/section.js";
 import type { FeatureGauge, OpenFeature } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
@@ -39,27 +40,28 @@ export interface FeatureCommands {
   add(line: CommandLine): void;
 }
 
-/** A feature. `Settings` are what its section completes to. */
-export interface Feature<Settings = unknown> {
+/** A feature. */
+export interface Feature {
   readonly name: string;
-  /** Its section of the config, which is loaded before a config is read. */
-  readonly section?: { readonly path: string; readonly load: () => Promise<Section> };
+  /** Its sections of the config; loaded before a config is read. */
+  loadSections?(): Promise<readonly Section[]>;
   readonly commands?: FeatureCommands;
   /** Its metrics, whether it is open or not. */
   readonly gauges?: readonly FeatureGauge[];
   /**
    * Opens it; undefined if neither the config nor the environment asks for it. What it needs is imported then.
    *
-   * @param settings undefined if the config has no such section
+   * @param config whose `features` have the settings of its sections
    * @throws RangeError for settings that cannot be used
    */
-  open(settings: Settings | undefined, context: FeatureContext): Promise<OpenFeature | undefined>;
+  open(config: FeaturedConfig, context: FeatureContext): Promise<OpenFeature | undefined>;
   /** Finds what each worker would find wrong, before there are any. @throws RangeError as `open` does */
-  check?(settings: Settings | undefined, context: FeatureContext): Promise<void>;
+  check?(config: FeaturedConfig, context: FeatureContext): Promise<void>;
 }
+
+/** What features read of a config. */
+export type FeaturedConfig = Pick<Config, "features">;
 
 /** The sections of all features. */
 export const sectionsOf = async (features: readonly Feature[]): Promise<readonly Section[]> =>
-  (await Promise.all(features.map(async (feature) => feature.section?.load()))).filter(
-    (section) => section !== undefined,
-  );
+  (await Promise.all(features.map(async (feature) => (await feature.loadSections?.()) ?? []))).flat();

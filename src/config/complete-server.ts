@@ -18,6 +18,7 @@ import { completeForwardHeaders, type ForwardedHeader } from "./forward-headers.
 import { homeFolder } from "./home-folder.js";
 import type { ReadNamedFile } from "./named-files.js";
 import { packageRunner } from "./package-runner.js";
+import { type Section, settingsOf } from "./section.js";
 import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
 import { ServerConfigError } from "./server-config-error.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
@@ -28,6 +29,8 @@ import { parseDuration } from "./units.js";
 export interface FileContext {
   /** The folder of the config file; relative paths start there. */
   readonly folder: string;
+  /** The sections of features. Default: none. */
+  readonly sections?: readonly Section[];
   readonly readFile: ReadNamedFile;
   /** Reads a file that is no part of the config. Default: `readFile`. */
   readonly readDocument?: ReadNamedFile;
@@ -71,7 +74,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
     prompts: shape.prompts,
     resources: shape.resources,
-    ...(shape.checks !== undefined && { checks: shape.checks }),
+    features: settingsOf(context.sections ?? [], "server", shape, context.folder),
     ...(shape.arguments !== undefined && { parseJsonText: shape.arguments.parseJsonText }),
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
     ...(shortening !== undefined && { shortening }),

@@ -46,6 +46,11 @@ export interface FeatureSettings {
   readonly [path: string]: unknown;
 }
 
+/** The same of one server. @public */
+export interface ServerFeatureSettings {
+  readonly [path: string]: unknown;
+}
+
 /** The trace context that hosts send. */
 interface TelemetryConfig {
   /** Whether servers get the `baggage` that hosts send. */
@@ -230,8 +235,8 @@ export interface ServerConfig {
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
-  /** The checks of its calls and results; absent without any. */
-  readonly checks?: ChecksConfig;
+  /** The settings of features for this server, keyed by the paths of their sections. */
+  readonly features: ServerFeatureSettings;
   /** Overrides of single tools, by the server's own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
   /** Whether JSON texts of arguments are parsed where a tool's schema admits no text; absent: those of an HTTP API. */
@@ -269,16 +274,6 @@ export interface ShorteningConfig {
   /** The maximum length of a description, in characters; absent without a limit. */
   readonly descriptionLength?: number;
   readonly compactSchemas: boolean;
-}
-
-/** The checks of a server's calls and results. */
-export interface ChecksConfig {
-  /** Whether arguments are validated against the tool's input schema. */
-  readonly arguments: boolean;
-  /** Whether results are validated against the tool's output schema. */
-  readonly results: boolean;
-  readonly maxArgumentBytes?: number;
-  readonly maxResultBytes?: number;
 }
 
 interface ToolOverride {

@@ -2,7 +2,8 @@
 import { basename, dirname } from "node:path";
 import { parseEnvFile } from "./env-file.js";
 import { homeFolder } from "./home-folder.js";
-import { isDisabled, isServerKey } from "./read-servers.js";
+import { isDisabled } from "./read-servers.js";
+import { isServerKey } from "./server-keys.js";
 import { readErrorMessage } from "./text-file.js";
 import type { Fault, Member, ObjectTree, Path } from "./tree.js";
 import { expandVariables, type VariableSources } from "./variables.js";

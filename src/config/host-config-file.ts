@@ -2,8 +2,8 @@
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
 import { moveSignIn } from "./host-sign-in.js";
-import { SERVER_KEYS } from "./schema.js";
-import { NO_SUCH_FEATURE } from "./section.js";
+import { keysOfServers, NO_SUCH_FEATURE, type Section } from "./section.js";
+import { SERVER_KEYS } from "./server-keys.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
 
@@ -71,14 +71,15 @@ export interface Stripped {
 }
 
 /** A host's file with nothing in it but what Cardea reads, and a warning for what was taken out. */
-export function stripHostFile(tree: ObjectTree): Stripped {
+export function stripHostFile(tree: ObjectTree, sections: readonly Section[] = []): Stripped {
+  const keysOfFeatures = new Set(Object.keys(keysOfServers(sections)));
   const warnings: Fault[] = [];
   const members = new Map<string, Member>();
   const ignored: [string, Member][] = [];
   for (const [key, member] of tree.members) {
     if (!SERVER_KEYS.some((known) => known === key)) ignored.push([key, member]);
     else if (member.value.kind !== "object") members.set(key, member);
-    else members.set(key, { ...member, value: stripServers(member.value, warnings) });
+    else members.set(key, { ...member, value: stripServers(member.value, warnings, keysOfFeatures) });
   }
   const others = ignored.filter(([key]) => key !== "inputs" && key !== "$schema");
   if (others[0] !== undefined) {
@@ -93,7 +94,11 @@ export function stripHostFile(tree: ObjectTree): Stripped {
 }
 
 /** The same for one map of servers. */
-export function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree {
+export function stripServers(
+  servers: ObjectTree,
+  warnings: Fault[],
+  keysOfFeatures: ReadonlySet<string> = new Set(),
+): ObjectTree {
   const members = new Map<string, Member>();
   for (const [name, member] of servers.members) {
     if (member.value.kind !== "object") members.set(name, member);
@@ -102,7 +107,7 @@ export function stripServers(servers: ObjectTree, warnings: Fault[]): ObjectTree
         offset: member.keyOffset,
         message: `server ${JSON.stringify(name)} is an extension of the host, which only the host can start; it is omitted`,
       });
-    } else members.set(name, { ...member, value: stripServer(name, member.value, warnings) });
+    } else members.set(name, { ...member, value: stripServer(name, member.value, keysOfFeatures, warnings) });
   }
   return { ...servers, members };
 }
@@ -124,7 +129,12 @@ export const hasAddress = ({ members }: ObjectTree): boolean =>
   ["command", "cmd", "url", "uri", "serverUrl", "httpUrl"].some((key) => members.has(key));
 
 /** One server under Cardea's keys: renamed where hosts differ, without keys that only hosts use. */
-function stripServer(name: string, server: ObjectTree, warnings: Fault[]): ObjectTree {
+function stripServer(
+  name: string,
+  server: ObjectTree,
+  keysOfFeatures: ReadonlySet<string>,
+  warnings: Fault[],
+): ObjectTree {
   const members = new Map<string, Member>();
   const keys = new Map(normalizedKeys(server));
   moveSignIn(keys, (key, { keyOffset }, what) => {
@@ -132,7 +142,8 @@ function stripServer(name: string, server: ObjectTree, warnings: Fault[]): Objec
     warnings.push({ offset: keyOffset, message });
   });
   for (const [key, member] of keys) {
-    const known = Object.hasOwn(serverSchema.shape, key) && !isHostValue(key, member.value);
+    const isKey = Object.hasOwn(serverSchema.shape, key) || keysOfFeatures.has(key);
+    const known = isKey && !isHostValue(key, member.value);
     if (known) members.set(key, member);
     else if (key !== "source" && key !== "name") {
       const meaning = Object.hasOwn(HOST_KEYS, key) ? HOST_KEYS[key] : "is the host's own and is ignored";

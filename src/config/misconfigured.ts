@@ -78,6 +78,7 @@ export function misconfiguredServer(
     prompts,
     resources,
     ...(overrides !== undefined && { overrides }),
+    features: {},
   };
 }
 

@@ -6,9 +6,9 @@ import type { ConfiguredServer, ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import { misconfiguredServer } from "./misconfigured.js";
 import type { Problem } from "./problem.js";
-import { SERVER_KEYS } from "./schema.js";
 import { ServerConfigError } from "./server-config-error.js";
-import { serverSchema } from "./server-schema.js";
+import { isServerKey, SERVER_KEYS } from "./server-keys.js";
+import { wholeServerSchema } from "./server-schema.js";
 import { type Fault, type ObjectTree, type Path, type Tree, treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
@@ -21,9 +21,14 @@ export interface ServersContext extends FileContext {
   readonly problemsOf: (faults: readonly Fault[]) => readonly Problem[];
 }
 
+interface EntryContext extends ServersContext {
+  readonly schema: ReturnType<typeof wholeServerSchema>;
+}
+
 /** The servers that are not disabled. What is wrong with the entry of one makes that one misconfigured. */
 export function readServers(findings: Findings, context: ServersContext): readonly ConfiguredServer[] {
   const found = new Map<string, { readonly key: string; readonly server: ConfiguredServer | undefined }>();
+  const schema = wholeServerSchema(context.sections ?? []);
   for (const [key, { value }] of findings.tree.members) {
     if (!isServerKey(key)) continue;
     if (value.kind === "object" && value.members.size > MAX_SERVERS) {
@@ -36,7 +41,7 @@ export function readServers(findings: Findings, context: ServersContext): readon
     }
     for (const name of value.members.keys()) {
       if (found.has(name)) findings.add([key], `duplicate server ${JSON.stringify(name)}`, name);
-      else found.set(name, { key, server: readServer(findings, key, name, context) });
+      else found.set(name, { key, server: readServer(findings, key, name, { ...context, schema }) });
     }
   }
   const servers = [...found.values()].flatMap(({ server }) => (server === undefined ? [] : [server]));
@@ -78,9 +83,6 @@ export function serverPath(tree: ObjectTree, name: string): Path {
   return key === undefined ? [] : [key, name];
 }
 
-/** Whether a key holds the servers: `mcpServers`, `servers` or `context_servers`. */
-export const isServerKey = (key: string): boolean => SERVER_KEYS.some((known) => known === key);
-
 /** Whether a server is `disabled`, before the rest of it is validated. */
 export function isDisabled(server: Tree): boolean {
   if (server.kind !== "object") return false;
@@ -95,7 +97,7 @@ function readServer(
   findings: Findings,
   key: string,
   name: string,
-  context: ServersContext,
+  context: EntryContext,
 ): ConfiguredServer | undefined {
   if (name.length > 200 || identifierFault(name) !== undefined) {
     findings.add(
@@ -114,9 +116,9 @@ function readServer(
 }
 
 /** The server at `path`; undefined if it is disabled or its entry is wrong. */
-function readEntry(findings: Findings, path: Path, context: ServersContext): ServerConfig | undefined {
+function readEntry(findings: Findings, path: Path, context: EntryContext): ServerConfig | undefined {
   const tree = treeAt(findings.tree, path);
-  const shape = findings.check(serverSchema, tree, path);
+  const shape = findings.check(context.schema, tree, path);
   if (shape === undefined || isDisabled(tree)) return undefined;
   try {
     return completeServer(String(path.at(-1)), shape, context);

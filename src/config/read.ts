@@ -24,11 +24,12 @@ import { limitsSchema, policySchema } from "./policy-schema.js";
 import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";
-import { disabledServers, isServerKey, readServers, serverPath } from "./read-servers.js";
+import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
-import { contentOf, type Section } from "./section.js";
+import { type Section, settingsOf } from "./section.js";
 import { secretsOf } from "./server-auth.js";
+import { isServerKey } from "./server-keys.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
 import { describePath } from "./variables.js";
@@ -109,7 +110,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const path = resolve(options.cwd ?? process.cwd(), file);
   const folder = dirname(path);
   const host = isHostFile(file, whole);
-  const { tree, warnings } = host ? stripHostFile(whole) : { tree: whole, warnings: [] };
+  const { tree, warnings } = host ? stripHostFile(whole, options.sections) : { tree: whole, warnings: [] };
   const readDocument = namedFiles(folder, options.readFile);
   const configFiles = new Set([path]);
   const readFile: ReadNamedFile = (named, maxBytes) => {
@@ -143,6 +144,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
   const completed = readServers(findings, {
     folder,
+    sections,
     readFile,
     readDocument,
     hasPrincipals: shape?.auth !== undefined,
@@ -179,7 +181,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
     ...(shape.keys !== undefined && { keys: shape.keys }),
     ...(credentials !== undefined && { credentials }),
-    features: settingsOf(sections, shape, folder),
+    features: settingsOf(sections, "file", shape, folder),
     ...(shape.telemetry !== undefined && {
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
@@ -199,8 +201,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...(credentials?.keys ?? []),
       ...secretsOfCluster(cluster),
       ...sections.flatMap((section) => {
-        const settings = config.features[section.path];
-        return settings === undefined ? [] : section.secretsOf(settings);
+        const holders = section.of === "file" ? [config] : servers;
+        const found = holders.map(({ features }) => features[section.path]);
+        return found.flatMap((settings) => (settings === undefined ? [] : section.secretsOf(settings)));
       }),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
@@ -229,15 +232,6 @@ function readSettings(findings: Findings, sections: readonly Section[]): FileSha
   );
   return findings.check(fileSchema(sections), { ...findings.tree, members }, []);
 }
-
-/** The settings of the features whose sections are there. */
-const settingsOf = (sections: readonly Section[], shape: FileShape, folder: string): Config["features"] =>
-  Object.fromEntries(
-    sections.flatMap((section) => {
-      const content = contentOf(section, shape);
-      return content === undefined ? [] : [[section.path, section.complete(content, folder)]];
-    }),
-  );
 
 /** `policy` and `limits`; an invalid section is reported with the other settings and left out here. */
 function readRules(findings: Findings): Rules {

@@ -8,14 +8,11 @@ import { duration, wait } from "./duration-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { keysWithin, type Section } from "./section.js";
-import { leaseSchema, nameFilter, serverSchema } from "./server-schema.js";
+import { leaseSchema, nameFilter, wholeServerSchema } from "./server-schema.js";
 import { credentialsSchema } from "./sign-in-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
 import { profileSchemas, shorteningSchemas } from "./tool-schema.js";
 import { parseDuration } from "./units.js";
-
-/** The keys under which servers are found, as different hosts write them; all of them are read. */
-export const SERVER_KEYS = ["mcpServers", "servers", "context_servers"] as const;
 
 const PORT = /^([1-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/;
 
@@ -208,80 +205,83 @@ const profile = z.strictObject({
   schemas: profileSchemas.exactOptional().describe("How the schemas of its tools are listed."),
 });
 
-const servers = z.record(z.string().min(1), serverSchema.meta({ id: "server" }));
-
 /** The keys of the gateway before those of features. */
-const firstKeys = {
-  $schema: z.string().optional().describe("The JSON Schema for editors; Cardea ignores it."),
-  listen: z
-    .strictObject({
-      http: http.prefault({}).describe("The listener for hosts."),
-      admin: admin.prefault({}).describe("The listener for operators."),
-    })
-    .prefault({})
-    .describe("The addresses and ports of the listeners. A change needs a restart."),
-  auth: authSchema
-    .exactOptional()
-    .describe("Authentication over HTTP. Without it all hosts are one `anonymous` principal."),
-  mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),
-  servers: servers.default({}).describe("The same as `mcpServers`, as VS Code writes it."),
-  context_servers: servers.default({}).describe("The same as `mcpServers`, as Zed writes it."),
-  envFile: z
-    .string()
-    .min(1)
-    .exactOptional()
-    .describe(
-      "A file with `NAME=value` lines, relative to this file: variables of this file are looked up there first, then in the environment. `init` and `add` keep secrets there. It is read with this file.",
-    ),
-  startupWait: wait(
-    "How long the first list of a host waits for servers that are still starting and whose lists were never known, all at once; for a `required` server up to its `connectTimeout`. Many hosts keep the first list that they get. A server that failed, or has not started within this time, is not waited for again; with `0s` no list waits.",
-  ).default("10s"),
-  lease: leaseSchema.default("auto").describe("`lease` of the servers that have none of their own."),
-  naming: z
-    .strictObject({
-      separator: z
-        .string()
-        .regex(/^[\w-]{1,8}$/, { error: "must be one to eight of the characters A-Z a-z 0-9 _ -" })
-        .default("__")
-        .describe("The text between a server's prefix and a name: one to eight of `A-Z a-z 0-9 _ -`."),
-      maxLength: z
-        .int()
-        .min(24)
-        .max(128)
-        .default(50)
-        .describe(
-          "The maximum length of an exposed name, from 24 to 128; a longer one is cut and ends in a hash. Models accept 64 characters, and hosts add a prefix of their own.",
-        ),
-    })
-    .prefault({})
-    .describe("How exposed names of tools and prompts are built."),
-  ...shorteningSchemas,
-  tools: exposureSchema
-    .prefault({})
-    .describe("Which tools hosts list, at every URL; a profile can say otherwise (`docs/search.md`)."),
-  parkedCalls: parkedCalls
-    .prefault({})
-    .describe(
-      "Calls that wait for the answer of a person or a model: calls of 2026-07-28 hosts during which a legacy server sent a question.",
-    ),
-  keys: z
-    .strictObject({
-      state: z
-        .string()
-        .min(32, { error: "must have at least 32 random characters" })
-        .describe(
-          "The secret from which the keys for request state and task handles are derived. All processes that serve the same hosts need the same one. Default: a random one at each start. A change needs a restart.",
-        ),
-    })
-    .exactOptional()
-    .describe("Secrets of the gateway; use variables."),
-  credentials: credentialsSchema
-    .exactOptional()
-    .describe("The encryption of stored sign-ins. A change needs a restart."),
-  policy: policySchema.exactOptional().describe("Access rules for calls of hosts and questions of servers."),
-  limits: limitsSchema
-    .exactOptional()
-    .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
+const firstKeys = (sections: readonly Section[]) => {
+  const servers = z.record(z.string().min(1), wholeServerSchema(sections).meta({ id: "server" }));
+  return {
+    $schema: z.string().optional().describe("The JSON Schema for editors; Cardea ignores it."),
+    listen: z
+      .strictObject({
+        http: http.prefault({}).describe("The listener for hosts."),
+        admin: admin.prefault({}).describe("The listener for operators."),
+      })
+      .prefault({})
+      .describe("The addresses and ports of the listeners. A change needs a restart."),
+    auth: authSchema
+      .exactOptional()
+      .describe("Authentication over HTTP. Without it all hosts are one `anonymous` principal."),
+    mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),
+    servers: servers.default({}).describe("The same as `mcpServers`, as VS Code writes it."),
+    context_servers: servers.default({}).describe("The same as `mcpServers`, as Zed writes it."),
+    envFile: z
+      .string()
+      .min(1)
+      .exactOptional()
+      .describe(
+        "A file with `NAME=value` lines, relative to this file: variables of this file are looked up there first, then in the environment. `init` and `add` keep secrets there. It is read with this file.",
+      ),
+    startupWait: wait(
+      "How long the first list of a host waits for servers that are still starting and whose lists were never known, all at once; for a `required` server up to its `connectTimeout`. Many hosts keep the first list that they get. A server that failed, or has not started within this time, is not waited for again; with `0s` no list waits.",
+    ).default("10s"),
+    lease: leaseSchema.default("auto").describe("`lease` of the servers that have none of their own."),
+    naming: z
+      .strictObject({
+        separator: z
+          .string()
+          .regex(/^[\w-]{1,8}$/, { error: "must be one to eight of the characters A-Z a-z 0-9 _ -" })
+          .default("__")
+          .describe("The text between a server's prefix and a name: one to eight of `A-Z a-z 0-9 _ -`."),
+        maxLength: z
+          .int()
+          .min(24)
+          .max(128)
+          .default(50)
+          .describe(
+            "The maximum length of an exposed name, from 24 to 128; a longer one is cut and ends in a hash. Models accept 64 characters, and hosts add a prefix of their own.",
+          ),
+      })
+      .prefault({})
+      .describe("How exposed names of tools and prompts are built."),
+    ...shorteningSchemas,
+    tools: exposureSchema
+      .prefault({})
+      .describe("Which tools hosts list, at every URL; a profile can say otherwise (`docs/search.md`)."),
+    parkedCalls: parkedCalls
+      .prefault({})
+      .describe(
+        "Calls that wait for the answer of a person or a model: calls of 2026-07-28 hosts during which a legacy server sent a question.",
+      ),
+    keys: z
+      .strictObject({
+        state: z
+          .string()
+          .min(32, { error: "must have at least 32 random characters" })
+          .describe(
+            "The secret from which the keys for request state and task handles are derived. All processes that serve the same hosts need the same one. Default: a random one at each start. A change needs a restart.",
+          ),
+      })
+      .exactOptional()
+      .describe("Secrets of the gateway; use variables."),
+    credentials: credentialsSchema
+      .exactOptional()
+      .describe("The encryption of stored sign-ins. A change needs a restart."),
+    policy: policySchema
+      .exactOptional()
+      .describe("Access rules for calls of hosts and questions of servers."),
+    limits: limitsSchema
+      .exactOptional()
+      .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
+  };
 };
 
 /** The keys of the gateway after those of features. */
@@ -313,13 +313,13 @@ const keysOf = (sections: readonly Section[]) => ({
     .describe("Traces, and the trace context that hosts send."),
 });
 
-const gatewayKeys = { ...firstKeys, ...keysOf([]), ...lastKeys };
+type GatewayKeys = ReturnType<typeof firstKeys> & ReturnType<typeof keysOf> & typeof lastKeys;
 
 /** The zod schema of the whole file, with the sections of features. */
 export const fileSchema = (sections: readonly Section[]): z.ZodType<FileShape> =>
-  z.strictObject({ ...firstKeys, ...keysWithin(sections), ...keysOf(sections), ...lastKeys });
+  z.strictObject({ ...firstKeys(sections), ...keysWithin(sections), ...keysOf(sections), ...lastKeys });
 
 /** The zod schema of one profile. */
 export const profileSchema = profile;
 /** The keys of the gateway, as they are written. Those of features are found by `contentOf`. */
-export type FileShape = z.infer<z.ZodObject<typeof gatewayKeys>>;
+export type FileShape = z.infer<z.ZodObject<GatewayKeys>>;

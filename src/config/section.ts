@@ -1,10 +1,12 @@
 /** A section of the config file that belongs to a feature: its schema, and the settings that the feature gets. */
 import type { z } from "zod";
-import type { Config } from "./config.js";
+import type { Config, ConfiguredServer } from "./config.js";
 
 /** One section. */
 export interface Section {
-  /** Its key in the file: `audit`; or within a section of the gateway: `telemetry.otlp`. */
+  /** Whether it stands in the file, or in each server. */
+  readonly of: "file" | "server";
+  /** Its key: `audit`; or within a section of the gateway: `telemetry.otlp`. */
   readonly path: string;
   /** With its description, of which `config/reference.md` is written; the section may be absent. */
   readonly schema: z.ZodType;
@@ -16,17 +18,19 @@ export interface Section {
   readonly change: "reload" | "restart";
 }
 
-/** A section whose parts agree in their types. `secretsOf`. Default: none. */
+/** A section whose parts agree in their types. `of`. Default: the file. `secretsOf`. Default: none. */
 export function sectionOf<Schema extends z.ZodType, Settings>(section: {
+  readonly of?: "file" | "server";
   readonly path: string;
   readonly schema: Schema;
   readonly complete: (shape: z.output<Schema>, folder: string) => Settings;
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): Section {
-  const { complete, secretsOf = () => [] } = section;
+  const { complete, of = "file", secretsOf = () => [] } = section;
   return {
     ...section,
+    of,
     complete: (shape, folder) => complete(shape as z.output<Schema>, folder),
     secretsOf: (settings) => secretsOf(settings as Settings),
   };
@@ -37,7 +41,7 @@ const SHARED_SECTIONS: readonly string[] = ["telemetry"];
 
 /** What an unknown key at this place may be, as the end of its sentence: a section of a feature that is not built in. */
 export const NO_SUCH_FEATURE = "; no feature of this build has such a section";
-/** Whether features have keys at this place of the file. */
+/** Whether features have keys at this place of the file; in a server an unknown key is most often that of a host. */
 export const hasFeatureKeys = (at: readonly PropertyKey[]): boolean =>
   at.length === 0 || (at.length === 1 && SHARED_SECTIONS.includes(String(at[0])));
 
@@ -48,15 +52,35 @@ export function keysWithin(
 ): Readonly<Record<string, z.ZodType>> {
   const prefix = parent === undefined ? "" : `${parent}.`;
   return Object.fromEntries(
-    sections.flatMap(({ path, schema }) => {
+    sections.flatMap(({ of, path, schema }) => {
       const key = path.slice(prefix.length);
-      return path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
+      return of === "file" && path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
     }),
   );
 }
 
-/** The content of a section in a valid file; undefined if it is absent. */
-export function contentOf({ path }: Section, file: unknown): unknown {
+/** The keys of `sections` in a server, with their schemas. */
+export const keysOfServers = (sections: readonly Section[]): Readonly<Record<string, z.ZodType>> =>
+  Object.fromEntries(sections.filter(({ of }) => of === "server").map(({ path, schema }) => [path, schema]));
+
+/** The settings of the sections that are in the file or server `shape`, keyed by path. */
+export const settingsOf = (
+  sections: readonly Section[],
+  where: Section["of"],
+  shape: unknown,
+  folder: string,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    sections
+      .filter(({ of }) => of === where)
+      .flatMap((section) => {
+        const content = contentOf(section, shape);
+        return content === undefined ? [] : [[section.path, section.complete(content, folder)]];
+      }),
+  );
+
+/** The content of a section in a valid file or server; undefined if it is absent. */
+function contentOf({ path }: Section, file: unknown): unknown {
   let content = file;
   for (const key of path.split("."))
     content = (content as Readonly<Record<string, unknown>> | undefined)?.[key];
@@ -70,7 +94,7 @@ export function asInFile(config: Config): Readonly<Record<string, unknown>> {
   const shown: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(config)) {
     if (key === "features") Object.assign(shown, tops);
-    else shown[key] = value;
+    else shown[key] = key === "servers" ? config.servers.map(serverAsInFile) : value;
   }
   for (const [path, settings] of sections) {
     const [parent = "", key] = path.split(".");
@@ -78,3 +102,10 @@ export function asInFile(config: Config): Readonly<Record<string, unknown>> {
   }
   return shown;
 }
+
+const serverAsInFile = (server: ConfiguredServer): object =>
+  Object.fromEntries(
+    Object.entries(server).flatMap(([key, value]) =>
+      key === "features" ? Object.entries(server.features) : [[key, value]],
+    ),
+  );

@@ -2,8 +2,9 @@
 import { z } from "zod";
 import { duration } from "./duration-schema.js";
 import { networkSchemas } from "./network-schema.js";
+import { keysOfServers, type Section } from "./section.js";
 import { serverAuthSchema } from "./sign-in-schema.js";
-import { argumentsSchema, checksSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
+import { argumentsSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
@@ -112,8 +113,8 @@ const operationFilter = (sentence: string) =>
 /** Which calls share a connection to a server. */
 export const leaseSchema = z.enum(["auto", "shared", "principal", "session"]);
 
-/** The zod schema of one server. */
-export const serverSchema = z.strictObject({
+/** The keys of the gateway before those of features. */
+const firstKeys = {
   type: z
     .enum(Object.keys(SERVER_TYPES) as (keyof typeof SERVER_TYPES)[])
     .optional()
@@ -236,15 +237,23 @@ export const serverSchema = z.strictObject({
   resources: nameFilter("the server's own URIs and URI templates")
     .default({ allow: ["*"], deny: [] })
     .describe("Filter of its resources and resource templates."),
-  checks: checksSchema
-    .exactOptional()
-    .describe("Validation of arguments and results of its tools. Default: none."),
+};
+
+/** The keys of the gateway after those of features. */
+const lastKeys = {
   arguments: argumentsSchema.exactOptional().describe("How arguments of its tools are read."),
   overrides: overridesSchema
     .exactOptional()
     .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),
   ...shorteningSchemas,
-});
+};
 
-/** One server as the file has it. */
+/** The zod schema of one server, without the keys of features. */
+export const serverSchema = z.strictObject({ ...firstKeys, ...lastKeys });
+
+/** The zod schema of one server, with the keys of features. */
+export const wholeServerSchema = (sections: readonly Section[]): z.ZodType<ServerShape> =>
+  z.strictObject({ ...firstKeys, ...keysOfServers(sections), ...lastKeys });
+
+/** The keys of the gateway in a server, as the file has them. Those of features are found by `contentOf`. */
 export type ServerShape = z.infer<typeof serverSchema>;

@@ -4,7 +4,8 @@ import { dirname } from "node:path";
 import { isHostFile, stripHostFile } from "./host-config-file.js";
 import { namedFiles, type ReadNamedFile } from "./named-files.js";
 import { parse } from "./read.js";
-import { isDisabled, isServerKey } from "./read-servers.js";
+import { isDisabled } from "./read-servers.js";
+import { isServerKey } from "./server-keys.js";
 import { plainValue } from "./tree.js";
 
 /** The servers of a config that are not disabled. */

@@ -1,7 +1,5 @@
-/** The schema of tool settings of a server: checks of calls, overrides and shorter definitions. */
+/** The schema of tool settings of a server: overrides and shorter definitions. */
 import { z } from "zod";
-
-const bytes = z.int().min(1).max(1_073_741_824);
 
 const dialectSchema = z
   .enum(["openai", "gemini", "anthropic", "none"])
@@ -41,26 +39,6 @@ export const shorteningSchemas = {
       "How the schemas of tools are listed: shorter, and for a family of models. Default: unchanged.",
     ),
 } as const;
-
-/** The zod schema of `checks`. */
-export const checksSchema = z.strictObject({
-  arguments: z
-    .boolean()
-    .default(false)
-    .describe(
-      "Whether arguments must match the tool's input schema; a call with others is refused before it reaches the server.",
-    ),
-  results: z
-    .boolean()
-    .default(false)
-    .describe("Whether results must match the tool's output schema; others are withheld."),
-  maxArgumentBytes: bytes
-    .exactOptional()
-    .describe("The maximum size of the arguments as JSON, in bytes. Default: that of the body."),
-  maxResultBytes: bytes
-    .exactOptional()
-    .describe("The maximum size of a result as JSON, in bytes; a larger one is withheld. Default: no limit."),
-});
 
 /** Shown names may hold anything that can be seen. */
 const VISIBLE_TEXT = /^[^\p{C}]*$/u;

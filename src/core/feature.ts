@@ -8,20 +8,24 @@ import type { GatewayEvent } from "./gateway-events.js";
  *
  * - `reply`: outside the observers; gives a reply on, or keeps it back
  * - `mustRecord`: inside the error boundary, before the call has any effect
+ * - `checkArguments`: sees the arguments that the server would receive, before a person is asked about the call
  */
-export type CallSlot = "reply" | "mustRecord";
+export type CallSlot = "reply" | "mustRecord" | "checkArguments";
 
 /**
  * A place in the stack of a server.
  *
+ * - `checkResults`: outside the response cache; sees the result as the server has sent it
  * - `attempt`: innermost; sees each attempt of a call, as it goes to the server
  */
-export type ServerSlot = "attempt";
+export type ServerSlot = "checkResults" | "attempt";
 
 /** A server for which a stack is built. */
 export interface LayeredServer {
   /** Its key in the config. */
   readonly name: string;
+  /** What features have in its entry, keyed by the paths of their sections. */
+  readonly features: Readonly<Record<string, unknown>>;
   /** Where it is reached over HTTP; undefined for a process. */
   readonly url: string | undefined;
 }
@@ -61,8 +65,8 @@ export interface CloseOptions {
 /** A feature that runs. Nothing here but `close` may wait; nothing may throw, except layers, as other layers do. */
 export interface OpenFeature {
   readonly name: string;
-  /** Layers of each call. */
-  readonly callLayers?: Partial<Record<CallSlot, Middleware>>;
+  /** Layers of each call; called for each config, with its servers. */
+  callLayers?(servers: readonly LayeredServer[]): Partial<Record<CallSlot, Middleware>>;
   /** Layers of the calls to one server; called for each server of each config. */
   serverLayers?(server: LayeredServer): Partial<Record<ServerSlot, Middleware>>;
   /** See each call before its record is made. */
@@ -71,6 +75,8 @@ export interface OpenFeature {
   onRecord?(record: CallRecord, call: Call, reply: Reply): void;
   onEvent?(event: GatewayEvent): void;
   readonly readings?: readonly GaugeReading[];
+  /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
+  argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;
   /** What is wrong now; empty if nothing is. */
   problems?(): readonly Problem[];
   /** Ends it, after the last call. */

@@ -21,7 +21,6 @@ import { errorBoundary } from "../policy/error-boundary.js";
 import { createPolicy, type Policy } from "../policy/policy.js";
 import { responseCache } from "../policy/response-cache.js";
 import { retry } from "../policy/retry.js";
-import { checkedArguments, checkedResults, ToolSchemas } from "../policy/schema-checks.js";
 import { markAdopted } from "../routing/adopted-sessions.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
 import { findTools } from "../routing/find-tools.js";
@@ -38,6 +37,7 @@ import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-c
 import type { Metrics } from "../telemetry/metrics.js";
 import { argumentForms } from "./argument-forms.js";
 import { emittedExpiry } from "./emitted-events.js";
+import { layered } from "./layered-server.js";
 import { refuseAtOwnUrl, showMisconfigured } from "./misconfigured-server.js";
 import type { GatewayParts } from "./parts.js";
 import {
@@ -54,7 +54,7 @@ export interface Pipeline {
   readonly servers: ReadonlyMap<string, ServerRuntime>;
   readonly catalog: Catalog;
   readonly policy: Policy;
-  readonly schemas: ToolSchemas;
+  readonly features: Slots;
   readonly tasks: Tasks;
   readonly handle: Handler;
   /** The innermost part of `handle`, for a call that has passed the middleware of an earlier config. */
@@ -100,23 +100,18 @@ export function createPipeline(
     kept: (server) => servers.get(server)?.kept,
     listHints: (server) => servers.get(server)?.listHints,
   });
-  const schemas = new ToolSchemas(logger);
+  const slot = features.call(config.servers.map(layered));
   const handlers = new Map(
     [...servers].map(([name, running]): [string, Handler] => [
       name,
       isMisconfigured(running.config)
         ? running.upstream.call // refuses
         : serverStack(running, {
-            ...{ policy, metrics, schemas, features, signIn: parts.signIn, logger },
+            ...{ policy, metrics, features, signIn: parts.signIn, logger },
             marksAdopted: parts.sessions.records !== undefined,
             forwardsBaggage: config.telemetry?.forwardsBaggage === true,
           }),
     ]),
-  );
-  const checks = new Map(
-    config.servers.flatMap(({ name, checks: wanted }) =>
-      wanted === undefined ? [] : [[name, wanted] as const],
-    ),
   );
   const forms = argumentForms(config.servers);
   const methods = new MethodRoutes(catalog, tasks);
@@ -140,10 +135,10 @@ export function createPipeline(
     openCallsOf(servers),
   ]);
   // outside the observers: what they write about a call is written before the host receives the reply
-  const observed: Middleware = (next) => compose([...features.call("reply"), observers], next);
+  const observed: Middleware = (next) => compose([...slot("reply"), observers], next);
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
   const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
-  const mustRecord = features.call("mustRecord");
+  const mustRecord = slot("mustRecord");
   const own: Middleware = (next) => compose([observed, boundary, ...mustRecord], next);
   const handle = compose(
     [
@@ -159,7 +154,7 @@ export function createPipeline(
       sealedState, // rejects a forged state before the call has any effect
       ...(forms.size > 0 ? [normalizedArguments(forms)] : []), // by the names that configured arguments and rules use
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
-      ...(checks.size > 0 ? [checkedArguments(checks, schemas)] : []), // before approval: a person is not asked about a call that cannot be made
+      ...slot("checkArguments"), // before approval: a person is not asked about a call that cannot be made
       ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // a call to a hidden target is recorded for the operator
       policy.access, // refuse before any budget is spent
       policy.limits, // after access: a refused call takes no token; a later round was paid by the first
@@ -176,7 +171,7 @@ export function createPipeline(
     // The policy evaluates the question in the form that the client will receive.
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
-  return { config, servers, catalog, policy, schemas, tasks, handle, route, evaluateQuestion };
+  return { config, servers, catalog, policy, features, tasks, handle, route, evaluateQuestion };
 }
 
 /** Counts the calls to each server, for a later config that no longer has it. */
@@ -224,17 +219,9 @@ const startedServer = (
 const hasConfiguredArguments = ({ overrides = {} }: ConfiguredServer): boolean =>
   Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
-/** The address of a server; undefined for a process. */
-const urlOf = (transport: ConfiguredServer["transport"]): string | undefined => {
-  if (transport.kind === "stdio" || transport.kind === "unknown") return undefined;
-  if (transport.kind === "http") return transport.url;
-  return transport.baseUrl ?? ("url" in transport.document ? transport.document.url : "");
-};
-
 interface ServerStackOptions {
   readonly policy: Policy;
   readonly metrics: Metrics;
-  readonly schemas: ToolSchemas;
   readonly signIn: GatewayParts["signIn"];
   readonly logger: Logger;
   readonly forwardsBaggage: boolean;
@@ -245,10 +232,11 @@ interface ServerStackOptions {
 
 function serverStack(
   runtime: ServerRuntime,
-  { policy, metrics, schemas, signIn, forwardsBaggage, features, logger, marksAdopted }: ServerStackOptions,
+  { policy, metrics, signIn, forwardsBaggage, features, logger, marksAdopted }: ServerStackOptions,
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
-  const { name: server, timeoutMs, checks, auth, transport } = config;
+  const { name: server, timeoutMs, auth, transport } = config;
+  const slot = features.server(layered(config));
   return compose(
     [
       // outermost: no timeout runs while a person signs in, and earlier attempts count as separate calls
@@ -264,7 +252,7 @@ function serverStack(
           ]),
       ...(marksAdopted && transport.kind === "stdio" ? [markAdopted(server, logger)] : []), // outside of the cache, which is for all sessions
       ...(forwardsBaggage ? [] : [dropBaggage]), // everything below this line reaches the server
-      ...(checks === undefined ? [] : [checkedResults({ server, checks, schemas })]), // the server has run a call whose result is withheld here
+      ...slot("checkResults"), // the server has run a call whose result is withheld here
       ...(transport.kind === "stdio" && transport.inRoots !== undefined
         ? [] // a response holds for the folder of its host
         : [
@@ -279,7 +267,7 @@ function serverStack(
       concurrency({ semaphore, server }), // queue calls over the limit
       deadline({ server, timeoutMs, timeoutOf: policy.timeoutMs }), // the timeout starts when the call leaves the queue
       upstreamMetrics(metrics.calls), // innermost: the time in the queue is not the server's
-      ...features.server({ name: server, url: urlOf(transport) }, "attempt"), // sees the attempt as it goes out
+      ...slot("attempt"), // sees the attempt as it goes out
     ],
     upstream.call,
   );

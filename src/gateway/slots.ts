@@ -1,5 +1,5 @@
 /** The open features of a gateway, by what they plug in. */
-import type { Middleware, Observer } from "../core/call.js";
+import type { Call, Middleware, Observer } from "../core/call.js";
 import type {
   CallSlot,
   CloseOptions,
@@ -34,12 +34,24 @@ export class Slots {
     for (const reading of features.flatMap(({ readings = [] }) => readings)) metrics.featureGauge(reading);
   }
 
-  call(slot: CallSlot): readonly Middleware[] {
-    return this.#features.flatMap(({ callLayers = {} }) => callLayers[slot] ?? []);
+  /** The layers of a config with these servers, by slot. */
+  call(servers: readonly LayeredServer[]): (slot: CallSlot) => readonly Middleware[] {
+    const layers = this.#features.flatMap((feature) => feature.callLayers?.(servers) ?? []);
+    return (slot) => layers.flatMap((each) => each[slot] ?? []);
   }
 
-  server(server: LayeredServer, slot: ServerSlot): readonly Middleware[] {
-    return this.#features.flatMap((feature) => feature.serverLayers?.(server)[slot] ?? []);
+  server(server: LayeredServer): (slot: ServerSlot) => readonly Middleware[] {
+    const layers = this.#features.flatMap((feature) => feature.serverLayers?.(server) ?? []);
+    return (slot) => layers.flatMap((each) => each[slot] ?? []);
+  }
+
+  /** The first that a feature finds. */
+  async argumentsFault(call: Call, server: LayeredServer): Promise<string | undefined> {
+    for (const feature of this.#features) {
+      const fault = await feature.argumentsFault?.(call, server);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
   }
 
   problems(): readonly Problem[] {

@@ -12,6 +12,7 @@ import { LIST_KINDS } from "../core/lists.js";
 import { isSearchTool } from "../core/search-tools.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import { argumentForms } from "../gateway/argument-forms.js";
+import { layered } from "../gateway/layered-server.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import type { Explanation } from "../policy/policy.js";
 import { withConfiguredArguments } from "../routing/configured-arguments.js";
@@ -69,7 +70,7 @@ export interface ExplainResult extends Explanation {
 
 /** Explains a hypothetical call; no server receives it and no budget is charged. */
 export async function explainCall(
-  pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "schemas" | "tasks">,
+  pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "features" | "tasks">,
   { name, args, ...caller }: ExplainQuery,
 ): Promise<ExplainResult | { readonly unknown: string }> {
   const { auth } = pipeline.config;
@@ -225,13 +226,12 @@ function requestFor(route: Route, name: string, args: JsonObject): Pick<Call, "m
 }
 
 async function argumentsFault(
-  { config, schemas }: Pick<Pipeline, "config" | "schemas">,
-  { params }: Call,
+  { config, features }: Pick<Pipeline, "config" | "features">,
+  call: Call,
   route: Route,
 ): Promise<string | undefined> {
   const server = config.servers.find(({ name }) => name === route.upstream);
-  if (route.kind !== "tools" || server?.checks?.arguments !== true) return undefined;
-  return (await schemas.validate(route, "inputSchema", params.arguments))?.reason;
+  return server && features.argumentsFault(call, layered(server));
 }
 
 /**

@@ -28,7 +28,7 @@ describe("the MCP endpoint of the admin listener", () => {
   let gateway: Gateway;
   let admin = "";
   beforeAll(async () => {
-    gateway = gatewayOf({
+    gateway = await gatewayOf({
       listen: { http: { port: 0 }, admin: { port: 0, token: TOKEN } },
       mcpServers: {
         memory: {

@@ -219,8 +219,8 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "state/sessions/over-a-restart.test.ts",
     title: "that ended processes left is removed beyond the limit, the oldest first",
   },
-  "policy/schema-checks.ts": {
-    file: "policy/json-schema/pattern.test.ts",
+  "features/schema-checks/schema-checks.ts": {
+    file: "features/schema-checks/json-schema/pattern.test.ts",
     title: "never has more instructions than estimated",
   },
   "policy/decision-log.ts": {

@@ -45,7 +45,7 @@ async function gatewayTo(kind: (typeof UPSTREAMS)[number]) {
   const upstream = await startUpstream(kind);
   onTestFinished(() => upstream.stop());
   const listen = { http: { port: 0 }, admin: { port: 0 } };
-  const gateway = gatewayOf({ listen, mcpServers: { one: upstream.entry } });
+  const gateway = await gatewayOf({ listen, mcpServers: { one: upstream.entry } });
   const { url } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");

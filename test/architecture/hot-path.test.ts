@@ -18,7 +18,7 @@ const ENTRANCES = [
   "telemetry/live-calls.ts",
   "telemetry/pending-questions.ts",
   "policy/access.ts",
-  "policy/schema-checks.ts",
+  "features/schema-checks/schema-checks.ts",
   "policy/circuit-breaker.ts",
   "policy/concurrency.ts",
   "policy/deadline.ts",

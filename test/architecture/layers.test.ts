@@ -39,12 +39,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   patterns: ["core"],
   catalog: ["core", "wire", "runtime", "patterns"],
   telemetry: ["core", "wire", "runtime"],
-  policy: [
-    ...["core", "wire", "runtime", "config", "telemetry", "patterns", "policy/json-schema/compile.ts"],
-  ],
-  // The public file of a validator that knows neither calls nor policies.
-  "policy/json-schema/compile.ts": ["core", "wire", "runtime", "patterns", "policy/json-schema"],
-  "policy/json-schema": ["core", "wire", "runtime", "patterns", "policy/json-schema/compile.ts"],
+  policy: [...["core", "wire", "runtime", "config", "telemetry", "patterns"]],
   routing: ["core", "wire", "runtime", "catalog"],
   "downstream/edge.ts": ["core", "wire"],
   "downstream/legacy": ["core", "wire", "runtime", "downstream/edge.ts"],

@@ -22,7 +22,7 @@ beforeEach(async () => {
   url = new URL(`http://127.0.0.1:${port}/mcp`);
   company = await realCompany(`http://127.0.0.1:${port}/oauth/authorize/callback`);
   const digest = createHash("sha256").update(KEY).digest("hex");
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     listen: { http: { port }, admin: { port: 0 } },
     auth: {
       keys: [{ id: "robot", hash: `sha256:${digest}` }],

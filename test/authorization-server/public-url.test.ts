@@ -33,7 +33,7 @@ describe("behind a proxy with TLS, at publicUrl", () => {
 
   async function started(): Promise<number> {
     const company = await hostileCompany();
-    const gateway = gatewayOf({
+    const gateway = await gatewayOf({
       listen: { http: { port: 0, publicUrl }, admin: { port: 0 } },
       auth: { signIn: { issuer: company.issuer, clientId: "cardea" } },
     });
@@ -100,7 +100,7 @@ describe("behind a proxy with TLS, at publicUrl", () => {
 });
 
 test("without auth.signIn these paths do not exist", async () => {
-  const gateway = gatewayOf({});
+  const gateway = await gatewayOf({});
   const { url: at } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   for (const path of [

@@ -5,6 +5,7 @@ import { reshapedTools, reshapeInSteps } from "../../src/catalog/dialects/reshap
 import { Snapshot } from "../../src/catalog/view.js";
 import { isObject, type JsonObject } from "../../src/wire/json.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
+import { hasFeature } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 
 const STRING = { type: "string" };
@@ -223,14 +224,14 @@ test("a URL lists the schemas of its dialect, calls are checked against the tool
     },
   });
   const spec = `${folderWith({ "api.json": document })}/api.json`;
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     mcpServers: {
       api: {
         type: "openapi",
         spec,
         baseUrl: api.url,
         schemas: { dialect: "openai" },
-        checks: { arguments: true },
+        ...(hasFeature("schema-checks") && { checks: { arguments: true } }),
       },
     },
     profiles: { google: { schemas: { dialect: "gemini" } }, plain: { schemas: { dialect: "none" } } },

@@ -11,7 +11,7 @@ test("rules see the principal, its groups and its scopes", async () => {
   if (kind === undefined) throw new Error("there is no scripted server");
   const upstream = await startUpstream(kind);
   onTestFinished(() => upstream.stop());
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     mcpServers: { one: upstream.entry },
     policy: {
       rules: [

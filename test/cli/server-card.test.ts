@@ -12,7 +12,7 @@ const CARD_TYPE = "application/mcp-server-card+json";
 const KEYS = { keys: [{ id: "ann", hash: `sha256:${hash("sha256", "a key")}` }] };
 
 async function gateway(serverCard: unknown, more: object = {}, http: object = {}): Promise<string> {
-  const one = gatewayOf({
+  const one = await gatewayOf({
     listen: { http: { port: 0, serverCard, ...http }, admin: { port: 0 } },
     mcpServers: { payroll: fixtureCommand("legacy") },
     profiles: { hidden: { servers: ["payroll"] } },

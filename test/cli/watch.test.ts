@@ -20,7 +20,7 @@ async function started() {
   const upstream = await startUpstream(kind);
   onTestFinished(() => upstream.stop());
   const listen = { http: { port: 0 }, admin: { port: 0 } };
-  const gateway = gatewayOf({ listen, mcpServers: { one: upstream.entry } });
+  const gateway = await gatewayOf({ listen, mcpServers: { one: upstream.entry } });
   const { adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");
@@ -243,7 +243,7 @@ describe.each([80, 40])("on a terminal of %i columns", (columns) => {
     const node = process.execPath;
     const broken = { command: node, args: ["-e", "console.error('no database'); process.exit(3)"] };
     const listen = { http: { port: 0 }, admin: { port: 0 } };
-    const gateway = gatewayOf({ listen, mcpServers: { [LONG]: broken, db: broken } });
+    const gateway = await gatewayOf({ listen, mcpServers: { [LONG]: broken, db: broken } });
     const { adminUrl } = await gateway.start();
     onTestFinished(() => gateway.stop({ immediate: true }));
     await gateway.call(`${LONG}__some_tool_with_a_name`, {});

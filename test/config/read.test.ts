@@ -83,6 +83,7 @@ describe("a config file", () => {
         tools: EVERYTHING,
         prompts: EVERYTHING,
         resources: EVERYTHING,
+        features: {},
       },
       {
         name: "sentry",
@@ -109,6 +110,7 @@ describe("a config file", () => {
         tools: { allow: ["a*"], deny: ["ab"] },
         prompts: EVERYTHING,
         resources: EVERYTHING,
+        features: {},
       },
     ]);
   });

@@ -5,10 +5,9 @@ import { readConfig } from "../../src/config/read.js";
 const read = (server: object, env = {}) =>
   readConfig(JSON.stringify({ mcpServers: { db: { command: "x", ...server } } }, null, 1), "c.json", { env });
 
-test("checks and overrides come out complete, values as they were written", () => {
+test("overrides come out complete, values as they were written", () => {
   const outcome = read(
     {
-      checks: { arguments: true, maxResultBytes: 1000 },
       overrides: {
         run_sql: {
           name: "query",
@@ -20,7 +19,6 @@ test("checks and overrides come out complete, values as they were written", () =
     { DSN: "postgres://secret" },
   );
   const [server] = outcome.ok ? outcome.config.servers : [];
-  expect(server?.checks).toEqual({ arguments: true, results: false, maxResultBytes: 1000 });
   expect(server?.overrides).toEqual({
     run_sql: {
       name: "query",
@@ -66,8 +64,6 @@ test.each([
   [{ descriptions: { maxLength: 39 } }, /descriptions\.maxLength must be at least 40/],
   [{ descriptions: {} }, /descriptions\.maxLength is missing/],
   [{ schemas: { compact: "yes" } }, /schemas\.compact must be true or false/],
-  [{ checks: { argument: true } }, /checks has an unknown key "argument"; did you mean "arguments"\?/],
-  [{ checks: { maxArgumentBytes: 0 } }, /checks\.maxArgumentBytes must be at least 1/],
   [{ overrides: { a: { rename: "b" } } }, /overrides\.a has an unknown key "rename"/],
   [{ overrides: { a: { name: "" } } }, /overrides\.a\.name cannot be empty/],
   [{ overrides: { a: { name: "x\u0007" } } }, /overrides\.a\.name cannot hold control characters/],

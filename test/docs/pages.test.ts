@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { inRepository } from "../support/cardea.js";
+import { SECTIONS } from "../support/features.js";
 import { sample } from "../support/sample.js";
 import { freePort } from "../support/told-port.js";
 import { fencesOf, follow } from "./follow.js";
@@ -34,7 +35,10 @@ test.each([
         name,
         "a-value-of-this-variable",
       ]);
-      const outcome = readConfig(text, page, { env: Object.fromEntries(names) as Record<string, string> });
+      const outcome = readConfig(text, page, {
+        sections: SECTIONS,
+        env: Object.fromEntries(names) as Record<string, string>,
+      });
       return outcome.problems.map(({ message }) => message);
     });
   expect(problems).toEqual([]);

@@ -12,7 +12,7 @@ const BROWSER = {
 const KEY = { id: "ann", hash: `sha256:${createHash("sha256").update("k").digest("hex")}` };
 
 async function started(file: object = {}): Promise<string> {
-  const gateway = gatewayOf({ listen: { http: { port: 0 }, admin: { port: 0 } }, ...file });
+  const gateway = await gatewayOf({ listen: { http: { port: 0 }, admin: { port: 0 } }, ...file });
   onTestFinished(() => gateway.stop({ immediate: true }));
   return (await gateway.start()).url;
 }

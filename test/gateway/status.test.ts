@@ -12,6 +12,7 @@ const CONFIG: ServerConfig = {
   name: "",
   transport: { kind: "http", url: "http://127.0.0.1:1/", headers: {}, sse: false },
   prefix: "",
+  features: {},
   protocol: "auto",
   lease: "auto",
   start: "eager",

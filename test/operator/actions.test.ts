@@ -15,7 +15,7 @@ async function started(file: object = {}, hasListed = true) {
   onTestFinished(() => upstream.stop());
   const listen = { http: { port: 0 }, admin: { port: 0, token: TOKEN } };
   const actions: object[] = [];
-  const gateway = gatewayOf(
+  const gateway = await gatewayOf(
     { listen, mcpServers: { one: upstream.entry }, ...file },
     { info: (fields, sentence) => void (sentence === "an operator acted" && actions.push(fields)) },
   );

@@ -13,7 +13,7 @@ const CANARIES = {
 };
 
 test("shows the live config, including defaults, and no secret", async () => {
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0, token: CANARIES.admin } },
     keys: { state: CANARIES.key },
     credentials: { key: CANARIES.vault },

@@ -14,7 +14,7 @@ async function started(admin: object = {}) {
   const upstream = await startUpstream(kind);
   onTestFinished(() => upstream.stop());
   const listen = { http: { port: 0 }, admin: { port: 0, ...admin } };
-  const gateway = gatewayOf({ listen, mcpServers: { one: upstream.entry } });
+  const gateway = await gatewayOf({ listen, mcpServers: { one: upstream.entry } });
   const { adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");

@@ -30,7 +30,7 @@ async function started() {
   if (kind === undefined) throw new Error("there is no scripted server");
   const upstream = await startUpstream(kind);
   onTestFinished(() => upstream.stop());
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0, token: TOKEN, showArguments: true } },
     policy: { rules: [{ name: "no", tools: ["*nothing*"], effect: "deny" }] },
     mcpServers: { one: upstream.entry },

@@ -42,7 +42,7 @@ beforeAll(async () => {
       ],
     },
   };
-  gateway = gatewayOf(config);
+  gateway = await gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");
 });

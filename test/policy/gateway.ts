@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { featuredGatewayOf } from "../support/gateway.js";
+import { gatewayOf } from "../support/gateway.js";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { EXPOSURE, THROUGH_CALL_TOOL } from "../support/through.js";
@@ -72,7 +72,7 @@ export async function openGateway(
     ...EXPOSURE,
     ...config,
   };
-  const gateway = await featuredGatewayOf(written);
+  const gateway = await gatewayOf(written);
   const { url, adminUrl } = await gateway.start();
   await gateway.lists("tools");
   const pipes: PassThrough[] = [];

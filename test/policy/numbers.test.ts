@@ -10,9 +10,9 @@ import {
 } from "../../src/wire/decimal.js";
 import { isSame, type JsonObject } from "../../src/wire/json.js";
 import { canonicalText, parseJson } from "../../src/wire/json-text.js";
+import { validated } from "../features/schema-checks/json-schema/support.js";
 import fc from "../support/fast-check.js";
 import { numberText } from "../support/number-texts.js";
-import { validated } from "./json-schema/support.js";
 import { clientOf, policyOf, toolCall } from "./support.js";
 
 const compiler = new ExpressionCompiler();

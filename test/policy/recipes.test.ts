@@ -4,12 +4,14 @@ import { ToolOverrides } from "../../src/catalog/overrides.js";
 import { readConfig } from "../../src/config/read.js";
 import { type Call, compose, type Handler, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
+import { layered } from "../../src/gateway/layered-server.js";
+import { Slots } from "../../src/gateway/slots.js";
 import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
-import { checkedArguments, ToolSchemas } from "../../src/policy/schema-checks.js";
 import { configuredArguments } from "../../src/routing/configured-arguments.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { openedFeatures, SECTIONS, testOf } from "../support/features.js";
 import { throughCallTool } from "../support/through.js";
 import { clientOf, result, routeTo, toolCall, wordOf } from "./support.js";
 
@@ -21,18 +23,19 @@ const recipes = new Map(
   ]),
 );
 
+const FEATURES_OPEN = await openedFeatures({ features: {} });
+
 function recipe(number: number, server: Handler = async () => result({})) {
-  const outcome = readConfig(recipes.get(number) ?? "", "docs/policy.jsonc", { env: {} });
+  const outcome = readConfig(recipes.get(number) ?? "", "docs/policy.jsonc", { env: {}, sections: SECTIONS });
   expect(outcome.problems).toEqual([]);
   if (!outcome.ok) throw new Error("not reached");
   const { config } = outcome;
   expect(policyFaults(config)).toEqual([]);
   const metrics = new Metrics({ version: "1", process: false });
   const policy: Policy = createPolicy(config, { metrics, logger: SILENT });
-  const checks = new Map(config.servers.flatMap((it) => (it.checks ? [[it.name, it.checks] as const] : [])));
-  const checked = checkedArguments(checks, new ToolSchemas(SILENT));
+  const checked = new Slots(FEATURES_OPEN, metrics).call(config.servers.map(layered))("checkArguments");
   const handle = compose(
-    [errorBoundary(SILENT), configuredArguments, checked, policy.access, policy.limits],
+    [errorBoundary(SILENT), configuredArguments, ...checked, policy.access, policy.limits],
     server,
   );
   return { config, policy, handle: throughCallTool(handle) };
@@ -216,7 +219,7 @@ describe("11. a tool with fewer choices", () => {
   });
 });
 
-test.each([
+testOf("schema-checks").each([
   [{ sql: "x" }, "result"],
   [{ sql: 1 }, "bad_request"],
   [{ sql: "x".repeat(70_000) }, "too_large"],

@@ -9,7 +9,7 @@ import { CERTIFICATE, EXPIRED, KEY } from "../support/certificates.js";
 import { startCollector } from "../support/collector.js";
 import { connectProxy, proxyEnvironment, type Route } from "../support/connect-proxy.js";
 import { testOf } from "../support/features.js";
-import { featuredGatewayOf } from "../support/gateway.js";
+import { gatewayOf } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { serveHttp, serveSse } from "../support/server/http.mjs";
 
@@ -66,7 +66,7 @@ async function secureServer(options: ServerOptions): Promise<number> {
 
 /** A gateway in front of the server `far`, and what a call of it says: its text, or why there is none. */
 async function callFar(far: object, config: object = {}): Promise<string> {
-  const gateway = await featuredGatewayOf({ mcpServers: { far }, startupWait: "10m", ...config });
+  const gateway = await gatewayOf({ mcpServers: { far }, startupWait: "10m", ...config });
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { url, adminUrl } = await gateway.start();
   const host = await openModern({ url });

@@ -26,7 +26,7 @@ const forwardHeaders = ["X-Tenant", { from: "x-user-key", to: "x-api-key" }];
 async function gatewayFor(server: TenantServer, entry: object = {}, config: object = {}) {
   const far = { url: server.url, forwardHeaders, ...entry };
   const file = { mcpServers: { far }, startupWait: "10m", ...config };
-  const gateway = gatewayOf(file);
+  const gateway = await gatewayOf(file);
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { url, adminUrl } = await gateway.start();
   const enter = async (era: (typeof ERAS)[number], headers: Readonly<Record<string, string>>) => {
@@ -157,7 +157,7 @@ test("a value of one host is in no log line, metric, page or list scope", async 
   const lines: string[] = [];
   const log = (facts: object, sentence: string): void => void lines.push(JSON.stringify([facts, sentence]));
   const file = { mcpServers: { far: { url: server.url, forwardHeaders } }, startupWait: "10m" };
-  const gateway = gatewayOf(file, { debug: log, info: log, warn: log, error: log });
+  const gateway = await gatewayOf(file, { debug: log, info: log, warn: log, error: log });
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { url, adminUrl } = await gateway.start();
   for (const open of [openModern, openLegacy]) {

@@ -100,7 +100,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     const config = { mcpServers: { odd: { url: odd.url }, well: { url: well.url } }, ...PATIENT };
     const warn = (facts: unknown, sentence: unknown): void =>
       void warnings.push({ facts: facts as Json, sentence: String(sentence) });
-    gateway = gatewayOf(config, { warn });
+    gateway = await gatewayOf(config, { warn });
     ({ url, adminUrl: admin } = (await gateway.start()) as { url: string; adminUrl: string });
     await gateway.lists("tools");
   });
@@ -171,7 +171,7 @@ describe.each(["legacy", "modern"] as const)(
       const lists = (list: List): Json => ({ [list]: [WHOLE[list]] });
       servers = await Promise.all(odd.map(({ odd: capabilities }) => eraServer(era, capabilities, lists)));
       const entries = servers.map((server, index) => [`odd-${index}`, { url: server.url }] as const);
-      gateway = gatewayOf({ mcpServers: Object.fromEntries(entries), ...PATIENT });
+      gateway = await gatewayOf({ mcpServers: Object.fromEntries(entries), ...PATIENT });
       ({ url } = (await gateway.start()) as { url: string });
       await gateway.lists("tools");
     });

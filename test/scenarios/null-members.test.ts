@@ -47,7 +47,7 @@ async function started(era: "legacy" | "modern") {
     }
   });
   onTestFinished(() => server.close());
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0 } },
     mcpServers: { s: { url: server.url, protocol: era } },
     tools: { exposure: "search" },

@@ -43,7 +43,7 @@ beforeAll(async () => {
     listen: { http: { port: 0 }, admin: { port: 0 } },
     mcpServers: Object.fromEntries(entries),
   };
-  gateway = gatewayOf(config);
+  gateway = await gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");
 });

@@ -163,7 +163,7 @@ async function serverWith(settings: object, config: object = {}) {
       .writeHead(200, { "content-type": "application/json" })
       .end(writeJson({ jsonrpc: "2.0", id, ...outcome }));
   });
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     ...config,
     mcpServers: { s: { type: "http", url: server.url, protocol: "legacy", ...settings } },
   });

@@ -31,7 +31,7 @@ const initialize = (capabilities: object) => ({
 
 beforeAll(async () => {
   upstream = await startUpstream(UPSTREAMS[0] as (typeof UPSTREAMS)[number]);
-  gateway = gatewayOf({ mcpServers: { one: upstream.entry } });
+  gateway = await gatewayOf({ mcpServers: { one: upstream.entry } });
   ({ url } = await gateway.start());
   await gateway.lists("tools");
   const opened = await send(url, { headers: JSON_HEADERS, body: JSON.stringify(initialize({})) });

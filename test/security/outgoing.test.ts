@@ -11,7 +11,7 @@ import { until } from "../support/until.js";
 async function gatewayWith(mcpServers: object) {
   const log: string[] = [];
   const warn = (facts: object, sentence: string): void => void log.push(JSON.stringify([facts, sentence]));
-  const gateway = gatewayOf({ mcpServers }, { warn });
+  const gateway = await gatewayOf({ mcpServers }, { warn });
   const { url } = await gateway.start();
   const stop = () => gateway.stop({ immediate: true });
   onTestFinished(stop);

@@ -86,7 +86,7 @@ describe("a host", () => {
   let admin = "";
   beforeAll(async () => {
     server = await rawServer("modern", false);
-    gateway = gatewayOf({
+    gateway = await gatewayOf({
       listen: { http: { port: 0 }, admin: { port: 0, token: ADMIN_TOKEN } },
       mcpServers: { s: { url: server.url, protocol: "modern" } },
     });
@@ -188,7 +188,7 @@ describe.each(Object.values(HOSTS).map((kind) => [kind.name, kind] as const))("%
 describe("in a batch of a legacy host", () => {
   test("one member is refused, and the others are served", async () => {
     const server = await rawServer("legacy", false);
-    const gateway = gatewayOf({ mcpServers: { s: { url: server.url, protocol: "legacy" } } });
+    const gateway = await gatewayOf({ mcpServers: { s: { url: server.url, protocol: "legacy" } } });
     const { url } = await gateway.start();
     await gateway.lists("tools");
     const host = await openLegacy(httpWire(url), { revision: "2025-03-26" });
@@ -235,7 +235,7 @@ describe.each([
             env: { RAW_TOOLS: TOOLS },
           }
         : { url: server.url };
-    gateway = gatewayOf(
+    gateway = await gatewayOf(
       { mcpServers: { s: { ...entry, protocol: era } } },
       { warn: (...given: unknown[]) => logged.push(given) },
     );
@@ -338,7 +338,7 @@ describe.each([
 });
 
 test("a question with such a member is refused with -32602, and so is the answer of a host", async () => {
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     mcpServers: {
       s: {
         command: process.execPath,

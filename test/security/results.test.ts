@@ -1,5 +1,6 @@
 /** What stands in results is the server's word: carried as it is, unless a rule of the config says otherwise. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { testOf } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 import type { Json } from "../support/peers/host.js";
 import { openLegacy, openModern } from "../support/peers/raw.js";
@@ -30,7 +31,7 @@ async function told(open: typeof openModern, entry: object, rest: object = {}): 
   });
   onTestFinished(() => server.close());
   const mcpServers = { it: { url: server.url, protocol: "legacy", prefix: "", ...entry } };
-  const gateway = gatewayOf({ mcpServers, ...rest });
+  const gateway = await gatewayOf({ mcpServers, ...rest });
   const { url } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   const host = await open({ url });
@@ -64,7 +65,7 @@ describe.each([
     });
   });
 
-  test("gets no result over the size limit of the config", async () => {
+  testOf("schema-checks")("gets no result over the size limit of the config", async () => {
     const result = await told(open, { checks: { maxResultBytes: 100 } });
     expect(result).toMatchObject({ isError: true, _meta: { "cardea/refusal": { server: "it" } } });
     expect(JSON.stringify(result)).not.toContain("evil.example");

@@ -19,7 +19,7 @@ export async function apiGateway(paths: object, settings: ApiGatewaySettings = {
   const { server = {}, config = {}, answer, document } = settings;
   const api = await startApi(answer ?? (() => ({ headers: { "content-type": "text/plain" }, body: "done" })));
   const folder = folderWith({ "api.json": documentOf(paths, document) });
-  const gateway = gatewayOf({
+  const gateway = await gatewayOf({
     ...config,
     mcpServers: { api: { type: "openapi", spec: `${folder}/api.json`, baseUrl: api.url, ...server } },
   });

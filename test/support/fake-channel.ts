@@ -385,6 +385,7 @@ export function serverConfig(changes: Partial<ServerConfig> = {}): ServerConfig 
     tools: ALL,
     prompts: ALL,
     resources: ALL,
+    features: {},
     ...changes,
   };
 }

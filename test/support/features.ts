@@ -1,8 +1,7 @@
 /** The features of this build, for gateways in the process of a test. */
 import { test } from "vitest";
-import { type FeatureContext, sectionsOf } from "../../src/cli/feature.js";
+import { type FeatureContext, type FeaturedConfig, sectionsOf } from "../../src/cli/feature.js";
 import { openFeatures } from "../../src/cli/open-features.js";
-import type { Config } from "../../src/config/config.js";
 import type { OpenFeature } from "../../src/core/feature.js";
 import { SILENT } from "../../src/core/logger.js";
 import { FEATURES } from "../../src/features/index.js";
@@ -20,7 +19,7 @@ export const SECTIONS = await sectionsOf(FEATURES);
 
 /** The open features of a config. Default: a silent log, an empty environment. */
 export const openedFeatures = (
-  config: Pick<Config, "features">,
+  config: FeaturedConfig,
   context: Partial<FeatureContext> = {},
 ): Promise<readonly OpenFeature[]> =>
   openFeatures(FEATURES, config, {

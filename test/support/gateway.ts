@@ -16,12 +16,8 @@ export function configOf(file: object | string): Config {
   return read.config;
 }
 
-/** A gateway that has not been started. */
-export const gatewayOf = (file: object | string, log: Partial<Logger> = {}): Gateway =>
-  createGateway(configOf(file), { logger: { ...SILENT, ...log }, version: "0.0.0-test" });
-
-/** The same, with the features that the config asks for. */
-export async function featuredGatewayOf(file: object | string, log: Partial<Logger> = {}): Promise<Gateway> {
+/** A gateway that has not been started, with the features that its config asks for. */
+export async function gatewayOf(file: object | string, log: Partial<Logger> = {}): Promise<Gateway> {
   const config = configOf(file);
   const options = { logger: { ...SILENT, ...log }, version: "0.0.0-test" };
   const features = await openedFeatures(config, { ...options, env: { OTEL_BSP_SCHEDULE_DELAY: "5" } });

@@ -1,7 +1,7 @@
 /** Reads the servers out of any host's own file, wherever it keeps them. */
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { hasAddress, isHostBuiltin, stripServers } from "../host-config-file.js";
-import { SERVER_KEYS } from "../schema.js";
+import { SERVER_KEYS } from "../server-keys.js";
 import { literal } from "../template.js";
 import { type Fault, type Member, type ObjectTree, plainValue, type Tree } from "../tree.js";
 import {

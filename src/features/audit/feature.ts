@@ -3,7 +3,6 @@ import type { Feature, FeatureContext } from "../../cli/feature.js";
 import type { FeatureGauge, OpenFeature } from "../../core/feature.js";
 import { auditedReplies, auditRequired } from "./audited-calls.js";
 import { COMMANDS } from "./cli/commands.js";
-import type { AuditConfig } from "./section.js";
 import type { AuditLog } from "./types.js";
 
 const UP: FeatureGauge = {
@@ -17,12 +16,15 @@ const LOST: FeatureGauge = {
 };
 
 /** Is there with the section `audit`. */
-export const audit: Feature<AuditConfig> = {
+export const audit: Feature = {
   name: "audit",
-  section: { path: "audit", load: async () => (await import("./section.js")).section },
+  loadSections: async () => [(await import("./section.js")).section],
   commands: COMMANDS,
   gauges: [UP, LOST],
-  async open(settings, { logger, redact, version, configDigest, worker }: FeatureContext) {
+  async open(
+    { features: { audit: settings } },
+    { logger, redact, version, configDigest, worker }: FeatureContext,
+  ) {
     if (settings === undefined) return undefined;
     const { openAuditLog } = await import("./open-audit-log.js");
     return featureOf(await openAuditLog(settings, { logger, redact, version, configDigest, worker }));
@@ -32,10 +34,10 @@ export const audit: Feature<AuditConfig> = {
 /** The log, as the gateway uses it. */
 const featureOf = (log: AuditLog): OpenFeature => ({
   name: "audit",
-  callLayers: {
+  callLayers: () => ({
     reply: auditedReplies(log),
     ...(log.required && { mustRecord: auditRequired(log) }),
-  },
+  }),
   onRecord: log.call,
   onEvent(event) {
     if (event.kind === "reload" && event.outcome === "ok") log.secretsChanged();

@@ -1,7 +1,6 @@
 /** Traces of calls by OTLP over HTTP: a span for each call and one for each attempt at a server (docs/traces.md). */
-import type { Feature, FeatureContext } from "../../cli/feature.js";
+import type { Feature, FeatureContext, FeaturedConfig } from "../../cli/feature.js";
 import type { FeatureGauge, OpenFeature } from "../../core/feature.js";
-import type { OtlpConfig } from "./section.js";
 import type { Tracing } from "./types.js";
 
 /** Timeout (ms) of the last export, within the 30 s that supervisors allow for a stop. */
@@ -16,23 +15,23 @@ const LOST: FeatureGauge = {
 };
 
 /** Is there with the section `telemetry.otlp`, or with a variable of OpenTelemetry that names a collector. */
-export const tracing: Feature<OtlpConfig> = {
+export const tracing: Feature = {
   name: "tracing",
-  section: { path: "telemetry.otlp", load: async () => (await import("./section.js")).section },
+  loadSections: async () => [(await import("./section.js")).section],
   gauges: [LOST],
-  async open(settings, context) {
-    const traces = await openTraces(settings, context);
+  async open(config, context) {
+    const traces = await openTraces(config, context);
     return traces && featureOf(traces);
   },
-  async check(settings, context) {
-    const traces = await openTraces(settings, context);
+  async check(config, context) {
+    const traces = await openTraces(config, context);
     await traces?.close(0);
   },
 };
 
 /** @throws RangeError for settings that cannot be used, and for missing packages */
 async function openTraces(
-  settings: OtlpConfig | undefined,
+  { features: { "telemetry.otlp": settings } }: FeaturedConfig,
   { env, logger, redact, version, worker }: FeatureContext,
 ): Promise<Tracing | undefined> {
   const isAskedFor =

@@ -45,7 +45,7 @@ export async function startStage(): Promise<Stage> {
     transport: "stdio",
   });
   const node = process.execPath;
-  const gateway: Gateway = gatewayOf({
+  const gateway: Gateway = await gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0, token: TOKEN } },
     mcpServers: {
       asking: asking.entry,

@@ -37,7 +37,7 @@ beforeAll(async () => {
       content: [{ type: "text", text: "x".repeat(kb * KB) }],
     });
   });
-  gateway = gatewayOf({
+  gateway = await gatewayOf({
     listen: { http: { port: 0, legacySse: true }, admin: { port: 0 } },
     mcpServers: { s: { url: server.url, protocol: "legacy" } },
   });

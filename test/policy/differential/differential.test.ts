@@ -98,7 +98,7 @@ beforeAll(async () => {
   }
   const given = { arguments: { fixed: { env: "test" }, defaults: { n: 1 } } };
   entries.x = { ...entries.x, overrides: { run: { name: "go", ...given } } };
-  gateway = gatewayOf({ mcpServers: entries, policy: CONFIG });
+  gateway = await gatewayOf({ mcpServers: entries, policy: CONFIG });
   endpoint = new URL((await gateway.start()).url);
 });
 

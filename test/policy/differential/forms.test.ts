@@ -55,7 +55,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => void api.listen(0, "127.0.0.1", resolve));
   const spec = join(folder, "api.json");
   writeFileSync(spec, JSON.stringify(DOCUMENT));
-  gateway = gatewayOf({
+  gateway = await gatewayOf({
     mcpServers: {
       api: {
         type: "openapi",

@@ -50,7 +50,7 @@ beforeAll(async () => {
     servers.push(server);
     entries[name] = { type: "http", url: server.url };
   }
-  gateway = gatewayOf({
+  gateway = await gatewayOf({
     mcpServers: entries,
     policy: { rules: RULES },
   });

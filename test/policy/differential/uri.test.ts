@@ -112,7 +112,7 @@ beforeAll(async () => {
     servers.push(server);
     entries[name] = { type: "http", url: server.url, ...config };
   }
-  gateway = gatewayOf({
+  gateway = await gatewayOf({
     mcpServers: entries,
     profiles: { part: { servers: ["plain"], resources: { deny: ["plain+file:///secret/*"] } } },
     policy: { rules: RULES },

@@ -46,7 +46,7 @@ beforeAll(async () => {
       { name: "inner", tools: ["a__both"], quota: "2/day", per: "session" },
     ],
   };
-  gateway = gatewayOf(config);
+  gateway = await gatewayOf(config);
   ({ url } = await gateway.start());
   await gateway.lists("tools");
 });

@@ -21,11 +21,12 @@ const section = sectionOf({
 const WORDS: FeatureGauge = { name: "cardea_result_words", help: "Words in the results of tools." };
 
 /** Is there with the section `wordCount`. */
-export const wordCount: Feature<Settings> = {
+export const wordCount: Feature = {
   name: "word-count",
-  section: { path: section.path, load: async () => section },
+  loadSections: async () => [section],
   gauges: [WORDS],
-  async open(settings, { logger }) {
+  async open({ features }, { logger }) {
+    const settings = features.wordCount as Settings | undefined;
     if (settings === undefined) return undefined;
     let total = 0;
     const count = (call: Call, reply: Reply): Reply => {
@@ -37,7 +38,7 @@ export const wordCount: Feature<Settings> = {
     const layer: Middleware = (next) => (call) => next(call).then((reply) => count(call, reply));
     return {
       name: "word-count",
-      callLayers: { reply: layer },
+      callLayers: () => ({ reply: layer }),
       readings: [{ gauge: WORDS, read: () => total }],
       close: async () => {},
     };

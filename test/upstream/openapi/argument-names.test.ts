@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isObject } from "../../../src/wire/json.js";
 import { documentOf, openApi } from "../../support/api.js";
 import { apiGateway } from "../../support/api-gateway.js";
+import { testOf } from "../../support/features.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const STRING = { type: "string" };
@@ -264,7 +265,7 @@ describe("a call", () => {
     expect(JSON.parse(String(asked[0]?.body))).toEqual({ "@type": "[redacted]", free: "f" });
   });
 
-  test("is checked against the listed schema, where the config asks for it", async () => {
+  testOf("schema-checks")("is checked against the listed schema, where the config asks for it", async () => {
     const { call, asked } = await apiGateway(PATHS, { server: { checks: { arguments: true } } });
     expect((await call("api__op", { $top: 5 })).isError).toBeUndefined();
     expect((await call("api__op", { other: 5 })).isError).toBe(true);

@@ -5,8 +5,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
-import { compile } from "../../../src/policy/json-schema/compile.js";
-import fc from "../../support/fast-check.js";
+import { compile } from "../../../../src/features/schema-checks/json-schema/compile.js";
+import fc from "../../../support/fast-check.js";
 
 const ajv = new Ajv2020({
   strict: false,

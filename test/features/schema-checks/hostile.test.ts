@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { ToolSchemas } from "../../../src/policy/schema-checks.js";
+import { ToolSchemas } from "../../../src/features/schema-checks/schema-checks.js";
 import { sample, TAKES_ALL } from "../../support/sample.js";
 import { mostStepsInATurn } from "../../support/steps.js";
-import { validated } from "../json-schema/support.js";
+import { validated } from "./json-schema/support.js";
 
 /**
  * The most steps in one turn of the event loop: some 20 ms of work. What native code takes, such as the regular

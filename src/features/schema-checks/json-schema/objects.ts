@@ -1,5 +1,5 @@
 /** What do the keywords about objects demand: which members, how many, and their schemas? */
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { isObject, type JsonObject } from "../../../wire/json.js";
 import {
   atPath,
   type Check,

@@ -4,8 +4,9 @@ import type { Config } from "../../../src/config/config.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
+import { type Received, type RecordingServer, recordingServer } from "../../policy/recording-server.js";
+import { openedFeatures } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
-import { type Received, type RecordingServer, recordingServer } from "../recording-server.js";
 
 let server: RecordingServer;
 let gateway: Gateway;
@@ -56,7 +57,9 @@ beforeAll(async () => {
     (it) => void received.push(it),
     ({ method }) => (method === "tools/call" ? { content: [], structuredContent: { rows } } : undefined),
   );
-  gateway = createGateway(configWith(CHECKS), { logger: SILENT, version: "1" });
+  const config = configWith(CHECKS);
+  const features = await openedFeatures(config);
+  gateway = createGateway(config, { logger: SILENT, version: "1", features });
   await gateway.start();
 });
 afterAll(async () => {

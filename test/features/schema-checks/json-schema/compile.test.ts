@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compile } from "../../../src/policy/json-schema/compile.js";
+import { compile } from "../../../../src/features/schema-checks/json-schema/compile.js";
 import { validated } from "./support.js";
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more });

@@ -1,5 +1,5 @@
 /** Validates a value and says the result in one word or one sentence. */
-import { compile } from "../../../src/policy/json-schema/compile.js";
+import { compile } from "../../../../src/features/schema-checks/json-schema/compile.js";
 
 /** `fits`, `unknown`, `too much`, or the violation. */
 export async function validated(schema: unknown, value: unknown): Promise<string> {

@@ -8,9 +8,9 @@ import {
   isNumber,
   type JsonNumber,
   toBigInt,
-} from "../../wire/decimal.js";
-import { ExactNumber, isObject, type JsonObject } from "../../wire/json.js";
-import { writeJson } from "../../wire/json-text.js";
+} from "../../../wire/decimal.js";
+import { ExactNumber, isObject, type JsonObject } from "../../../wire/json.js";
+import { writeJson } from "../../../wire/json-text.js";
 import { type Check, CheckRun, inSequence, shortened, UNKNOWN, violation } from "./check-result.js";
 import type { Keyword } from "./compile.js";
 

@@ -1,12 +1,12 @@
 /** Do the arguments and the result of a tool call fit the tool's schemas and the size limits? */
-import type { ChecksConfig } from "../config/config.js";
-import type { Call, Middleware, Route } from "../core/call.js";
-import { GatewayError } from "../core/errors.js";
-import type { Logger } from "../core/logger.js";
-import { isObject, type JsonObject, objectAt } from "../wire/json.js";
-import { writeJson } from "../wire/json-text.js";
-import type { Payload } from "../wire/payload.js";
+import type { Call, Middleware, Route } from "../../core/call.js";
+import { GatewayError } from "../../core/errors.js";
+import type { Logger } from "../../core/logger.js";
+import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
+import type { Payload } from "../../wire/payload.js";
 import { type CompiledSchema, compile, type Validation } from "./json-schema/compile.js";
+import type { ChecksConfig } from "./section.js";
 
 /**
  * Refuses a call whose arguments the server would refuse (`bad_request`) or that are too large (`too_large`). Stands

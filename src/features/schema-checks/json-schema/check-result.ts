@@ -1,5 +1,5 @@
 /** What does checking one value against one schema find, and what may that cost? */
-import { writeJson } from "../../wire/json-text.js";
+import { writeJson } from "../../../wire/json-text.js";
 
 /** Why a value does not fit, and where in it. */
 export interface Violation {

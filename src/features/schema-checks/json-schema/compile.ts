@@ -3,8 +3,8 @@
  * The schema is walked and not turned into program text, which would take 0.3 ms for each subschema.
  */
 
-import { cooperativeYield } from "../../runtime/cooperative-yield.js";
-import { isObject, type JsonObject, numberOf, stringAt } from "../../wire/json.js";
+import { cooperativeYield } from "../../../runtime/cooperative-yield.js";
+import { isObject, type JsonObject, numberOf, stringAt } from "../../../wire/json.js";
 import { ARRAYS, unevaluatedItems } from "./arrays.js";
 import {
   type Check,

@@ -1,7 +1,10 @@
 /** Which untrusted patterns are compiled, what they are estimated to cost, and what they match. */
 import { describe, expect, test } from "vitest";
-import { CheckRun } from "../../../src/policy/json-schema/check-result.js";
-import { compileUntrusted, instructionCount } from "../../../src/policy/json-schema/pattern.js";
+import { CheckRun } from "../../../../src/features/schema-checks/json-schema/check-result.js";
+import {
+  compileUntrusted,
+  instructionCount,
+} from "../../../../src/features/schema-checks/json-schema/pattern.js";
 
 class Counting extends CheckRun {
   work = 0;

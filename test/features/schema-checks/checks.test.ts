@@ -1,9 +1,13 @@
 import { describe, expect, test, vi } from "vitest";
-import type { ChecksConfig } from "../../../src/config/config.js";
 import { type Call, compose, type Handler, type Reply, type Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
+import {
+  checkedArguments,
+  checkedResults,
+  ToolSchemas,
+} from "../../../src/features/schema-checks/schema-checks.js";
+import type { ChecksConfig } from "../../../src/features/schema-checks/section.js";
 import { errorBoundary } from "../../../src/policy/error-boundary.js";
-import { checkedArguments, checkedResults, ToolSchemas } from "../../../src/policy/schema-checks.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { fakeCall, rawResult, textResult } from "../../support/fake-call.js";
 

@@ -1,5 +1,5 @@
 /** Which untrusted patterns are compiled? Only small ones, and only by RE2, which matches in linear time. */
-import { compileEcmaScript, type RE2JS } from "../../patterns/re2.js";
+import { compileEcmaScript, type RE2JS } from "../../../patterns/re2.js";
 import type { CheckRun } from "./check-result.js";
 
 /** A compiled pattern. */

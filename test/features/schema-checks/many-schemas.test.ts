@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { expect, test, vi } from "vitest";
 import type { Route } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { ToolSchemas } from "../../../src/policy/schema-checks.js";
+import { ToolSchemas } from "../../../src/features/schema-checks/schema-checks.js";
 
 const times = <T>(count: number, make: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));

@@ -1,5 +1,5 @@
 /** How do keywords combine schemas: references, all, any, one or none of several, and conditions? */
-import { isObject } from "../../wire/json.js";
+import { isObject } from "../../../wire/json.js";
 import {
   type Check,
   type CheckResult,

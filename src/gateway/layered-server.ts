@@ -1,0 +1,17 @@
+/** A server of the config, as the layers of features see it. */
+import type { ConfiguredServer } from "../config/config.js";
+import type { LayeredServer } from "../core/feature.js";
+
+/** Without what is the gateway's own. */
+export const layered = ({ name, transport, features }: ConfiguredServer): LayeredServer => ({
+  name,
+  url: urlOf(transport),
+  features,
+});
+
+/** The address of a server; undefined for a process. */
+const urlOf = (transport: ConfiguredServer["transport"]): string | undefined => {
+  if (transport.kind === "stdio" || transport.kind === "unknown") return undefined;
+  if (transport.kind === "http") return transport.url;
+  return transport.baseUrl ?? ("url" in transport.document ? transport.document.url : "");
+};
