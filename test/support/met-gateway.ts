@@ -25,7 +25,7 @@ export async function metGateway(config: Config): Promise<MetGateway> {
   if (TAKES_ALL) return serve(config);
   const { http = {}, admin: adminListener = {} } = (config.listen ?? {}) as Listen;
   const listen = { http: { ...http, port: 0 }, admin: { ...adminListener, port: 0 } };
-  const gateway = gatewayOf({ ...config, listen });
+  const gateway = await gatewayOf({ ...config, listen });
   const stop = (): Promise<void> => gateway.stop({ immediate: true });
   const { url, adminUrl: admin } = await gateway.start();
   try {
