@@ -100,12 +100,13 @@ function startAndStop(copy) {
 
 /** A config with the section is refused with its position; of a server's section the server is misconfigured. */
 function expectRefusal(copy, name, section) {
-  const [first, second] = section.split(".");
+  const [first, second] = section.path.split(".");
+  const content = `"${first}": { ${second === undefined ? "" : `"${second}": {} `}}`;
+  const text = section.isOfServer
+    ? `{ "mcpServers": { "a": { "command": "node",\n  ${content} } } }`
+    : `{ "mcpServers": {},\n  ${content} }`;
   const file = join(copy, "of-feature.json");
-  writeFileSync(
-    file,
-    `{ "mcpServers": {},\n  "${first}": { ${second === undefined ? "" : `"${second}": {} `}} }`,
-  );
+  writeFileSync(file, text);
   const { status, stdout, stderr } = spawnSync("node", ["dist/main.js", "check", "--config", file], {
     ...{ cwd: copy, encoding: "utf8", env: withState(copy) },
   });

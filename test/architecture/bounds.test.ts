@@ -2,6 +2,7 @@
 
 import { createSecretKey } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LearnedUris } from "../../src/catalog/learned-routes.js";
 import { callNotes } from "../../src/core/call-record.js";
@@ -300,6 +301,8 @@ test("every test that the limits table names exists, by its title", () => {
   for (const bound of Object.values(BOUNDS)) {
     if (!("file" in bound)) continue;
     const path = inRepository(`test/${bound.file}`);
+    // A build may be without a feature.
+    if (bound.file.startsWith("features/") && !existsSync(dirname(path))) continue;
     const found = existsSync(path) && readFileSync(path, "utf8").includes(bound.title);
     expect([bound.file, bound.title, found]).toEqual([bound.file, bound.title, true]);
   }
