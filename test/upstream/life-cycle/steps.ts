@@ -75,9 +75,15 @@ class ReloadStep implements Step {
   check = (model: Model) => !model.stopped;
   async run(model: Model, world: World): Promise<void> {
     model.versions = this.versions;
-    const replaced = world.inEffect.replace(configOf(this.versions), () => {});
-    // It waits for new servers, though not for long.
-    await vi.advanceTimersByTimeAsync(2_000);
+    let isOver = false;
+    const replaced = world.inEffect
+      .replace(configOf(this.versions), () => {})
+      .finally(() => {
+        isOver = true;
+      });
+    // It waits for new servers, for one that hangs up to `startupWait` (10 s).
+    for (let ms = 0; ms < 2_000 || (!isOver && ms < 12_000); ms += 1_000)
+      await vi.advanceTimersByTimeAsync(1_000);
     await replaced;
     await look(world);
     expect([...world.inEffect.pipeline.servers.keys()]).toEqual([...this.versions.keys()]);
