@@ -1,7 +1,7 @@
 /**
  * `npm run test:all [-- flags]`: builds, checks and runs every test on each Node that the project is made for: whole matrices, and
  * 5,000 runs of each property. Flags go to vitest. With `--ends`, as CI does, the smallest and the newest Node run: the smallest a
- * sample of every matrix (test/support/sample.ts), the newest the same except what is in `REST` and `ONCE`.
+ * sample of every matrix (test/support/sample.ts), the newest a third of the files, by CARDEA_SAMPLE, without what is in `REST` and `ONCE`.
  *
  * The first that fails ends the run, so that the failed tests are the last lines of its output.
  *
@@ -21,11 +21,16 @@ const REST = [
   ...["real", "scenarios", "policy", "catalog", "core", "config", "patterns", "telemetry"],
   ...["docs", "architecture", "shipping", "admin/console", "routing", "bench", "conformance"],
 ].flatMap((folder) => ["--exclude", `test/${folder}/**`]);
+/** Over the days each file runs on the newest Node: the seed of the samples says which third does today. */
+const SHARDS = 3;
 /** The tests once, not again through `call_tool`. */
 const ONCE = ["--project", "!through*"];
 
 const flags = process.argv.slice(2).filter((flag) => flag !== "--ends");
 const onlyEnds = flags.length < process.argv.length - 2;
+
+/** A third of the files. */
+const shard = () => `--shard=${(Number(process.env.CARDEA_SAMPLE ?? 0) % SHARDS) + 1}/${SHARDS}`;
 
 /** The program of that version, fetched where it is missing. Ends this process, loudly, where it cannot be had. */
 function fetched(version) {
@@ -48,7 +53,7 @@ const programs = chosen.map((version) => [version, fetched(version)]);
 build();
 for (const [version, program] of programs) {
   console.error(`\nNode ${version}`);
-  const left = onlyEnds && version === NODES.at(-1) ? [...REST, ...ONCE] : [];
+  const left = onlyEnds && version === NODES.at(-1) ? [...REST, ...ONCE, shard()] : [];
   const failed = await testAndCheck({
     program,
     flags: [...flags, ...left],
