@@ -3,7 +3,7 @@ import { execFileSync, fork } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ListFiles } from "../build/state/list-files.js";
+import { ListFiles } from "../build/features/kept-lists/list-files.js";
 import { Host } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
 import { serverOfWriter } from "./support/list-writer.mjs";

@@ -35,30 +35,26 @@ const shell: CommandContext = {
   ...(worker !== undefined && { worker }),
   openLog,
   createGateway: async (config, log, orphans, ownerToken) => {
-    const [{ createGateway }, { openProcessRegistry, handleOrphans }, { ListFiles }, { stateFolder }] =
-      await Promise.all([
-        import("./gateway/gateway.js"),
-        import("./operator/orphans.js"),
-        import("./state/list-files.js"),
-        import("./operator/state-folder.js"),
-      ]);
+    const [{ createGateway }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
+      import("./gateway/gateway.js"),
+      import("./operator/orphans.js"),
+      import("./operator/state-folder.js"),
+    ]);
     const processRegistry = openProcessRegistry(process.env, log);
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
     const version = packageVersion();
-    const features = await openFeatures(FEATURES, config, featureContext(config, log));
+    const features = await openFeatures(FEATURES, config, await featureContext(config, log));
     // Commands that serve no hosts are no replicas.
     const isServing = ownerToken !== undefined || worker !== undefined;
     const cluster = isServing ? await openReplica(config, log) : undefined;
     const signInStore = cluster === undefined ? await openSignInStore(config, log) : undefined;
     const sessionFiles = isServing && cluster === undefined ? await openSessionFiles(config, log) : undefined;
-    const listFiles = new ListFiles({ folder: join(stateFolder(process.env), "lists"), version, log });
     return createGateway(config, {
       logger: log,
       redact,
       version,
       processRegistry,
-      listFiles,
       credentialsFolder: join(stateFolder(process.env), "credentials"),
       ...(sessionFiles !== undefined && { sessionFiles }),
       features,
@@ -69,7 +65,7 @@ const shell: CommandContext = {
     });
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
-    await checkFeatures(FEATURES, config, featureContext(config, logger));
+    await checkFeatures(FEATURES, config, await featureContext(config, logger));
     const [{ createPrimary }, { openProcessRegistry, handleOrphans }] = await Promise.all([
       import("./gateway/primary.js"),
       import("./operator/orphans.js"),
@@ -173,14 +169,18 @@ async function openSessionFiles(config: Config, log: Logger) {
 }
 
 /** What features may use of this process. */
-const featureContext = (config: Config, log: Logger & Partial<Log>): FeatureContext => ({
-  env: process.env,
-  logger: log,
-  redact: log.redact ?? ((text) => text),
-  version: packageVersion(),
-  worker: worker?.identity.number,
-  configDigest: config.digest,
-});
+async function featureContext(config: Config, log: Logger & Partial<Log>): Promise<FeatureContext> {
+  const { stateFolder } = await import("./operator/state-folder.js");
+  return {
+    env: process.env,
+    stateFolder: stateFolder(process.env),
+    logger: log,
+    redact: log.redact ?? ((text) => text),
+    version: packageVersion(),
+    worker: worker?.identity.number,
+    configDigest: config.digest,
+  };
+}
 
 /** Adds the number of the worker to every line. */
 function withWorkerField(worker: number, logger: Logger): Logger {

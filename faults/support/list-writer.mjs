@@ -1,15 +1,9 @@
 /** Writes the lists of one server over and over, until it is killed. */
 import { fileURLToPath } from "node:url";
-import { ListFiles } from "../../build/state/list-files.js";
-
-const ALL = { allow: ["*"], deny: [] };
+import { ListFiles } from "../../build/features/kept-lists/list-files.js";
 
 /** The config of the server, of which nothing but the start matters. */
-export const serverOfWriter = {
-  ...{ name: "one", prefix: "one", protocol: "auto", lease: "auto", required: false },
-  ...{ timeoutMs: 1, connectTimeoutMs: 1, tools: ALL, prompts: ALL, resources: ALL },
-  transport: { kind: "stdio", command: "one", args: [], env: {}, cwd: "/" },
-};
+export const serverOfWriter = { name: "one", identity: "one" };
 
 /** Tools of 64 KiB, all of which carry the number of the write. */
 const knowing = (write) => ({

@@ -8,6 +8,7 @@ import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { Target } from "../core/methods.js";
+import type { ListStore } from "../core/persisted-lists.js";
 import { principalKey } from "../core/principal.js";
 import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";
@@ -25,7 +26,6 @@ import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
 import { exposedPrefix, exposeUri, NameOwners, type Naming } from "./naming.js";
-import type { ListStore } from "./persisted-lists.js";
 import { RenamedEntries } from "./renamed-entries.js";
 import {
   type ListHints,

@@ -1,8 +1,8 @@
 /** Persistence of the lists of one server: restores them at the start, and caches changes. */
 import type { ListKind } from "../core/lists.js";
+import type { ListStore, PersistedList, PersistedLists } from "../core/persisted-lists.js";
 import { SHARED_SCOPE } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import type { ListStore, PersistedList, PersistedLists } from "./persisted-lists.js";
 import type { CachedList, InternedList, ScopedLists } from "./scoped-lists.js";
 
 /** No cache. */

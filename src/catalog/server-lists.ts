@@ -7,6 +7,7 @@ import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import type { ListStore } from "../core/persisted-lists.js";
 import { principalKey } from "../core/principal.js";
 import { awaitWithin, type StopSignal } from "../core/stop.js";
 import {
@@ -22,7 +23,6 @@ import { FirstStart } from "./first-start.js";
 import { expiredLists, offersList, remainingFreshness } from "./list-capabilities.js";
 import { ListPersistence } from "./list-persistence.js";
 import { ListRefresh } from "./list-refresh.js";
-import type { ListStore } from "./persisted-lists.js";
 import { type CachedList, type ConnectionLists, type InternedList, ScopedLists } from "./scoped-lists.js";
 import { type ServerNamespace, visibleItems } from "./server-namespace.js";
 import { SingleFlightLoads } from "./single-flight-loads.js";

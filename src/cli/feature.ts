@@ -12,6 +12,8 @@ import type { CommandContext } from "./command-context.js";
 /** What a feature may use of the process. */
 export interface FeatureContext {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where files outlive the process; undefined if nothing does. */
+  readonly stateFolder: string | undefined;
   readonly logger: Logger;
   /** Takes known and probable secrets out of a text. */
   readonly redact: (text: string) => string;

@@ -2,6 +2,7 @@
 import type { Call, Middleware, Observer, Reply } from "./call.js";
 import type { CallRecord } from "./call-record.js";
 import type { GatewayEvent } from "./gateway-events.js";
+import type { KeptServer, ServerStore } from "./persisted-lists.js";
 
 /**
  * A place in the stack of a call (`gateway/pipeline.ts` has the order and its reasons).
@@ -77,6 +78,8 @@ export interface OpenFeature {
   readonly readings?: readonly GaugeReading[];
   /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
   argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;
+  /** Opens the state of a server that was kept by an earlier run; reads synchronously. */
+  storeOf?(server: KeptServer): ServerStore;
   /** What is wrong now; empty if nothing is. */
   problems?(): readonly Problem[];
   /** Ends it, after the last call. */

@@ -103,9 +103,8 @@ export class LiveConfig implements ConfigInEffect {
     await this.#replacing.catch(() => {});
     this.#pipeline.catalog.close();
     const servers = [...this.#pipeline.servers.values()].map((server) => server.close());
-    const { draining, listFiles } = this.#parts.processes;
+    const { draining } = this.#parts.processes;
     await Promise.all([...servers, draining.close()]);
-    await listFiles.close();
   }
 
   async #replace(wanted: NextConfig, adopt: (next: Config, before: Config) => void): Promise<void> {

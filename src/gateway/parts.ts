@@ -12,8 +12,6 @@ import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/owners.js";
 import { sealedState } from "../policy/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
-import type { ListFiles } from "../state/list-files.js";
-import { NOT_KEPT } from "../state/server-file.js";
 import { callContent } from "../telemetry/call-content.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import { LiveCalls } from "../telemetry/live-calls.js";
@@ -43,8 +41,6 @@ export interface GatewayOptions {
   readonly cluster?: ClusterParts;
   /** The number of this worker; absent with a single process. */
   readonly workerIdentity?: WorkerIdentity;
-  /** Caches the state of servers for the next run. Default: no cache. */
-  readonly listFiles?: Pick<ListFiles, "open" | "close">;
   /** Keeps the sessions for the next process of this machine; absent in a cluster. Default: they end with this one. */
   readonly sessionFiles?: SessionRecords & { close(): Promise<void> };
   /** The folder of the vault. Default: sign-ins are not stored. */
@@ -99,14 +95,9 @@ interface ServerProcesses {
   readonly requestIds: CallIds;
   /** Servers of earlier configs with running calls. */
   readonly draining: DrainingServers;
-  /** The cached state of servers, before they run. */
-  readonly listFiles: Pick<ListFiles, "open" | "close">;
   /** Opens channels to a server. Default: a process or HTTP connections, depending on its config. */
   readonly openChannel?: (server: ServerConfig) => OpenChannel;
 }
-
-/** Nothing outlives the process. */
-export const NO_FILES: Pick<ListFiles, "open" | "close"> = { open: () => NOT_KEPT, close: async () => {} };
 
 interface SessionParts {
   readonly directory: SessionDirectory;
@@ -186,7 +177,6 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       spawnLimiter: new SpawnLimiter(),
       requestIds: new CallIds(),
       draining: new DrainingServers(logger),
-      listFiles: options.listFiles ?? NO_FILES,
     },
     sessions: { directory: new SessionDirectory(), parkedCalls, ...(records !== undefined && { records }) },
     sealed: {

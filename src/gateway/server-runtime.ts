@@ -4,9 +4,11 @@
 import type { ListHints } from "../catalog/server-lists.js";
 import { needsRestart } from "../config/changes.js";
 import type { ConfiguredServer, ServerConfig } from "../config/config.js";
+import { identityOf } from "../config/server-identity.js";
 import type { Handler } from "../core/call.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import type { ServerStore } from "../core/persisted-lists.js";
 import {
   SHARED_SCOPE,
   stateInUse,
@@ -20,8 +22,6 @@ import type { MessageRedaction } from "../policy/redaction/outside-calls.js";
 import { ResponseCache } from "../policy/response-cache.js";
 import { RetryBudget } from "../policy/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
-import { identityOf } from "../state/list-files.js";
-import type { ServerStore } from "../state/server-file.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";
 import { createServerUpstream } from "../upstream/folders/server-upstream.js";
@@ -65,20 +65,30 @@ export interface ConfigInEffect {
 /** Starts a server without waiting for its connection. */
 export function startServer(
   config: ServerConfig,
-  { identity, telemetry, processes, sessions, sealed: { tasks }, signIn, cluster }: GatewayParts,
+  {
+    identity: own,
+    telemetry,
+    features,
+    processes,
+    sessions,
+    sealed: { tasks },
+    signIn,
+    cluster,
+  }: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
   const { metrics, pendingQuestions } = telemetry;
   const { directory } = sessions;
   const { name } = config;
-  const kept = processes.listFiles.open(config);
-  const others = cluster?.servers?.of(identityOf(config));
+  const identity = identityOf(config);
+  const kept = features.storeOf({ name, identity });
+  const others = cluster?.servers?.of(identity);
   const life = new ServerLife();
   const upstream = createServerUpstream(config, {
     memory: kept.known?.memory,
     others,
     credentials: signIn?.credentials,
-    gateway: { info: identity.info, instance: identity.instance, isAggregated: inEffect.isAggregated },
+    gateway: { info: own.info, instance: own.instance, isAggregated: inEffect.isAggregated },
     questions: {
       directory: withPolicy(name, directoryWithHandles(name, directory, tasks), inEffect, pendingQuestions),
       parked: sessions.parkedCalls,

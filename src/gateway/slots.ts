@@ -9,6 +9,7 @@ import type {
   ServerSlot,
 } from "../core/feature.js";
 import type { EmitEvent } from "../core/gateway-events.js";
+import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-lists.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
 
@@ -52,6 +53,15 @@ export class Slots {
       if (fault !== undefined) return fault;
     }
     return undefined;
+  }
+
+  /** Of the first feature that keeps servers. */
+  storeOf(server: KeptServer): ServerStore {
+    for (const feature of this.#features) {
+      const store = feature.storeOf?.(server);
+      if (store !== undefined) return store;
+    }
+    return NOT_KEPT;
   }
 
   problems(): readonly Problem[] {

@@ -200,12 +200,12 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return () => budget.count();
     },
   },
-  "state/list-files.ts": {
-    file: "state/list-files.test.ts",
+  "features/kept-lists/list-files.ts": {
+    file: "features/kept-lists/list-files.test.ts",
     title: "are deleted beyond a thousand, least recently used first",
   },
-  "state/server-file.ts": {
-    file: "state/list-files.test.ts",
+  "features/kept-lists/server-file.ts": {
+    file: "features/kept-lists/list-files.test.ts",
     title: "is not written if it is larger than 16 MiB, which is logged once",
   },
   "upstream/folders/rooted-upstream.ts": {

@@ -95,8 +95,8 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   // What replicas share, and how they reach each other; others see the interfaces of `core/cluster.ts`.
   cluster: ["core", "wire", "runtime", "config", "telemetry"],
-  // What is kept on the disk; it reads the words of others, and knows no era.
-  state: ["core", "wire", "runtime", "config", "catalog", "state/private-file.ts"],
+  // What is kept on the disk; it knows no era.
+  state: ["core", "wire", "runtime", "config", "state/private-file.ts"],
   // Files that only this user may read: no list, and nothing of MCP.
   vault: ["core", "wire", "runtime", "config", "state/private-file.ts", "vault/types.ts"],
   "vault/types.ts": [],

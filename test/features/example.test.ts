@@ -46,7 +46,7 @@ test("it counts the words of results, warns of a long one, and its metric is scr
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const logger = { ...SILENT, warn: (fields: object) => void warnings.push(fields) };
   const context = {
-    ...{ env: {}, logger, redact: (text: string) => text, version: "0" },
+    ...{ env: {}, stateFolder: undefined, logger, redact: (text: string) => text, version: "0" },
     ...{ worker: undefined, configDigest: undefined },
   };
   const features = await openFeatures([wordCount], read.config, context);

@@ -6,8 +6,8 @@ import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
-import { ListFiles } from "../../src/state/list-files.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
+import { openedFeatures, testOf } from "../support/features.js";
 import { configOf, gatewayOf } from "../support/gateway.js";
 import { modernMeta } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
@@ -353,12 +353,13 @@ test("a page of an allowed origin may send the headers of the config", async () 
   expect(preflight.headers.get("access-control-allow-headers")).toBe("content-type, x-tenant, x-user-key");
 });
 
-test("lists of hosts with headers are not kept for the next run", async () => {
+testOf("kept-lists")("lists of hosts with headers are not kept for the next run", async () => {
   const folder = folderWith({});
   const server = await tenantServer("modern");
   const file = { mcpServers: { far: { url: server.url, forwardHeaders } }, startupWait: "10m" };
-  const listFiles = new ListFiles({ folder, version: "0", log: SILENT });
-  const gateway = createGateway(configOf(file), { logger: SILENT, version: "0.0.0-test", listFiles });
+  const config = configOf(file);
+  const features = await openedFeatures(config, { stateFolder: folder });
+  const gateway = createGateway(config, { logger: SILENT, version: "0.0.0-test", features });
   const { url } = await gateway.start();
   for (const tenant of ["geheim-7x9q2", undefined]) {
     const host = await openModern({ url }, { headers: tenant === undefined ? {} : { "x-tenant": tenant } });
@@ -366,7 +367,8 @@ test("lists of hosts with headers are not kept for the next run", async () => {
     await host.close();
   }
   await gateway.stop({ immediate: true });
-  const kept = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+  const lists = join(folder, "lists");
+  const kept = readdirSync(lists).map((name) => readFileSync(join(lists, name), "utf8"));
   expect(kept.join()).toContain("of-nobody");
   expect(kept.join()).not.toContain("geheim");
 });

@@ -4,8 +4,8 @@ import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
-import { ListFiles } from "../../src/state/list-files.js";
 import { FakeStore } from "../support/fake-credentials.js";
+import { openedFeatures } from "../support/features.js";
 import { configOf } from "../support/gateway.js";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
@@ -46,7 +46,7 @@ export async function team(
     config?: object;
     hasPages?: boolean;
     store?: FakeStore;
-    /** The folder in which lists are kept between runs. Default: they are not. */
+    /** The state folder, in which lists are kept between runs. Default: there is none. */
     lists?: string;
   } = {},
 ): Promise<Team> {
@@ -56,20 +56,16 @@ export async function team(
     hash: `sha256:${createHash("sha256").update(keyOf(id)).digest("hex")}`,
   }));
   const logger: Logger = { ...SILENT, warn: (_, sentence) => warnings.push(sentence) };
-  const gateway = createGateway(
-    configOf({ auth: { keys }, startupWait: "5s", mcpServers: { quiz: server }, ...config }),
-    {
-      logger,
-      version: "0.0.0-test",
-      ...(lists !== undefined && {
-        listFiles: new ListFiles({ folder: lists, version: "0.0.0-test", log: SILENT }),
-      }),
-      signIn: {
-        credentials: store,
-        connectUrl: async (_, { principal }) => (hasPages ? pageOf(principal.id) : undefined),
-      },
+  const whole = configOf({ auth: { keys }, startupWait: "5s", mcpServers: { quiz: server }, ...config });
+  const gateway = createGateway(whole, {
+    logger,
+    version: "0.0.0-test",
+    features: await openedFeatures(whole, { stateFolder: lists }),
+    signIn: {
+      credentials: store,
+      connectUrl: async (_, { principal }) => (hasPages ? pageOf(principal.id) : undefined),
     },
-  );
+  });
   const { url, adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   const open = { legacy: openLegacy, modern: openModern };

@@ -24,6 +24,7 @@ export const openedFeatures = (
 ): Promise<readonly OpenFeature[]> =>
   openFeatures(FEATURES, config, {
     env: {},
+    stateFolder: undefined,
     logger: SILENT,
     redact: (text) => text,
     version: "0.0.0-test",

@@ -9,7 +9,6 @@ import { GatewayError, REFUSAL_META } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { Stop } from "../../../src/core/stop.js";
 import { LiveConfig } from "../../../src/gateway/live-config.js";
-import { NO_FILES } from "../../../src/gateway/parts.js";
 import { DrainingServers, SessionDirectory } from "../../../src/gateway/server-runtime.js";
 import { Slots } from "../../../src/gateway/slots.js";
 import { Tasks } from "../../../src/routing/tasks.js";
@@ -111,7 +110,6 @@ export class World {
         requestIds: new CallIds(),
         spawnLimiter: new SpawnLimiter(),
         draining: new DrainingServers(SILENT),
-        listFiles: NO_FILES,
         openChannel: ({ transport }) => {
           const which = transport.kind === "stdio" ? transport.command : "";
           return async (way, server, signal) => {

@@ -1,10 +1,10 @@
 /** The JSON form of a server's cached lists, and its validation. */
-import { entryFlaw, type Flaw, type MalformedEntry } from "../core/list-entries.js";
-import { LIST_KINDS, type ListKind } from "../core/lists.js";
-import { isObject, type JsonObject, stringAt } from "../wire/json.js";
-import { exceedsDepth } from "../wire/json-scan.js";
-import { writeJson } from "../wire/json-text.js";
-import type { PersistedList, PersistedServer } from "./persisted-lists.js";
+import { entryFlaw, type Flaw, type MalformedEntry } from "../../core/list-entries.js";
+import { LIST_KINDS, type ListKind } from "../../core/lists.js";
+import type { PersistedList, PersistedServer } from "../../core/persisted-lists.js";
+import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
+import { exceedsDepth } from "../../wire/json-scan.js";
+import { writeJson } from "../../wire/json-text.js";
 
 /** The number of cached scopes; those of the least recent hosts are dropped. */
 const MAX_SCOPES = 50;

@@ -3,13 +3,13 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { allMet, MAIN, type Serving, startServing, writeConfig } from "../support/cardea.js";
-import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
-import { gatedServer } from "../support/gated-server.js";
-import { openLegacy, openModern } from "../support/peers/raw.js";
-import { start } from "../support/processes.js";
-import { sample } from "../support/sample.js";
-import { until } from "../support/until.js";
+import { allMet, MAIN, type Serving, startServing, writeConfig } from "../../support/cardea.js";
+import { type Fixture, fixtureCommand, startFixture } from "../../support/fixture.js";
+import { gatedServer } from "../../support/gated-server.js";
+import { openLegacy, openModern } from "../../support/peers/raw.js";
+import { start } from "../../support/processes.js";
+import { sample } from "../../support/sample.js";
+import { until } from "../../support/until.js";
 
 let home: string;
 let state: string;

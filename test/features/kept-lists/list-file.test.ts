@@ -1,14 +1,14 @@
 /** What is known of a server, as a file keeps it: it comes back as it was, and anything else is refused with a reason. */
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { decodeListFile, MAX_FILE_BYTES, type Seal } from "../../src/catalog/list-file.js";
-import type { PersistedList, PersistedServer } from "../../src/catalog/persisted-lists.js";
-import { LIST_KINDS, type ListKind } from "../../src/core/lists.js";
-import type { JsonObject } from "../../src/wire/json.js";
-import { parseJson, writeJson } from "../../src/wire/json-text.js";
-import fc from "../support/fast-check.js";
-import { encodedAtOnce } from "../support/list-file.js";
-import { numberText } from "../support/number-texts.js";
+import { LIST_KINDS, type ListKind } from "../../../src/core/lists.js";
+import type { PersistedList, PersistedServer } from "../../../src/core/persisted-lists.js";
+import { decodeListFile, MAX_FILE_BYTES, type Seal } from "../../../src/features/kept-lists/list-file.js";
+import type { JsonObject } from "../../../src/wire/json.js";
+import { parseJson, writeJson } from "../../../src/wire/json-text.js";
+import fc from "../../support/fast-check.js";
+import { numberText } from "../../support/number-texts.js";
+import { encodedAtOnce } from "./support/list-file.js";
 
 const sealOf =
   (key: string): Seal =>

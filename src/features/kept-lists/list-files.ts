@@ -3,13 +3,12 @@ import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
 import { lstat, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ServerConfig } from "../config/config.js";
-import type { Logger } from "../core/logger.js";
-import { withTimeout } from "../core/stop.js";
-import { canonicalText } from "../wire/json-text.js";
-import { codeOf } from "./private-file.js";
-import { NOT_KEPT, ServerFile, type ServerStore } from "./server-file.js";
-import { hmac, readStateKey, writeStateKey } from "./state-key.js";
+import type { Logger } from "../../core/logger.js";
+import { type KeptServer, NOT_KEPT, type ServerStore } from "../../core/persisted-lists.js";
+import { withTimeout } from "../../core/stop.js";
+import { codeOf } from "../../state/private-file.js";
+import { hmac, readStateKey, writeStateKey } from "../../state/state-key.js";
+import { ServerFile } from "./server-file.js";
 
 /** The folder and its user. */
 export interface ListFilesOptions {
@@ -38,14 +37,13 @@ export class ListFiles {
   }
 
   /** The cached state of this server, read synchronously. */
-  open(server: ServerConfig): ServerStore {
+  open({ name, identity }: KeptServer): ServerStore {
     const { folder, version, log } = this.#options;
     if (!this.#isOpen) this.#openFolder();
     const key = this.#key;
     if (key === undefined) return NOT_KEPT;
-    const identity = identityOf(server);
     return new ServerFile({
-      server: server.name,
+      server: name,
       path: join(folder, `${hmac(key, "name\n", identity).digest("hex").slice(0, NAME_LENGTH)}${SUFFIX}`),
       version,
       log,
@@ -124,13 +122,6 @@ const NAME_LENGTH = 32;
 
 const isOwnName = (name: string): boolean =>
   /^[\da-f]{32}\.lists(?:\.[\da-f]{16}\.tmp)?$|^key\.[\da-f]{16}\.tmp$/.test(name);
-
-/** The start parameters of a server, including secrets; other parameters may yield other lists. */
-export const identityOf = ({ transport, protocol, lease, roots, auth }: ServerConfig): string =>
-  canonicalText({ transport, protocol, lease, roots, ...(auth !== undefined && { auth: whoseLists(auth) }) });
-
-/** The lists of one principal are not for another, also if they become per-principal later. */
-const whoseLists = ({ as, hasPrincipals }: NonNullable<ServerConfig["auth"]>) => ({ as, hasPrincipals });
 
 async function createDurably(file: string, text: readonly string[]): Promise<void> {
   const handle = await open(file, "wx", 0o600);

@@ -1,25 +1,25 @@
 /** After a restart hosts see the lists of the last run at once, and are notified of what really differs. */
 import { createHash } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
-import type { Catalog } from "../../src/catalog/catalog.js";
-import { decodeListFile } from "../../src/catalog/list-file.js";
-import type { ListStore, PersistedLists } from "../../src/catalog/persisted-lists.js";
-import type { Client } from "../../src/core/client.js";
-import { Stop } from "../../src/core/stop.js";
-import { type ListScope, SHARED_SCOPE } from "../../src/core/upstream.js";
-import type { JsonObject } from "../../src/wire/json.js";
-import { parseJson } from "../../src/wire/json-text.js";
-import { fakeTime, pass, settle } from "../support/fake-time.js";
+import type { Catalog } from "../../../src/catalog/catalog.js";
+import type { Client } from "../../../src/core/client.js";
+import type { ListStore, PersistedLists } from "../../../src/core/persisted-lists.js";
+import { Stop } from "../../../src/core/stop.js";
+import { type ListScope, SHARED_SCOPE } from "../../../src/core/upstream.js";
+import { decodeListFile } from "../../../src/features/kept-lists/list-file.js";
+import type { JsonObject } from "../../../src/wire/json.js";
+import { parseJson } from "../../../src/wire/json-text.js";
+import { type CatalogUnderTest, catalogOf, itemsOf, names, server, tool } from "../../catalog/support.js";
+import { fakeTime, pass, settle } from "../../support/fake-time.js";
 import {
   type FakeUpstream,
   type FakeUpstreamOptions,
   fakeClient,
   fakeUpstream,
-} from "../support/fake-upstream.js";
-import fc from "../support/fast-check.js";
-import { encodedAtOnce } from "../support/list-file.js";
-import { numberText } from "../support/number-texts.js";
-import { type CatalogUnderTest, catalogOf, itemsOf, names, server, tool } from "./support.js";
+} from "../../support/fake-upstream.js";
+import fc from "../../support/fast-check.js";
+import { numberText } from "../../support/number-texts.js";
+import { encodedAtOnce } from "./support/list-file.js";
 
 fakeTime();
 

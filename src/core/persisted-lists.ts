@@ -1,8 +1,9 @@
-/** The persisted lists of a server, available before it runs. */
-import type { Freshness } from "../core/call.js";
-import type { MalformedEntry } from "../core/list-entries.js";
-import type { ListKind } from "../core/lists.js";
+/** The persisted state of a server, available before it runs. */
+
 import type { JsonObject } from "../wire/json.js";
+import type { Freshness } from "./call.js";
+import type { MalformedEntry } from "./list-entries.js";
+import type { ListKind } from "./lists.js";
 
 /** One list of a server, as last loaded, before filters. */
 export interface PersistedList {
@@ -36,4 +37,30 @@ export interface ListStore {
   followLists(lists: () => PersistedLists): void;
   /** They have changed; the store writes them soon. */
   changed(): void;
+}
+
+/** The state cached by an earlier run, and the state that this run caches. */
+export interface ServerStore extends ListStore {
+  readonly known: PersistedServer | undefined;
+  /** From now on `memory` reads the state of its upstream. */
+  followMemory(memory: () => JsonObject | undefined): void;
+  /** Writes pending changes. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** A server without a cache. */
+export const NOT_KEPT: ServerStore = {
+  known: undefined,
+  followMemory: () => {},
+  followLists: () => {},
+  changed: () => {},
+  close: async () => {},
+};
+
+/** A server whose state is kept. */
+export interface KeptServer {
+  /** Its key in the config. */
+  readonly name: string;
+  /** Its start parameters, including secrets: other parameters may yield other lists. */
+  readonly identity: string;
 }

@@ -21,12 +21,13 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { PersistedServer } from "../../src/catalog/persisted-lists.js";
-import type { ServerConfig } from "../../src/config/config.js";
-import { SILENT } from "../../src/core/logger.js";
-import { ListFiles, type ListFilesOptions } from "../../src/state/list-files.js";
-import { writeStateKey } from "../../src/state/state-key.js";
-import { serverConfig } from "../support/fake-channel.js";
+import type { ServerConfig } from "../../../src/config/config.js";
+import { identityOf } from "../../../src/config/server-identity.js";
+import { SILENT } from "../../../src/core/logger.js";
+import type { PersistedServer } from "../../../src/core/persisted-lists.js";
+import { ListFiles, type ListFilesOptions } from "../../../src/features/kept-lists/list-files.js";
+import { writeStateKey } from "../../../src/state/state-key.js";
+import { serverConfig } from "../../support/fake-channel.js";
 
 let home: string;
 let folder: string;
@@ -79,12 +80,14 @@ function run(options: Partial<ListFilesOptions> = {}): Run {
   return { files: new ListFiles({ folder, version: "1.2.3", log, ...options }), warnings, infos };
 }
 
+const keyOf = (server: ServerConfig) => ({ name: server.name, identity: identityOf(server) });
+
 /** What this run finds of the server. */
-const found = ({ files }: Run, server = SERVER) => files.open(server).known;
+const found = ({ files }: Run, server = SERVER) => files.open(keyOf(server)).known;
 
 /** Keeps `known`, as a run does that ends at once. */
 async function keep({ files }: Run, known: PersistedServer, server: ServerConfig = SERVER): Promise<void> {
-  const kept = files.open(server);
+  const kept = files.open(keyOf(server));
   kept.followMemory(() => known.memory);
   kept.followLists(() => known);
   kept.changed();
@@ -174,7 +177,7 @@ describe("the cached state of a server", () => {
         await writeFile(path, text, { mode: 0o600 });
       };
       const { files } = run({ createFile });
-      const kept = files.open(SERVER);
+      const kept = files.open(keyOf(SERVER));
       let tool = "one";
       kept.followLists(() => knowing(tool));
       const wait = async (ms: number): Promise<void> => {
@@ -214,7 +217,7 @@ describe("the cached state of a server", () => {
         await new Promise<void>((resolve) => proceed.push(resolve));
         await writeFile(path, text, { mode: 0o600 });
       };
-      const kept = run({ createFile }).files.open(SERVER);
+      const kept = run({ createFile }).files.open(keyOf(SERVER));
       for (const tool of ["one", "two"]) {
         kept.followLists(() => knowing(tool));
         kept.changed();
@@ -234,7 +237,7 @@ describe("the cached state of a server", () => {
 
   test("is not written if it is larger than 16 MiB, which is logged once", async () => {
     const large = run();
-    const kept = large.files.open(SERVER);
+    const kept = large.files.open(keyOf(SERVER));
     kept.followLists(() => knowing("x".repeat(17 * 1024 * 1024)));
     kept.changed();
     await kept.close();
@@ -334,7 +337,7 @@ describe("a folder that cannot be used", () => {
   async function runsWithout(options: Partial<ListFilesOptions> = {}): Promise<readonly string[]> {
     const one = run(options);
     for (const server of [SERVER, { ...SERVER, protocol: "legacy" }]) {
-      expect(one.files.open(server).known).toBeUndefined();
+      expect(one.files.open(keyOf(server)).known).toBeUndefined();
       await keep(one, knowing("add"), server);
     }
     await one.files.close();
@@ -399,7 +402,7 @@ describe("a folder that cannot be used", () => {
       await writeFile(path, text, { mode: 0o600 });
     };
     const { files } = run({ createFile });
-    const kept = files.open(SERVER);
+    const kept = files.open(keyOf(SERVER));
     kept.followLists(() => knowing("add"));
     kept.changed();
     await kept.close();
@@ -456,7 +459,7 @@ describe("the key", () => {
 describe("unused files", () => {
   const removed = async (): Promise<void> => {
     const { files } = run();
-    files.open(SERVER);
+    files.open(keyOf(SERVER));
     await files.close();
   };
 
@@ -484,7 +487,7 @@ describe("unused files", () => {
     expect(Date.now() - statSync(file()).mtimeMs).toBeLessThan(DAY_MS);
     ageBy(file(), 20 * DAY_MS);
     const { files } = run();
-    await files.open(SERVER).close();
+    await files.open(keyOf(SERVER)).close();
     expect(Date.now() - statSync(file()).mtimeMs).toBeLessThan(DAY_MS);
   });
 

@@ -1,12 +1,12 @@
 /** The file format of a server's cached lists, and its authentication. */
 import { createHash } from "node:crypto";
-import type { Steps } from "../runtime/cooperative-yield.js";
-import { prototypeMemberSentence } from "../wire/envelope.js";
-import { exceedsDepth } from "../wire/json-scan.js";
-import { parseJson, writeJson } from "../wire/json-text.js";
-import { prototypeMembers } from "../wire/prototype-members.js";
+import type { PersistedServer } from "../../core/persisted-lists.js";
+import type { Steps } from "../../runtime/cooperative-yield.js";
+import { prototypeMemberSentence } from "../../wire/envelope.js";
+import { exceedsDepth } from "../../wire/json-scan.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
+import { prototypeMembers } from "../../wire/prototype-members.js";
 import { ListFileContent, MAX_DEPTH, readContent, UnusableContent } from "./list-file-content.js";
-import type { PersistedServer } from "./persisted-lists.js";
 
 /** Computes a digest of several texts. */
 interface Digest {

@@ -1,7 +1,7 @@
 /** The file that stands for what is known of a server, written at once. */
 
-import { encodeListFile, type Seal } from "../../src/catalog/list-file.js";
-import type { PersistedServer } from "../../src/catalog/persisted-lists.js";
+import type { PersistedServer } from "../../../../src/core/persisted-lists.js";
+import { encodeListFile, type Seal } from "../../../../src/features/kept-lists/list-file.js";
 
 /** The text, its content without times, and how many steps it took; undefined where it is not written. */
 export function encodedAtOnce(server: PersistedServer, seal: Seal) {

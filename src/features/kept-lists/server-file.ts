@@ -1,31 +1,13 @@
 /** The cached state of one server between two runs of the gateway, and when it is written. */
 import { lutimesSync } from "node:fs";
 import { lutimes } from "node:fs/promises";
-import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "../catalog/list-file.js";
-import type { ListStore, PersistedLists, PersistedServer } from "../catalog/persisted-lists.js";
-import type { Logger } from "../core/logger.js";
-import { withTimeout } from "../core/stop.js";
-import { runSteps } from "../runtime/cooperative-yield.js";
-import type { JsonObject } from "../wire/json.js";
-import { readPrivateFile } from "./private-file.js";
-
-/** The state cached by an earlier run, and the state that this run caches. */
-export interface ServerStore extends ListStore {
-  readonly known: PersistedServer | undefined;
-  /** From now on `memory` reads the state of its upstream. */
-  followMemory(memory: () => JsonObject | undefined): void;
-  /** Writes pending changes. Never rejects. */
-  close(): Promise<void>;
-}
-
-/** A server without a cache. */
-export const NOT_KEPT: ServerStore = {
-  known: undefined,
-  followMemory: () => {},
-  followLists: () => {},
-  changed: () => {},
-  close: async () => {},
-};
+import type { Logger } from "../../core/logger.js";
+import type { PersistedLists, PersistedServer, ServerStore } from "../../core/persisted-lists.js";
+import { withTimeout } from "../../core/stop.js";
+import { runSteps } from "../../runtime/cooperative-yield.js";
+import { readPrivateFile } from "../../state/private-file.js";
+import type { JsonObject } from "../../wire/json.js";
+import { decodeListFile, encodeListFile, MAX_FILE_BYTES, type Seal } from "./list-file.js";
 
 /** Dependencies of a file. */
 export interface ServerFileOptions {
