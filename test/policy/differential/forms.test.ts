@@ -3,7 +3,7 @@
  * API, through the whole gateway, are read by Express, Rack, PHP, Go and Python; no reading may be one that a rule denies, or
  * change what the config fixes.
  *
- * `npm run differential` sends 100,000 calls; by default it is 2,000.
+ * `npm run differential` sends 100,000 calls; by default it is 700.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, createServer, request } from "node:http";
@@ -16,10 +16,11 @@ import { isObject, type JsonObject } from "../../../src/wire/json.js";
 import fc from "../../support/fast-check.js";
 import { gatewayOf } from "../../support/gateway.js";
 import { modernRequest } from "../../support/http-host.js";
+import { TAKES_ALL } from "../../support/sample.js";
 import { DOCUMENT, type FormCall, formCalls } from "./form-calls.js";
 import { type FormReadings, type FormRequest, formReaders } from "./form-readers.js";
 
-const RUNS = Number(process.env.CARDEA_RUNS ?? 2_000);
+const RUNS = Number(process.env.CARDEA_RUNS ?? (TAKES_ALL ? 2_000 : 700));
 const AT_ONCE = 16;
 const FIXED = { note: "own", filter: { account: "own" } };
 const RULES = [

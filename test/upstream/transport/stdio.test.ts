@@ -11,6 +11,7 @@ import {
 import type { Envelope, Request } from "../../../src/wire/envelope.js";
 import { MAX_LINE_BYTES } from "../../../src/wire/lines.js";
 import { isAlive } from "../../support/processes.js";
+import { until } from "../../support/until.js";
 
 const SERVER = fileURLToPath(new URL("../../support/servers/stdio.mjs", import.meta.url));
 
@@ -20,7 +21,13 @@ afterEach(async () => {
 });
 
 async function server(options: Partial<StdioOptions> = {}): Promise<StdioChannel> {
-  const channel = await openStdioChannel({
+  const channel = await channelTo(options);
+  open.push(channel);
+  return channel;
+}
+
+const channelTo = (options: Partial<StdioOptions>): Promise<StdioChannel> =>
+  openStdioChannel({
     name: "quiz",
     command: process.execPath,
     args: [SERVER],
@@ -29,9 +36,6 @@ async function server(options: Partial<StdioOptions> = {}): Promise<StdioChannel
     graceMs: 400,
     ...options,
   });
-  open.push(channel);
-  return channel;
-}
 
 let lastId = 0;
 const request = (method: string, params = {}): Request => ({ jsonrpc: "2.0", id: ++lastId, method, params });
@@ -215,24 +219,80 @@ test("a message that cannot be serialized is refused, and the channel stays open
   expect((await channel.exchange(request("echo", { a: 1 }))).message.result).toEqual({ a: 1 });
 });
 
-test.each([
-  ["input", "exec 0<&-"],
-  ["output", "exec 1>&-"],
-])("a process that closes its %s without exiting is killed", async (pipe, close) => {
-  const answer = '{"jsonrpc":"2.0","id":"first","result":{}}';
-  const channel = await server({
-    command: "sh",
-    args: ["-c", `read line; echo '${answer}'; ${close}; sleep 60`],
+/** A server that is closed with the test: those of several tests are open at the same time. */
+async function ofTest(
+  onTestFinished: (close: () => Promise<void>) => void,
+  options: Partial<StdioOptions> = {},
+): Promise<StdioChannel> {
+  const channel = await channelTo(options);
+  onTestFinished(() => channel.close());
+  return channel;
+}
+
+// Each waits until a process has had its time to exit.
+describe.concurrent("a process that stays, or its children", () => {
+  test.for([
+    ["input", "exec 0<&-"],
+    ["output", "exec 1>&-"],
+  ])("a process that closes its %s without exiting is killed", async ([pipe, close], { onTestFinished }) => {
+    const answer = '{"jsonrpc":"2.0","id":"first","result":{}}';
+    const channel = await ofTest(onTestFinished, {
+      command: "sh",
+      args: ["-c", `read line; echo '${answer}'; ${close}; sleep 60`],
+    });
+    await channel.exchange({ jsonrpc: "2.0", id: "first", method: "x" });
+    const waiting = failure(channel.exchange(request("x")));
+    // Only a write to a pipe reveals that it has no reader.
+    const writing = setInterval(() => void channel.post({ jsonrpc: "2.0", method: "x" }).catch(() => {}), 10);
+    const message = `quiz closed its ${pipe}`;
+    expect((await channel.closed).message).toBe(message);
+    clearInterval(writing);
+    expect(await waiting).toMatchObject({ code: "upstream_closed", message });
+    expect(isAlive(channel.pid)).toBe(false);
   });
-  await channel.exchange({ jsonrpc: "2.0", id: "first", method: "x" });
-  const waiting = failure(channel.exchange(request("x")));
-  // Only a write to a pipe reveals that it has no reader.
-  const writing = setInterval(() => void channel.post({ jsonrpc: "2.0", method: "x" }).catch(() => {}), 10);
-  const message = `quiz closed its ${pipe}`;
-  expect((await channel.closed).message).toBe(message);
-  clearInterval(writing);
-  expect(await waiting).toMatchObject({ code: "upstream_closed", message });
-  expect(isAlive(channel.pid)).toBe(false);
+
+  describe("that exits", () => {
+    test("kills its children", async ({ onTestFinished }) => {
+      const channel = await ofTest(onTestFinished);
+      const { message } = await channel.exchange(request("grandchild"));
+      const grandchild = Number(message.result?.pid);
+      expect(isAlive(grandchild)).toBe(true);
+      process.kill(channel.pid, "SIGKILL");
+      await channel.closed;
+      await until("the end of the child", () => !isAlive(grandchild));
+    });
+  });
+
+  describe("that is closed", () => {
+    test("kills a process that ignores it", async ({ onTestFinished }) => {
+      const channel = await ofTest(onTestFinished);
+      await channel.exchange(request("stubborn"));
+      await channel.close();
+      expect(isAlive(channel.pid)).toBe(false);
+    });
+
+    test.for([false, true])(
+      "kills the children of the process (stubborn: %s)",
+      async (stubborn, { onTestFinished }) => {
+        const channel = await ofTest(onTestFinished);
+        const { message } = await channel.exchange(request("grandchild", { stubborn }));
+        await channel.close();
+        expect(isAlive(channel.pid)).toBe(false);
+        await until("the end of the child", () => !isAlive(Number(message.result?.pid)));
+      },
+    );
+
+    test("works through a shell", async ({ onTestFinished }) => {
+      const channel = await ofTest(onTestFinished, {
+        command: "sh",
+        args: ["-c", `"${process.execPath}" "${SERVER}"; true`],
+      });
+      const { message } = await channel.exchange(request("grandchild", { stubborn: true }));
+      await channel.close();
+      expect(isAlive(channel.pid)).toBe(false);
+      await until("the end of the child", () => !isAlive(Number(message.result?.pid)));
+    });
+  });
 });
 
 describe("non-protocol output on stdout", () => {
@@ -341,16 +401,6 @@ describe("a process that exits", () => {
     await channel.post({ jsonrpc: "2.0", method: "exit" });
     expect(await Promise.all(answers)).toHaveLength(20);
   });
-
-  test("kills its children", async () => {
-    const channel = await server();
-    const { message } = await channel.exchange(request("grandchild"));
-    const grandchild = Number(message.result?.pid);
-    expect(isAlive(grandchild)).toBe(true);
-    process.kill(channel.pid, "SIGKILL");
-    await channel.closed;
-    await expect.poll(() => isAlive(grandchild)).toBe(false);
-  });
 });
 
 describe("closing", () => {
@@ -373,29 +423,6 @@ describe("closing", () => {
     await channel.post({ jsonrpc: "2.0", method: "stderr", params: { text: "got it\n" } });
     await channel.close();
     expect(lines).toEqual(["got it"]);
-  });
-
-  test("kills a process that ignores it", async () => {
-    const channel = await server();
-    await channel.exchange(request("stubborn"));
-    await channel.close();
-    expect(isAlive(channel.pid)).toBe(false);
-  });
-
-  test.each([false, true])("kills the children of the process (stubborn: %s)", async (stubborn) => {
-    const channel = await server();
-    const { message } = await channel.exchange(request("grandchild", { stubborn }));
-    await channel.close();
-    expect(isAlive(channel.pid)).toBe(false);
-    await expect.poll(() => isAlive(Number(message.result?.pid))).toBe(false);
-  });
-
-  test("works through a shell", async () => {
-    const channel = await server({ command: "sh", args: ["-c", `"${process.execPath}" "${SERVER}"; true`] });
-    const { message } = await channel.exchange(request("grandchild", { stubborn: true }));
-    await channel.close();
-    expect(isAlive(channel.pid)).toBe(false);
-    await expect.poll(() => isAlive(Number(message.result?.pid))).toBe(false);
   });
 
   test("twice is closing once", async () => {
