@@ -178,7 +178,8 @@ describe.each(sample("ways to run", WAYS, 1))("the gateway that runs %s", (_how,
   });
   afterAll(() => gateway.stop());
 
-  test("sends no secret to hosts of either era, whatever fails", async () => {
+  // Lists of servers that do not start are awaited for seconds: these tests look at the same time.
+  test.concurrent("sends no secret to hosts of either era, whatever fails", async () => {
     for (const open of [openLegacy, openModern]) {
       const wire = httpWire(url, { authorization: `Bearer ${CANARIES.hostKey}` });
       const host = await open(wire);
@@ -190,7 +191,7 @@ describe.each(sample("ways to run", WAYS, 1))("the gateway that runs %s", (_how,
     }
   });
 
-  test("sends no secret to unauthenticated clients, and does not echo a wrong key", async () => {
+  test.concurrent("sends no secret to unauthenticated clients, and does not echo a wrong key", async () => {
     const told = [];
     for (const path of ["/mcp", "/mcp/dead", "/healthz", "/readyz", "/nothing"]) {
       const headers = { authorization: `Bearer ${CANARIES.wrongKey}` };
@@ -201,7 +202,7 @@ describe.each(sample("ways to run", WAYS, 1))("the gateway that runs %s", (_how,
     expect(found(told.join())).toEqual([]);
   });
 
-  test("has no secret on any admin page", async () => {
+  test.concurrent("has no secret on any admin page", async () => {
     const shown = await pages(admin, { authorization });
     expect(shown).toContain("dead");
     expect(found(shown)).toEqual([]);
@@ -210,7 +211,7 @@ describe.each(sample("ways to run", WAYS, 1))("the gateway that runs %s", (_how,
     );
   });
 
-  test("prints no secret of an invalid config", async () => {
+  test.concurrent("prints no secret of an invalid config", async () => {
     const text = readFileSync(configFile, "utf8");
     const wrong = { ...JSON.parse(text), naming: { maxLength: CANARIES.path } };
     wrong.mcpServers.careless.timeout = "${GATEWAY_VARIABLE}";

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe("very many members", () => {
-  test.each([
+  const places: readonly (readonly [string, object, string])[] = [
     ["of a request", { ...REQUEST, method: "ping", ...MANY }, "the message has more than"],
     [
       "of its parameters",
@@ -62,10 +62,14 @@ describe("very many members", () => {
       { method: "ping", params: MANY, ...REQUEST },
       "params has more than",
     ],
-  ])("%s are refused under its id", async (_where, message, why) => {
-    const { json } = await post(message);
-    expect(json()).toMatchObject({ id: 7, error: { code: -32600, message: expect.stringContaining(why) } });
-  });
+  ];
+  test.each(sample("places of many members", places, 3))(
+    "%s are refused under its id",
+    async (_where, message, why) => {
+      const { json } = await post(message);
+      expect(json()).toMatchObject({ id: 7, error: { code: -32600, message: expect.stringContaining(why) } });
+    },
+  );
 
   test("of the metadata of a modern request are refused", async () => {
     const { headers, body } = modernRequest("tools/call", CALL);
@@ -89,17 +93,21 @@ describe("very many members", () => {
     expect(answers.find(({ id }) => id === 2)).toMatchObject({ result: {} });
   });
 
-  test.each([
+  const objects: readonly (readonly [string, (many: object) => object])[] = [
     ["an object of the arguments", (many: object) => ({ ...CALL.arguments, more: many })],
     ["an object in a list of the arguments", (many: object) => ({ ...CALL.arguments, rows: [[1, many]] })],
-  ])("of %s are refused, in both eras", async (_where, make) => {
-    const params = { ...CALL, arguments: make(MANY) };
-    const { json } = await post({ ...REQUEST, method: "tools/call", params });
-    const why = { code: -32600, message: "an object in the message has more than 65536 members" };
-    expect(json()).toMatchObject({ id: 7, error: why });
-    const modern = await send(url, modernRequest("tools/call", params));
-    expect(modern.json()).toMatchObject({ error: why });
-  });
+  ];
+  test.each(sample("objects of arguments", objects, 1))(
+    "of %s are refused, in both eras",
+    async (_where, make) => {
+      const params = { ...CALL, arguments: make(MANY) };
+      const { json } = await post({ ...REQUEST, method: "tools/call", params });
+      const why = { code: -32600, message: "an object in the message has more than 65536 members" };
+      expect(json()).toMatchObject({ id: 7, error: why });
+      const modern = await send(url, modernRequest("tools/call", params));
+      expect(modern.json()).toMatchObject({ error: why });
+    },
+  );
 
   test("of several objects, and as many elements of a list, reach the server", async () => {
     const some = Object.fromEntries(Object.entries(MANY).slice(0, 60_000));

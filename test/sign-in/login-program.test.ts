@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
 import { MAIN } from "../support/cardea.js";
 import { testOf } from "../support/features.js";
 import { type Started, start } from "../support/processes.js";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => issuer.close());
 
 /** A config and a state folder of its own. */
-function place(more: object = {}) {
+function place({ onTestFinished }: TestContext, more: object = {}) {
   const folder = mkdtempSync(join(tmpdir(), "cardea-login-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "cardea.json");
@@ -59,9 +59,10 @@ async function serving(run: ReturnType<typeof place>["run"]) {
   return gateway;
 }
 
-describe("with a running gateway", () => {
-  test("login ends when the browser reaches the callback, logins lists it, logout ends it", async () => {
-    const { run } = place();
+// Programs start and end at the same time: the device grant alone polls every 5 s.
+describe.concurrent("with a running gateway", () => {
+  test("login ends when the browser reaches the callback, logins lists it, logout ends it", async (context) => {
+    const { run } = place(context);
     const gateway = await serving(run);
     const login = run("login", "notes", "--no-browser");
     const page = await fetch(await authorizeAs(await addressOf(login), "ann"));
@@ -86,9 +87,9 @@ describe("with a running gateway", () => {
 
   testOf("audit")(
     "with several workers any accepts the callback, one signs in and out for the operator, and audits both",
-    async () => {
+    async (context) => {
       const token = "the-token-of-an-operator";
-      const { run, folder } = place({
+      const { run, folder } = place(context, {
         listen: { http: { port: 0 }, admin: { port: 0, token } },
         audit: { file: "audit.jsonl" },
       });
@@ -113,9 +114,9 @@ describe("with a running gateway", () => {
     },
   );
 
-  test("two principals sign in, each with its own tokens", async () => {
+  test("two principals sign in, each with its own tokens", async (context) => {
     const key = "0".repeat(64);
-    const { run } = place({
+    const { run } = place(context, {
       auth: {
         keys: [
           { id: "alice", hash: `sha256:${key}` },
@@ -137,9 +138,9 @@ describe("with a running gateway", () => {
   });
 });
 
-describe("without a running gateway", () => {
-  test("login accepts a pasted callback URL", async () => {
-    const { run } = place();
+describe.concurrent("without a running gateway", () => {
+  test("login accepts a pasted callback URL", async (context) => {
+    const { run } = place(context);
     const login = run("login", "notes", "--no-browser");
     const callback = await authorizeAs(await addressOf(login), "ann");
     login.child.stdin.write("nonsense\n");
@@ -148,16 +149,16 @@ describe("without a running gateway", () => {
     await endOf(login);
   });
 
-  test("login signs in with the device grant", async () => {
-    const { run } = place();
+  test("login signs in with the device grant", async (context) => {
+    const { run } = place(context);
     const login = run("login", "notes", "--device");
     await approveDeviceAs(await addressOf(login), "ann");
     await endOf(login);
     expect(await endOf(run("logins"))).toContain("notes\tanonymous\t");
   });
 
-  test("login reports a denied sign-in, and an unknown server", async () => {
-    const { run } = place();
+  test("login reports a denied sign-in, and an unknown server", async (context) => {
+    const { run } = place(context);
     const login = run("login", "notes", "--no-browser");
     const page = await fetch(await authorizeAs(await addressOf(login), "nobody"));
     expect(page.status).toBe(403);

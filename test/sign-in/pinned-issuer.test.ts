@@ -122,7 +122,7 @@ function commandsAt(folder: string, auth: object, url: string): SignInOperations
 describe.each(Object.keys(MACHINES) as (keyof typeof MACHINES)[])("the credentials of %s", (type) => {
   const auth = MACHINES[type];
 
-  test.each(sample(`changes of ${type}`, Object.keys(CHANGES), 3))(
+  test.each(sample(`changes of ${type}`, Object.keys(CHANGES), 2))(
     "stay where they were when the server %s",
     async (change) => {
       const { good, evil } = await twoIssuers();
@@ -225,7 +225,7 @@ describe("the sign-in of a person", () => {
       "has another authorization_endpoint",
       "has another registration_endpoint",
     ];
-    test.each(sample(`changes of one ${person}`, changes, 3))(
+    test.each(sample(`changes of one ${person}`, changes, 2))(
       "shows no browser another issuer when the server %s",
       async (change) => {
         const { good, evil } = await twoIssuers();

@@ -86,7 +86,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     ["overview", 380],
   ];
 
-  test.each(sample("layouts", views, 2))(
+  test.each(sample("layouts", views, 1))(
     "%s shows how calls ended, and how long they took, in %i px",
     async (view, width) => {
       const { page, picture } = await stage.open(view, { width, prepare: CALLS() });
