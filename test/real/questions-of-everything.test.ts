@@ -4,7 +4,7 @@ import { MAIN, writeConfig } from "../support/cardea.js";
 import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { ASKABLE, type AskableHost, type AskableKind } from "../support/peers/askable.js";
 import type { Json, Place } from "../support/peers/host.js";
-import { sample } from "../support/sample.js";
+import { eachValue } from "../support/sample.js";
 import { until } from "../support/until.js";
 import { answersOf, questionsOf } from "./asked.js";
 import { realServers } from "./servers.js";
@@ -29,10 +29,11 @@ async function connect(kind: AskableKind, place: Place, prefix: string): Promise
 const directKind = (kind: AskableKind): AskableKind =>
   kind.era === "legacy" ? kind : (ASKABLE[1] as AskableKind);
 
-const WAYS = [
-  ...sample("questions of everything over HTTP", ASKABLE, 2).map((kind) => ({ kind, way: "/mcp" })),
-  ...sample("questions of everything over a pipe", ASKABLE, 1).map((kind) => ({ kind, way: "cardea stdio" })),
-];
+const WAYS = eachValue(
+  "questions of everything",
+  ASKABLE.flatMap((kind) => ["/mcp", "cardea stdio"].map((way) => ({ kind, way }))),
+  ({ kind, way }) => [kind.era, way],
+);
 
 let gateway: MetGateway;
 const { file, remove } = writeConfig(CONFIG);

@@ -4,7 +4,7 @@ import { type Fixture, startFixture } from "../support/fixture.js";
 import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { type Answers, ASKABLE, type AskableHost, type AskableKind } from "../support/peers/askable.js";
 import type { Json } from "../support/peers/host.js";
-import { pairwise, TAKES_ALL } from "../support/sample.js";
+import { eachValue, pairwise, TAKES_ALL } from "../support/sample.js";
 import { answersOf, questionsOf } from "./asked.js";
 
 /** The keys are short, so that no name is too long. `both`: of the SDK 2.4; in the older era its tools ask while they run, in the newer they answer with questions. */
@@ -25,7 +25,7 @@ const byTool = (name: string, answer: string, questions: readonly string[]): Sit
   const tool = `test_input_required_result_${name}`;
   return { title: `by ${tool}`, tool, answer, questions };
 };
-/** Every server asks every host in these. */
+/** Every server asks every host in one of these at least. */
 const CORE: readonly Situation[] = [
   byTool("elicitation", "Hello, eve.", ["elicitation/create"]),
   byTool("sampling", "The model says: eve thinks so", ["sampling/createMessage"]),
@@ -59,20 +59,25 @@ const OTHERS: readonly Situation[] = [
   },
   RUNS_ONCE,
 ];
-const DRAWN = pairwise(
-  "questions",
+const casesOf = (situations: readonly Situation[]) =>
   SERVERS.flatMap((server) =>
-    ASKABLE.flatMap((kind) => OTHERS.map((situation) => ({ server, kind, situation }))),
-  ),
-  ({ server, kind, situation }) => [server.key, kind.name, situation.title],
-);
+    ASKABLE.flatMap((kind) => situations.map((situation) => ({ server, kind, situation }))),
+  );
+const DRAWN = [
+  ...pairwise("core questions", casesOf(CORE), ({ server, kind, situation }) => [
+    server.key,
+    kind.name,
+    situation.title,
+  ]),
+  ...eachValue("questions", casesOf(OTHERS), ({ server, kind, situation }) => [
+    server.key,
+    `${kind.era} ${situation.title}`,
+  ]),
+];
 const situationsOf = (server: Server, kind: AskableKind) =>
-  [
-    ...CORE,
-    ...DRAWN.filter((drawn) => drawn.server === server && drawn.kind === kind).map(
-      (drawn) => drawn.situation,
-    ),
-  ].map((situation) => [situation.title, situation] as const);
+  DRAWN.filter((drawn) => drawn.server === server && drawn.kind === kind).map(
+    ({ situation }) => [situation.title, situation] as const,
+  );
 
 /** Her answers depend on the question. */
 const EVE: Answers = {
@@ -129,7 +134,7 @@ describe("one gateway before all servers", () => {
 });
 
 /** Hosts of each kind that call at the same time. */
-const CALLERS = TAKES_ALL ? 17 : 6;
+const CALLERS = TAKES_ALL ? 17 : 3;
 
 describe(`concurrent calls of ${CALLERS * ASKABLE.length} hosts of all kinds`, () => {
   const overHttp = SERVERS.filter(({ transport }) => transport === "http");

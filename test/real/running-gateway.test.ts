@@ -30,7 +30,7 @@ beforeAll(async () => {
   gateway = await startServing(args, config.remove);
 });
 afterAll(async () => {
-  await gateway.stop();
+  await gateway.end();
   await rm(state, { recursive: true });
 });
 
@@ -56,7 +56,7 @@ const COMMANDS = [
   "starts the servers itself with the flag for it",
   "starts the servers itself when the running gateway has another config file",
 ] as const;
-const DRAWN = sample("commands of a running gateway", COMMANDS, 4);
+const DRAWN = sample("commands of a running gateway", COMMANDS, 2);
 
 describe("a CLI command with the config of a running gateway", () => {
   const drawn = (title: (typeof COMMANDS)[number], run: () => Promise<void>): void => {
@@ -173,6 +173,6 @@ test("the admin listener refuses a call without a token or from a cross-origin p
     expect(await post(unprotected, {})).toBe(401);
     expect(await post(unprotected, { authorization })).toBe(401);
   } finally {
-    await unprotected.stop();
+    await unprotected.end();
   }
 });

@@ -17,7 +17,7 @@ import {
 } from "../support/peers/host.js";
 import { RAW_LEGACY, RAW_MODERN } from "../support/peers/raw.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
-import { sample } from "../support/sample.js";
+import { eachValue, sample, TAKES_ALL } from "../support/sample.js";
 import { until } from "../support/until.js";
 import {
   exposeItem,
@@ -90,8 +90,8 @@ async function askDirectly(kind: HostKind): Promise<ReadonlyMap<RealServer, Acco
   return new Map(await Promise.all(taken));
 }
 
-/** Takes part through /mcp; over a pipe one of them. */
-const DRAWN = sample("transparency", KINDS, 2);
+/** One of each era: one through /mcp, the other over a pipe. */
+const DRAWN = eachValue("transparency", KINDS, ({ through }) => [through.era]);
 const OVER_A_PIPE = sample("transparency over a pipe", DRAWN, 1);
 
 /** Runs `act` with a place where a fresh gateway is to be reached. */
@@ -118,7 +118,9 @@ const WAYS: Readonly<Record<string, Way>> = {
 
 describe.each(DRAWN)("a host built with $through.name", (drawn) => {
   const { through, direct: kind } = drawn;
-  const ways = Object.keys(WAYS).filter((way) => way === "/mcp" || OVER_A_PIPE.includes(drawn));
+  const ways = Object.keys(WAYS).filter(
+    (way) => TAKES_ALL || (way === "/mcp") !== OVER_A_PIPE.includes(drawn),
+  );
   let expected: ReadonlyMap<RealServer, Account>;
   beforeAll(async () => {
     expected = await directly(kind);

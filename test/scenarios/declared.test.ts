@@ -1,6 +1,7 @@
 /** What a host has said that it can answer is what it is asked, whichever revision it came with; and all of it, or nothing. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
+import { sample } from "../support/sample.js";
 import { countOf } from "../support/scripted/ledger.js";
 import { SAMPLING, SAMPLING_WITH_TOOLS } from "../support/scripted/tools.mjs";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
@@ -35,7 +36,7 @@ const form = {
   params: { mode: "form", message: "?", requestedSchema: schema },
 };
 
-describe.each(named(MODERN))("%s", (_name, kind) => {
+describe.each(named(sample("modern hosts that declare", MODERN, 1)))("%s", (_name, kind) => {
   const undeclared = [
     ["a page, where it declared forms", { elicitation: { form: {} } }, page, { elicitation: { url: {} } }],
     ["a page, where it declared no mode", { elicitation: {} }, page, { elicitation: { url: {} } }],
@@ -88,7 +89,7 @@ describe.each(named(MODERN))("%s", (_name, kind) => {
   });
 });
 
-describe.each(named(LEGACY))("%s", (_name, kind) => {
+describe.each(named(sample("legacy hosts that declare", LEGACY, 1)))("%s", (_name, kind) => {
   const ways = (["2025-11-25", "2025-06-18"] as const).flatMap((revision) =>
     SERVERS.map((server) => [revision, server.name, server] as const),
   );

@@ -13,12 +13,17 @@ import { modernMeta } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern } from "../support/peers/raw.js";
+import { eachValue } from "../support/sample.js";
 import { type TenantServer, tenantServer } from "../support/servers/tenants.js";
 import { until } from "../support/until.js";
 
 const HOSTS = { legacy: openLegacy, modern: openModern };
 const ERAS = ["legacy", "modern"] as const;
-const PAIRS = ERAS.flatMap((host) => ERAS.map((server) => [host, server] as const));
+const PAIRS = eachValue(
+  "tenants",
+  ERAS.flatMap((host) => ERAS.map((server) => [host, server] as const)),
+  (pair) => pair,
+);
 
 const forwardHeaders = ["X-Tenant", { from: "x-user-key", to: "x-api-key" }];
 

@@ -1,7 +1,7 @@
 /** What goes by beside answers and questions: log lines, progress, roots that change, questions outside all calls. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
-import { sample } from "../support/sample.js";
+import { eachValue, sample } from "../support/sample.js";
 import { countOf } from "../support/scripted/ledger.js";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 import { until } from "../support/until.js";
@@ -12,6 +12,9 @@ const kinds: readonly HostKind[] = Object.values(HOSTS);
 const LEGACY = UPSTREAMS.filter(({ era }) => era === "legacy");
 const named = <T extends { readonly name: string }>(all: readonly T[]) =>
   all.map((one) => [one.name, one] as const);
+
+/** Hosts of each era. */
+const ofEachEra = (name: string): readonly HostKind[] => eachValue(name, kinds, ({ era }) => [era]);
 
 /** A host that receives log lines from `level` on, in its era. */
 async function listening(stage: Stage, kind: HostKind, level: string): Promise<ScenarioHost> {
@@ -27,7 +30,7 @@ const heardBy = ({ heard }: ScenarioHost, method: string, since = 0): readonly J
     .filter((message) => message.method === method)
     .map(({ params }) => params as Json);
 
-describe.each(named(sample("lines of calls", kinds, 3)))("%s", (_name, kind) => {
+describe.each(named(ofEachEra("lines of calls")))("%s", (_name, kind) => {
   // A line on a pipe that several hosts share names no call, so each kind has servers of its own.
   let stage: Stage;
   let host: ScenarioHost;
@@ -67,7 +70,7 @@ describe.each(named(sample("lines of calls", kinds, 3)))("%s", (_name, kind) => 
 
 const legacyHosts = kinds.filter(({ era }) => era === "legacy");
 
-describe.each(named(sample("connections of hosts", legacyHosts, 2)))(
+describe.each(named(sample("connections of hosts", legacyHosts, 1)))(
   "%s with a connection of its own",
   (_name, kind) => {
     let stage: Stage;
@@ -143,22 +146,26 @@ describe.each(named(sample("connections of hosts", legacyHosts, 2)))(
 );
 
 describe("a question while no call is running, on a shared connection of hosts without sessions,", () => {
-  test.each(named(LEGACY))("gets an error for %s, and is counted", async (_name, upstream) => {
-    const stage = await openStage([upstream]);
-    const host = await openHost(stage, HOSTS.modernHttp);
-    await host.call("ask_later", { label: "later" }).outcome;
-    const told = await until("the answer", () =>
-      stage
-        .upstream(upstream)
-        .ledger()
-        .find(({ event }) => event === "told later"),
-    );
-    expect(told).toMatchObject({ error: { code: -32602 } });
-    expect(await stage.metric("cardea_refused_questions_total")).toBe(1);
-    await stage.close();
-  });
+  test.each(named(sample("refused questions", LEGACY, 1)))(
+    "gets an error for %s, and is counted",
+    async (_name, upstream) => {
+      const stage = await openStage([upstream]);
+      const host = await openHost(stage, HOSTS.modernHttp);
+      await host.call("ask_later", { label: "later" }).outcome;
+      const told = await until("the answer", () =>
+        stage
+          .upstream(upstream)
+          .ledger()
+          .find(({ event }) => event === "told later"),
+      );
+      expect(told).toMatchObject({ error: { code: -32602 } });
+      expect(await stage.metric("cardea_refused_questions_total")).toBe(1);
+      await stage.close();
+    },
+  );
 
-  test.each(named(LEGACY))("is answered for %s with the roots of the config", async (_name, upstream) => {
+  const drawn = sample("roots of the config", LEGACY, 1);
+  test.each(named(drawn))("is answered for %s with the roots of the config", async (_name, upstream) => {
     const stage = await openStage([upstream], { server: { roots: ["/srv/shared"] } });
     const host = await openHost(stage, HOSTS.modernHttp);
     await host.call("ask_later", { label: "later" }).outcome;
@@ -174,10 +181,12 @@ describe("a question while no call is running, on a shared connection of hosts w
 });
 
 describe("a question to a session while no call is running", () => {
-  test.each(named(LEGACY))("is evaluated by the policy like any other: %s", async (_name, upstream) => {
+  const drawn = sample("questions between calls", LEGACY, 1);
+  const asked = sample("hosts asked between calls", legacyHosts, 2);
+  test.each(named(drawn))("is evaluated by the policy like any other: %s", async (_name, upstream) => {
     const rules = [{ name: "no-roots", on: "roots", effect: "deny" }];
     const stage = await openStage([upstream], { config: { policy: { rules } } });
-    for (const [index, kind] of legacyHosts.entries()) {
+    for (const [index, kind] of asked.entries()) {
       const host = await openHost(stage, kind);
       const calling = host.call("ask_later", { label: "later" }, () => ({ roots: [] }));
       await calling.outcome;
@@ -193,7 +202,7 @@ describe("a question to a session while no call is running", () => {
       expect(calling.asked).toEqual([]);
     }
     expect(await stage.status("decisions")).toMatchObject(
-      legacyHosts.map(() => ({ rule: "no-roots", effect: "deny", on: "roots", server: upstream.key })),
+      asked.map(() => ({ rule: "no-roots", effect: "deny", on: "roots", server: upstream.key })),
     );
     await stage.close();
   });
@@ -222,7 +231,7 @@ describe("a question to a session while no call is running", () => {
 });
 
 describe("a URL that must be visited first (-32042)", () => {
-  test.each(named(LEGACY))(
+  test.each(named(sample("URLs to be visited", LEGACY, 1)))(
     "is a question for hosts with URL elicitation, and %s gets a retry after it",
     async (_name, upstream) => {
       const stage = await openStage([
@@ -251,7 +260,7 @@ describe("a host with form elicitation only", () => {
   });
   afterAll(() => stage.close());
 
-  test.each(named(kinds))("gets no URL question: %s", async (_name, kind) => {
+  test.each(named(ofEachEra("hosts with forms only")))("gets no URL question: %s", async (_name, kind) => {
     const host = await openHost(stage, kind, { capabilities: { ...ASKABLE, elicitation: { form: {} } } });
     const calling = host.call("legacy-http__sign_in", { label: `form only, ${kind.key}` });
     const response = await calling.outcome;
@@ -269,7 +278,7 @@ describe("a rule that redacts log messages between calls", () => {
   });
   afterAll(() => stage.close());
 
-  test.each(named(legacyHosts))("holds for %s", async (_name, kind) => {
+  test.each(named(sample("redacted lines", legacyHosts, 1)))("holds for %s", async (_name, kind) => {
     const host = await listening(stage, kind, "info");
     for (const { key } of LEGACY) {
       const since = host.heard.length;

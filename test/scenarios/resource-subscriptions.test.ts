@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
-import { pairwise, sample } from "../support/sample.js";
+import { eachValue } from "../support/sample.js";
 import { SECRET } from "../support/scripted/tools.mjs";
 import { type Scripted, UPSTREAMS, type UpstreamKind } from "../support/scripted/upstreams.js";
 import { until } from "../support/until.js";
@@ -98,11 +98,11 @@ const touch = async (host: ScenarioHost, { key }: UpstreamKind, uri: string): Pr
 };
 
 const TESTS = ["share", "own", "acknowledged"] as const;
-/** Every pair of a kind of host, a kind of server and a test. */
-const DRAWN = pairwise(
+/** Every test with every kind of host, and with every kind of server. */
+const DRAWN = eachValue(
   "subscriptions",
   kinds.flatMap((kind) => UPSTREAMS.flatMap((upstream) => TESTS.map((what) => ({ kind, upstream, what })))),
-  ({ kind, upstream, what }) => [kind.key, upstream.key, what],
+  ({ kind, upstream, what }) => [`${kind.key} ${what}`, `${upstream.key} ${what}`],
 );
 
 describe.each(named(kinds))("%s", (_name, kind) => {
@@ -181,7 +181,9 @@ describe.each(named(kinds))("%s", (_name, kind) => {
   });
 });
 
-describe.each(named(UPSTREAMS))("when %s loses its event streams", (_name, upstream) => {
+const LOSING = eachValue("lost streams", UPSTREAMS, ({ era }) => [era]);
+
+describe.each(named(LOSING))("when %s loses its event streams", (_name, upstream) => {
   test("every subscribed host gets an update for what it may have missed, and then new updates", async () => {
     const stage = await openStage([upstream]);
     const uri = `${upstream.key}+memo://one`;
@@ -204,7 +206,11 @@ describe("a host that connects before the servers are ready", () => {
   const cells = kinds.flatMap((kind) =>
     onPipes.map((upstream) => [kind.name, upstream.name, kind, upstream] as const),
   );
-  test.each(sample("subscriptions before the start", cells, 4))(
+  const drawn = eachValue("subscriptions before the start", cells, ([, , kind, upstream]) => [
+    kind.era,
+    upstream.era,
+  ]);
+  test.each(drawn)(
     "%s subscribes to a resource of %s, and gets its updates",
     async (_host, _upstream, kind, upstream) => {
       const folder = mkdtempSync(join(tmpdir(), "late-"));

@@ -1,7 +1,7 @@
 /** Questions between peers of older revisions: each receives only what its revision supports. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
-import { pairwise } from "../support/sample.js";
+import { eachValue, sample } from "../support/sample.js";
 import { SAMPLING } from "../support/scripted/tools.mjs";
 import { UPSTREAMS } from "../support/scripted/upstreams.js";
 import { HOSTS, type HostKind, openHost, type Question, type ScenarioHost } from "./host.js";
@@ -49,13 +49,13 @@ const TITLED = {
 };
 const NAMED = { type: "string", enum: ["s", "l"], enumNames: ["Small", "Large"] };
 
-/** Every pair of a revision, a door and a kind of server. */
-const DRAWN = pairwise(
+/** Every revision with servers of both eras, every door and every kind of server. */
+const DRAWN = eachValue(
   "revisions",
   REVISIONS.flatMap((revision) =>
     doors.flatMap((door) => UPSTREAMS.map((upstream) => ({ revision, door, upstream }))),
   ),
-  ({ revision, door, upstream }) => [revision, door.key, upstream.key],
+  ({ revision, door, upstream }) => [`${revision} ${upstream.era}`, door.key, upstream.key],
 );
 
 describe("with a host of", () => {
@@ -103,7 +103,9 @@ describe("with a host of", () => {
   );
 });
 
-describe.each(REVISIONS)("a server of %s", (revision) => {
+describe.each(sample("revisions of servers", REVISIONS, 2))("a server of %s", (revision) => {
+  /** Of each era. */
+  const drawn = eachValue(`hosts of a server of ${revision}`, kinds, ({ era }) => [era]);
   const legacy = UPSTREAMS.filter(({ era }) => era === "legacy");
   let stage: Stage;
   beforeAll(async () => {
@@ -111,7 +113,7 @@ describe.each(REVISIONS)("a server of %s", (revision) => {
   });
   afterAll(() => stage.close());
 
-  test.each(kinds.map((kind) => [kind.name, kind] as const))(
+  test.each(drawn.map((kind) => [kind.name, kind] as const))(
     "sends sampling and roots questions to %s",
     async (_name, kind) => {
       const host = await openHost(stage, kind);
@@ -123,7 +125,7 @@ describe.each(REVISIONS)("a server of %s", (revision) => {
   );
 
   test("gets the capabilities that its revision has, and none on a shared connection", async () => {
-    for (const kind of kinds) {
+    for (const kind of drawn) {
       const host = await openHost(stage, kind);
       for (const { key } of legacy) await play(host, `${key}__roots`);
     }

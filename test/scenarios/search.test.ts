@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { HOSTS, openGateway, type Running, type Server } from "../policy/gateway.js";
 import type { Json } from "../support/peers/host.js";
 import type { RawHost } from "../support/peers/raw.js";
+import { eachValue } from "../support/sample.js";
 
 const object = (properties: object, required: readonly string[] = []) => ({
   type: "object",
@@ -59,7 +60,9 @@ async function find(host: RawHost, query: string, more: Json = {}): Promise<Foun
 const namesOf = (entries: readonly Json[]) => entries.map(({ name }) => name);
 const textOf = (response: Json) => (resultOf(response).content as { text: string }[])[0]?.text ?? "";
 
-describe.each(HOSTS)("a $era host over $door", (kind) => {
+const DRAWN = eachValue("hosts that search", HOSTS, ({ era, door }) => [era, door]);
+
+describe.each(DRAWN)("a $era host over $door", (kind) => {
   test("lists two tools and those that are pinned, and all prompts", async () => {
     const running = await servers({ tools: { exposure: "search", pinned: ["git__lo*"] } });
     const host = await running.host(kind);

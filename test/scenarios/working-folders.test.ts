@@ -15,6 +15,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import type { Json } from "../support/peers/host.js";
+import { eachValue } from "../support/sample.js";
 import { until } from "../support/until.js";
 import { type Answer, HOSTS, type HostKind, openHost, type Question, type ScenarioHost } from "./host.js";
 import { openStage, type Stage } from "./stage.js";
@@ -74,7 +75,11 @@ async function placeOf(host: ScenarioHost, answer: Answer): Promise<{ pid: numbe
 const refusal = async (host: ScenarioHost, answer: Answer): Promise<string> =>
   JSON.stringify(await host.call("it__process_id", {}, answer).outcome);
 
-const KINDS: readonly HostKind[] = [HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.modernStdio];
+const KINDS: readonly HostKind[] = eachValue(
+  "hosts with folders",
+  [HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.modernStdio],
+  ({ era, door }) => [era, door],
+);
 
 describe.runIf(existsSync("/proc/self/cwd")).each(ERAS)("a %s server with cwd: roots", (era) => {
   /** For tests whose folders are their own, so that no process is that of another test. */

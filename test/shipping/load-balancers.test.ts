@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inRepository, type Serving, serve } from "../support/cardea.js";
 import { type Fixture, startFixture } from "../support/fixture.js";
 import { Host, openHost, textOf } from "../support/host/host.mjs";
@@ -19,7 +19,7 @@ beforeAll(async () => {
   gateways = await Promise.all([1, 2, 3].map(startGateway));
 });
 afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  await Promise.all(gateways.map((gateway) => gateway.end()));
   await fixture.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -66,8 +66,9 @@ async function startBefore(example: (typeof BALANCERS)[number], gateways: readon
   return startBalancer(example, ports);
 }
 
+// A gateway that stops lingers for seconds: the balancers are tested at the same time.
 for (const example of BALANCERS)
-  describe.skipIf(!existsSync(example.program))(example.name, () => {
+  describe.skipIf(!existsSync(example.program))(example.name, { concurrent: true }, () => {
     let shared: Awaited<ReturnType<typeof startBefore>>;
     beforeAll(async () => {
       shared = await startBefore(example, gateways);
@@ -129,9 +130,11 @@ for (const example of BALANCERS)
       },
     );
 
-    test("loses no call when a gateway stops: those under way finish, and new ones go elsewhere", async () => {
+    test("loses no call when a gateway stops: those under way finish, and new ones go elsewhere", async ({
+      onTestFinished,
+    }) => {
       const leaving = await startGateway();
-      onTestFinished(async () => void (await leaving.stop()));
+      onTestFinished(async () => void (await leaving.end()));
       const { url, balancer } = await startBefore(example, [leaving, ...gateways.slice(1)]);
       onTestFinished(async () => void (await balancer.stop()));
       const letGo = join(folder, `${example.name}-drained`);

@@ -44,7 +44,7 @@ export async function startReplicas(
   };
   const all: Serving[] = [];
   const stop = async (): Promise<void> => {
-    for (const replica of all) await replica.stop();
+    await Promise.all(all.map((replica) => replica.end()));
     await ledger.stop();
     await redis.stop();
   };

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Exit, type Started, start } from "./processes.js";
+import { type Exit, type Started, type StartOptions, start } from "./processes.js";
 import { until } from "./until.js";
 
 /** The built program: `dist/main.js`, or another build that `CARDEA_TEST_MAIN` names. */
@@ -22,6 +22,8 @@ export interface Serving {
   readonly admin: string;
   /** Ends it with SIGTERM and removes its folder. */
   stop(): Promise<Exit>;
+  /** The same at once, where its stop is not the subject. */
+  end(): Promise<Exit>;
 }
 
 /** A config file in a new temporary folder. */
@@ -80,18 +82,24 @@ export async function allMet(admin: string): Promise<boolean> {
 }
 
 /** The gateway of this command line; `after` is called when it has stopped. */
-export async function startServing(args: readonly string[], after: () => Promise<void>): Promise<Serving> {
-  const process = start(globalThis.process.execPath, [MAIN, ...args]);
-  const stop = async (): Promise<Exit> => {
+export async function startServing(
+  args: readonly string[],
+  after: () => Promise<void>,
+  options: StartOptions = {},
+): Promise<Serving> {
+  const process = start(globalThis.process.execPath, [MAIN, ...args], options);
+  const thenAfter = async (exited: Promise<Exit>): Promise<Exit> => {
     try {
-      return await process.stop();
+      return await exited;
     } finally {
       await after();
     }
   };
+  const stop = (): Promise<Exit> => thenAfter(process.stop());
+  const end = (): Promise<Exit> => thenAfter(process.end());
   try {
     const [, url = "", admin = ""] = await process.says(READY);
-    return { process, url, admin, stop };
+    return { process, url, admin, stop, end };
   } catch (error) {
     await stop();
     throw error;

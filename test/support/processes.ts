@@ -21,6 +21,8 @@ export interface Started {
   readonly exited: Promise<Exit>;
   /** Sends `signal` and waits until it is gone; SIGKILL after `limitMs`. */
   stop(signal?: Signal, limitMs?: number): Promise<Exit>;
+  /** Ends a gateway whose stop is not the subject: with the second signal it neither drains nor waits for balancers. */
+  end(): Promise<Exit>;
 }
 
 export interface StartOptions {
@@ -48,6 +50,11 @@ export function start(command: string, args: readonly string[], options: StartOp
     const kill = setTimeout(() => child.kill("SIGKILL"), limitMs);
     return exited.finally(() => clearTimeout(kill));
   };
+  const end = (): Promise<Exit> => {
+    const ended = stop("SIGTERM");
+    child.kill("SIGINT");
+    return ended;
+  };
   const says = (pattern: RegExp, limitMs = 60_000): Promise<RegExpExecArray> =>
     until(
       `${pattern} on stderr of ${command} ${args.join(" ")}`,
@@ -61,7 +68,7 @@ export function start(command: string, args: readonly string[], options: StartOp
       },
       limitMs,
     );
-  return { pid: child.pid ?? -1, child, stderr: () => stderr, says, exited, stop };
+  return { pid: child.pid ?? -1, child, stderr: () => stderr, says, exited, stop, end };
 }
 
 /** The ids of all processes below `pid`, at whatever depth. */

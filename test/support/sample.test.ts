@@ -26,9 +26,10 @@ describe("a sample", () => {
   });
 
   test("is everything in a run of all", () => {
-    const { sample, pairwise } = samplesOf(7, true);
+    const { sample, pairwise, eachValue } = samplesOf(7, true);
     expect(sample("m", CASES, 1)).toEqual(CASES);
     expect(pairwise("m", CASES, valuesOf)).toEqual(CASES);
+    expect(eachValue("m", CASES, valuesOf)).toEqual(CASES);
   });
 });
 
@@ -49,5 +50,21 @@ describe("pairwise cases", () => {
         }
       }
     }
+  });
+});
+
+describe("cases with each value", () => {
+  test("are as many as the longest dimension has values, by whatever seed, and of all seeds together the whole matrix", () => {
+    const seen = new Set<unknown>();
+    for (let seed = 0; seed < 100; seed++) {
+      const drawn = samplesOf(seed, false).eachValue("m", CASES, valuesOf);
+      for (const one of drawn) seen.add(one);
+      expect(drawn).toHaveLength(4);
+      for (const dimension of [0, 1, 2]) {
+        const values = (cases: typeof CASES) => new Set(cases.map((one) => valuesOf(one)[dimension]));
+        expect(values(drawn)).toEqual(values(CASES));
+      }
+    }
+    expect(seen.size).toBe(CASES.length);
   });
 });

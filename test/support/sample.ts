@@ -16,6 +16,8 @@ interface Samples {
    * @param valuesOf the values of a case, one for each dimension of the matrix
    */
   pairwise<T>(name: string, cases: readonly T[], valuesOf: (one: T) => Values): T[];
+  /** As `pairwise`, with every value at least once instead of every pair: about as many cases as the longest dimension has values. */
+  eachValue<T>(name: string, cases: readonly T[], valuesOf: (one: T) => Values): T[];
 }
 
 /** The samples of a run with this seed. */
@@ -26,27 +28,32 @@ export function samplesOf(seed: number, takesAll: boolean): Samples {
       const drawn = new Set(shuffled(seed, name, cases).slice(0, count));
       return cases.filter((one) => drawn.has(one));
     },
-    pairwise(name, cases, valuesOf) {
-      if (takesAll) return [...cases];
-      const rest = shuffled(seed, name, cases).map((one) => ({ one, pairs: pairsOf(valuesOf(one)) }));
-      const open = new Set(rest.flatMap(({ pairs }) => pairs));
-      const drawn = new Set<unknown>();
-      while (open.size > 0) {
-        const gains = rest.map(({ pairs }) => pairs.filter((pair) => open.has(pair)).length);
-        const best = rest[gains.indexOf(Math.max(...gains))] as (typeof rest)[number];
-        drawn.add(best.one);
-        for (const pair of best.pairs) open.delete(pair);
-      }
-      return cases.filter((one) => drawn.has(one));
-    },
+    pairwise: (name, cases, valuesOf) => covering(name, cases, (one) => pairsOf(valuesOf(one))),
+    eachValue: (name, cases, valuesOf) => covering(name, cases, (one) => singlesOf(valuesOf(one))),
   };
+
+  /** Cases that have everything together that any case has. */
+  function covering<T>(name: string, cases: readonly T[], hasOf: (one: T) => readonly string[]): T[] {
+    if (takesAll) return [...cases];
+    const rest = shuffled(seed, name, cases).map((one) => ({ one, has: hasOf(one) }));
+    const open = new Set(rest.flatMap(({ has }) => has));
+    const drawn = new Set<unknown>();
+    while (open.size > 0) {
+      const gains = rest.map(({ has }) => has.filter((each) => open.has(each)).length);
+      const best = rest[gains.indexOf(Math.max(...gains))] as (typeof rest)[number];
+      drawn.add(best.one);
+      for (const each of best.has) open.delete(each);
+    }
+    return cases.filter((one) => drawn.has(one));
+  }
 }
 
 /** Whether this run takes every case of every matrix, and more runs of every property. */
 export const TAKES_ALL = process.env.CARDEA_TEST_ALL === "1";
 
-export const { sample, pairwise } = samplesOf(Number(process.env.CARDEA_SAMPLE ?? 1), TAKES_ALL);
+export const { sample, pairwise, eachValue } = samplesOf(Number(process.env.CARDEA_SAMPLE ?? 1), TAKES_ALL);
 
+const singlesOf = (values: Values): string[] => values.map((value, i) => JSON.stringify([i, value]));
 const pairsOf = (values: Values): string[] =>
   values.flatMap((a, i) => values.slice(i + 1).map((b, j) => JSON.stringify([i, a, i + 1 + j, b])));
 

@@ -20,7 +20,7 @@ export function startTwo(ends: Ends, config: object, port = "0"): Started {
   const flags = ["serve", "--config", file, "--port", port, "--admin-port", "0", "--workers", "2"];
   const started = start(process.execPath, [MAIN, ...flags]);
   ends(remove);
-  ends(() => started.stop());
+  ends(() => started.end());
   return started;
 }
 

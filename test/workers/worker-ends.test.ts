@@ -59,8 +59,9 @@ beforeAll(async () => {
   [served, ending] = await Promise.all([serveByTwo(ends, config), serveByTwo(ends, config)]);
 });
 
-describe("a worker that dies", () => {
-  test("is restarted with its sessions, while the others keep running", async () => {
+// A drain lingers for seconds: the tests of one gateway run one after the other, and beside those of the others.
+describe.concurrent("a worker that dies", () => {
+  test.sequential("is restarted with its sessions, while the others keep running", async () => {
     const hosts = await times(8, () => legacyHost(served.url));
     const [first] = await workersOf(served);
     process.kill(first!.pid, "SIGKILL");
@@ -80,7 +81,7 @@ describe("a worker that dies", () => {
     expect((await fetch(`${served.admin}/readyz`)).status).toBe(200);
   });
 
-  test("has retries of its parked calls answered with outcome_unknown by its replacement", async () => {
+  test.sequential("has retries of its parked calls answered with outcome_unknown by its replacement", async () => {
     const asked = () => old.ledger().filter(({ event }) => event === "asked").length;
     const before = asked();
     const call = { name: "old__test_elicitation", arguments: { message: "sure?" } };
@@ -107,7 +108,7 @@ describe("a worker that dies", () => {
   });
 });
 
-describe("starting and stopping", () => {
+describe.concurrent("starting and stopping", () => {
   test("a signal to all processes causes one drain: calls finish, and no process remains", async () => {
     const gateway = await serveByTwo(ends, { mcpServers: { one: fixtureCommand("modern") } });
     const workers = await workersOf(gateway);

@@ -15,7 +15,7 @@ async function audited(file: string, audit: object = {}) {
   const config = writeConfig({ mcpServers: servers, audit: { file, required: true, ...audit } });
   const args = ["serve", "--config", config.file, "--port", "0", "--admin-port", "0"];
   const gateway = await startServing(args, config.remove);
-  onTestFinished(async () => void (await gateway.stop()));
+  onTestFinished(async () => void (await gateway.end()));
   await until("the server", () => allMet(gateway.admin));
   return gateway;
 }

@@ -1,5 +1,5 @@
 /** The built program exports the spans of its calls, to the last one when it ends, and says what is wrong at its start. */
-import { afterEach, expect, onTestFinished, test } from "vitest";
+import { expect, type TestContext, test } from "vitest";
 import { MAIN, startServing, writeConfig } from "../../support/cardea.js";
 import { type Collector, startCollector } from "../../support/collector.js";
 import { startFixture } from "../../support/fixture.js";
@@ -10,11 +10,10 @@ import { sample } from "../../support/sample.js";
 /** Nothing is exported but at the end. */
 const NEVER = { OTEL_BSP_SCHEDULE_DELAY: "999999" };
 
-afterEach(() => {
-  for (const name of Object.keys(process.env)) if (name.startsWith("OTEL_")) delete process.env[name];
-});
+/** What is opened ends with the test that opened it; the tests run at the same time. */
+type Ending = Pick<TestContext, "onTestFinished">;
 
-async function fixtureConfig(more: object = {}) {
+async function fixtureConfig({ onTestFinished }: Ending, more: object = {}) {
   const server = await startFixture("legacy", "http");
   const config = writeConfig({ mcpServers: { old: server.entry }, ...more });
   onTestFinished(async () => {
@@ -24,18 +23,19 @@ async function fixtureConfig(more: object = {}) {
   return config.file;
 }
 
-async function collecting(): Promise<Collector> {
+async function collecting({ onTestFinished }: Ending): Promise<Collector> {
   const collector = await startCollector();
   onTestFinished(() => collector.stop());
   return collector;
 }
 
-test("two workers export their own spans, and those that wait when the gateway is stopped", async () => {
-  const collector = await collecting();
-  const file = await fixtureConfig({ telemetry: { otlp: { endpoint: collector.endpoint } } });
-  Object.assign(process.env, NEVER);
+test.concurrent("two workers export their own spans, and those that wait when the gateway is stopped", async (context) => {
+  const collector = await collecting(context);
+  const file = await fixtureConfig(context, { telemetry: { otlp: { endpoint: collector.endpoint } } });
   const ports = ["--port", "0", "--admin-port", "0", "--workers", "2"];
-  const gateway = await startServing(["serve", "--config", file, ...ports], async () => {});
+  const gateway = await startServing(["serve", "--config", file, ...ports], async () => {}, {
+    env: { ...process.env, ...NEVER },
+  });
   const hosts = await Promise.all(
     Array.from({ length: 8 }, (_, at) => (at % 2 === 0 ? openLegacy : openModern)({ url: gateway.url })),
   );
@@ -51,9 +51,9 @@ test("two workers export their own spans, and those that wait when the gateway i
   for (const worker of instances.keys()) expect([1, 2]).toContain(worker);
 });
 
-test("a command that calls a tool exports its spans before it ends", async () => {
-  const collector = await collecting();
-  const file = await fixtureConfig();
+test.concurrent("a command that calls a tool exports its spans before it ends", async (context) => {
+  const collector = await collecting(context);
+  const file = await fixtureConfig(context);
   const env = { ...process.env, ...NEVER, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
   const called = start(process.execPath, [MAIN, "list", "--config", file], { env });
   expect((await called.exited).code).toBe(0);
@@ -71,8 +71,8 @@ const WITHOUT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
   ));
 `)}`;
 
-test("without the packages a gateway that is to trace does not start, and says what to install", async () => {
-  const file = await fixtureConfig({ telemetry: { otlp: {} } });
+test.concurrent("without the packages a gateway that is to trace does not start, and says what to install", async (context) => {
+  const file = await fixtureConfig(context, { telemetry: { otlp: {} } });
   const args = [
     "--import",
     WITHOUT_PACKAGES,
@@ -91,16 +91,16 @@ test("without the packages a gateway that is to trace does not start, and says w
   expect(gateway.stderr()).not.toContain("    at ");
 });
 
-test("without the packages a gateway that does not trace starts", async () => {
-  const file = await fixtureConfig();
+test.concurrent("without the packages a gateway that does not trace starts", async (context) => {
+  const file = await fixtureConfig(context);
   const args = ["--import", WITHOUT_PACKAGES, MAIN, "list", "--config", file];
   expect((await start(process.execPath, args).exited).code).toBe(0);
 });
 
-test.each(sample("refused variables", [["1"], ["2"]], 1))(
+test.concurrent.for(sample("refused variables", [["1"], ["2"]], 1))(
   "variables that lead nowhere are refused at the start, with %s workers",
-  async (workers) => {
-    const file = await fixtureConfig();
+  async ([workers = ""], context) => {
+    const file = await fixtureConfig(context);
     const env = {
       ...process.env,
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4317",

@@ -1,6 +1,6 @@
 /** The rows of the matrix for one kind of host: every kind of server in every situation, each a test with a name. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pairwise } from "../../support/sample.js";
+import { eachValue, pairwise } from "../../support/sample.js";
 import { UPSTREAMS, type UpstreamKind } from "../../support/scripted/upstreams.js";
 import { THROUGH_CALL_TOOL } from "../../support/through.js";
 import { HOSTS, type HostKind, openHost, type ScenarioHost } from "../host.js";
@@ -75,17 +75,23 @@ interface Place {
 const keyOf = ({ host, upstream, situation }: Place): string =>
   [host.key, upstream.key, situation.key].join(" / ");
 
-/** Played whole in each run: what a server may ask, once. Of the others every pair of host, server and situation. */
+/** What a server may ask, once: every pair of host, server and question. Each other situation with hosts of both eras. */
 const CORE: readonly string[] = THROUGH_CALL_TOOL ? [] : ["sampling", "form", "URL", "roots"];
 
 const places = Object.values(HOSTS).flatMap((host) =>
   UPSTREAMS.flatMap((upstream) => playedBy(host).map((situation): Place => ({ host, upstream, situation }))),
 );
 const isCore = ({ situation }: Place): boolean => CORE.includes(situation.key);
-const drawn = pairwise(
-  `questions ${THROUGH_CALL_TOOL ? "through call_tool" : ""}`,
+const way = THROUGH_CALL_TOOL ? "through call_tool" : "";
+const core = pairwise(`core questions ${way}`, places.filter(isCore), ({ host, upstream, situation }) => [
+  host.key,
+  upstream.key,
+  situation.key,
+]);
+const others = eachValue(
+  `questions ${way}`,
   places.filter((place) => !isCore(place)),
-  ({ host, upstream, situation }) => [host.key, upstream.key, situation.key],
+  ({ host, upstream, situation }) => [`${host.era} ${situation.key}`, `${host.key} ${upstream.key}`],
 );
-const DRAWN = new Set([...places.filter(isCore), ...drawn].map(keyOf));
+const DRAWN = new Set([...core, ...others].map(keyOf));
 const isDrawn = (place: Place): boolean => DRAWN.has(keyOf(place));

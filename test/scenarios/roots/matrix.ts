@@ -1,6 +1,6 @@
 /** What a server that asks for roots shows to hosts, with every mode over each transport. */
 import { expect, test } from "vitest";
-import { pairwise } from "../../support/sample.js";
+import { eachValue } from "../../support/sample.js";
 import type { Mode } from "../../support/servers/remembering.mjs";
 import { until } from "../../support/until.js";
 import { HOSTS, type HostKind, openHost, type ScenarioHost } from "../host.js";
@@ -141,7 +141,7 @@ const SITUATIONS: readonly Situation[] = [
 const CASES = TRANSPORTS.flatMap((transport) =>
   MODES.flatMap((mode) => SITUATIONS.map((situation) => ({ ...situation, transport, mode }))),
 );
-const DRAWN = pairwise("roots", CASES, ({ transport, mode, subject }) => [transport, mode, subject]);
+const DRAWN = eachValue("roots", CASES, ({ transport, mode, subject }) => [`${transport} ${mode}`, subject]);
 const nameOf = ({ transport, mode, sentence }: (typeof CASES)[number]): string =>
   `over ${transport}, a server that asks for roots (${mode}) ${sentence}`;
 

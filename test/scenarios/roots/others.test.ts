@@ -22,7 +22,7 @@ describe.each(sample("roots", TRANSPORTS, 1))("over %s", (transport) => {
   });
 
   const IN_CALLS: readonly Mode[] = transport === "stdio" ? ["first", "call", "later"] : ["first", "call"];
-  test.each(IN_CALLS)(
+  test.each(sample(`roots in calls over ${transport}`, IN_CALLS, 1))(
     "a server that asks for roots in calls that need them (%s) serves others without, and where it knows none",
     async (mode) => {
       const stage = await stageOf(transport, mode);
