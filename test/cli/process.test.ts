@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { packageVersion } from "../../src/cli/help.js";
 import { allMet } from "../support/cardea.js";
 import { withFreshState } from "../support/fresh-state.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -211,21 +212,26 @@ const onceCatching = (failure: string) =>
     ${failure};
   }, 5)`;
 
-test.each([
+const FAILURES = [
   ["uncaughtException", onceCatching("throw new Error('boom')")],
   ["unhandledRejection", onceCatching("void Promise.reject(new Error('boom'))")],
-])("%s is logged and exits with 1", async (sentence, program) => {
-  const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
-  expect(await run.ended).toBe(1);
-  // While it is written, the start may continue and log that.
-  expect(linesOf(run.stderr)).toContainEqual(
-    expect.objectContaining({
-      level: "error",
-      msg: `${sentence}; exiting`,
-      error: expect.objectContaining({ message: "boom" }),
-    }),
-  );
-});
+] as const;
+
+test.each(sample("failures of the program", FAILURES, 1))(
+  "%s is logged and exits with 1",
+  async (sentence, program) => {
+    const run = new Run(["serve"], {}, ["--import", `data:text/javascript,${encodeURIComponent(program)}`]);
+    expect(await run.ended).toBe(1);
+    // While it is written, the start may continue and log that.
+    expect(linesOf(run.stderr)).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        msg: `${sentence}; exiting`,
+        error: expect.objectContaining({ message: "boom" }),
+      }),
+    );
+  },
+);
 
 describe("stdio", () => {
   test("writes only JSON-RPC to stdout, and exits with 0 when stdin ends", async () => {

@@ -10,6 +10,7 @@ import { type Host, openHost } from "../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../support/http-host.js";
 import type { MemoryStore } from "../support/memory-store.js";
 import { introduce, memoryStore, type Replica, startReplica, storedValues } from "../support/replicas.js";
+import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
 
 let fixture: Fixture;
@@ -83,11 +84,13 @@ async function begun({ url }: Replica, session: string | undefined, body: string
   };
 }
 
-test.each([
+const BODIES = [
   ["a request", LIST, 200],
   ["a notification", '{"jsonrpc":"2.0","method":"notifications/initialized"}', 202],
   ["an answer to a question", '{"jsonrpc":"2.0","id":7,"result":{}}', 202],
-])(
+] as const;
+
+test.each(sample("bodies of moved sessions", BODIES, 1))(
   "%s whose body arrives when its session has moved is served by the next owner",
   async (_, body, status) => {
     const { store, replicas } = await clusterOf(2);

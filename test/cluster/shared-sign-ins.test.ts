@@ -9,6 +9,7 @@ import { realCompany, signInOf } from "../authorization-server/support.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { type Replica, startReplica } from "../support/replicas.js";
 import { roundRobin } from "../support/round-robin.js";
+import { sample } from "../support/sample.js";
 import { Browser } from "../support/sign-in/browser.js";
 import { type RealIssuer, startRealIssuer } from "../support/sign-in/real-issuer.mjs";
 import { stateFolder } from "../support/vault/credentials.js";
@@ -119,31 +120,35 @@ describe.runIf(hasRedis)("replicas behind a round-robin load balancer", () => {
     await expect.poll(async () => (await host.call()).isError).toBe(true);
   });
 
-  test.each([
+  const hosts = [
     ["SDK 1.32", host1],
     ["SDK 2.4, modern", host2("auto")],
-  ])("a host (%s) that signs its person in at the gateway is accepted by each replica", async (_, make) => {
-    const { url, replicas } = await cluster(async (origin) => {
-      const company = await realCompany(`${origin}/oauth/authorize/callback`);
-      const { clientSecret } = signInOf("");
-      return {
-        auth: { signIn: { issuer: company.issuer, clientId: "cardea", clientSecret } },
-        mcpServers: {},
-      };
-    });
-    const { state } = await signedIn(make, new URL(url), "alice");
-    const { access_token } = state.tokens() as unknown as { access_token: string };
-    for (const replica of replicas) {
-      const ask = (token: string) =>
-        fetch(replica.url, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" });
-      expect([(await ask(access_token)).status, (await ask("another")).status]).toEqual([415, 401]);
-    }
-    const { refresh_token } = state.tokens() as unknown as { refresh_token: string };
-    state.saveTokens({ access_token: "expired", token_type: "Bearer", refresh_token });
-    state.opened = undefined;
-    const host = make(new URL(url), state);
-    await host.connect();
-    expect(await host.names()).toEqual([]);
-    expect(state.opened).toBeUndefined();
-  });
+  ] as const;
+  test.each(sample("hosts that sign in at replicas", hosts, 1))(
+    "a host (%s) that signs its person in at the gateway is accepted by each replica",
+    async (_, make) => {
+      const { url, replicas } = await cluster(async (origin) => {
+        const company = await realCompany(`${origin}/oauth/authorize/callback`);
+        const { clientSecret } = signInOf("");
+        return {
+          auth: { signIn: { issuer: company.issuer, clientId: "cardea", clientSecret } },
+          mcpServers: {},
+        };
+      });
+      const { state } = await signedIn(make, new URL(url), "alice");
+      const { access_token } = state.tokens() as unknown as { access_token: string };
+      for (const replica of replicas) {
+        const ask = (token: string) =>
+          fetch(replica.url, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" });
+        expect([(await ask(access_token)).status, (await ask("another")).status]).toEqual([415, 401]);
+      }
+      const { refresh_token } = state.tokens() as unknown as { refresh_token: string };
+      state.saveTokens({ access_token: "expired", token_type: "Bearer", refresh_token });
+      state.opened = undefined;
+      const host = make(new URL(url), state);
+      await host.connect();
+      expect(await host.names()).toEqual([]);
+      expect(state.opened).toBeUndefined();
+    },
+  );
 });

@@ -3,12 +3,17 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { HOSTS, type HostKind, openHost, type ScenarioHost } from "../../scenarios/host.js";
 import { openStage, type Stage } from "../../scenarios/stage.js";
 import { type CollectedSpan, type Collector, startCollector } from "../../support/collector.js";
+import { eachValue } from "../../support/sample.js";
 import { UPSTREAMS } from "../../support/scripted/upstreams.js";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const HOST_SPAN = "b7ad6b7169203331";
 const CONTEXT = { traceparent: `00-${TRACE}-${HOST_SPAN}-01`, tracestate: "vendor=1" };
-const KINDS: readonly HostKind[] = [HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.modernStdio];
+const KINDS: readonly HostKind[] = eachValue(
+  "hosts with spans",
+  [HOSTS.legacyHttp, HOSTS.legacyStdio, HOSTS.modernHttp, HOSTS.modernStdio],
+  ({ era, door }) => [era, door],
+);
 const SERVERS = UPSTREAMS.filter(({ transport }) => transport !== "sse");
 const named = <T extends { readonly name: string }>(all: readonly T[]) =>
   all.map((one) => [one.name, one] as const);

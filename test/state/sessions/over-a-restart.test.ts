@@ -14,6 +14,7 @@ import { configOf } from "../../support/gateway.js";
 import { type Host, type Json, openHost, textOf } from "../../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../../support/http-host.js";
 import { roundRobin } from "../../support/round-robin.js";
+import { sample } from "../../support/sample.js";
 import { until } from "../../support/until.js";
 
 let fixture: Fixture;
@@ -81,95 +82,100 @@ const listTools = (url: string, id = "", headers: object = {}) =>
     body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
   });
 
-describe.each([
+const ENDS = [
   ["was stopped", false],
   ["was killed", true],
-])("after a restart of a gateway that %s", (_how, isKilled) => {
-  test("the host calls on in its session, and is notified that lists may have changed", async () => {
-    const folder = newFolder();
-    const first = await start(folder, { isKilled });
-    const { host, goTo } = await openBehind(first);
-    expect(await echo(host, "before")).toContain("before");
-    await untilKept(folder);
-    await first.stop();
-    goTo(await start(folder));
-    expect(await echo(host, "after")).toContain("after");
-    const heard: unknown[] = [];
-    const stream = await host.stream({ onMessage: ({ method }: Json) => heard.push(method) });
-    await until("the news", () => heard.includes("notifications/tools/list_changed"));
-    await stream.stop();
-  });
+] as const;
 
-  test("its revision, log level and followed resources are as before", async () => {
-    const folder = newFolder();
-    const first = await start(folder, { isKilled });
-    const { host, goTo } = await openBehind(first, {
-      revision: "2025-06-18",
-      info: { name: "a host", version: "7" },
+describe.each(sample("ends of gateways with sessions", ENDS, 1))(
+  "after a restart of a gateway that %s",
+  (_how, isKilled) => {
+    test("the host calls on in its session, and is notified that lists may have changed", async () => {
+      const folder = newFolder();
+      const first = await start(folder, { isKilled });
+      const { host, goTo } = await openBehind(first);
+      expect(await echo(host, "before")).toContain("before");
+      await untilKept(folder);
+      await first.stop();
+      goTo(await start(folder));
+      expect(await echo(host, "after")).toContain("after");
+      const heard: unknown[] = [];
+      const stream = await host.stream({ onMessage: ({ method }: Json) => heard.push(method) });
+      await until("the news", () => heard.includes("notifications/tools/list_changed"));
+      await stream.stop();
     });
-    await host.request("logging/setLevel", { level: "error" });
-    const [resource] = (await host.list("resources")) as readonly { uri: string }[];
-    const uri = resource?.uri;
-    await untilKept(folder);
-    const size = (): number => statSync(join(folder, recordsIn(folder)[0] ?? "")).size;
-    const before = size();
-    expect((await host.request("resources/subscribe", { uri })).error).toBeUndefined();
-    // The host has its answer first; a kill in between loses the subscription.
-    await until("the record with the resource", () => size() >= before + String(uri).length);
-    await first.stop();
-    const next = await start(folder);
-    goTo(next);
-    expect((await host.request("ping", {})).error).toBeUndefined();
-    const heard: Json[] = [];
-    const stream = await host.stream({ onMessage: (message: Json) => heard.push(message) });
-    await until("an update of the resource", async () => {
-      await host.call("one__test_trigger_resource_update", { uri: uri?.replace("one+", "") });
-      return JSON.stringify(heard).includes("notifications/resources/updated");
-    });
-    await stream.stop();
-    const sessions = JSON.stringify(await (await fetch(`${next.admin}/api/v1/sessions`)).json());
-    expect(sessions).toContain('"revision":"2025-06-18"');
-    expect(sessions).toContain('"a host"');
-  });
 
-  test("a session that its host has ended is over, and so is one of another gateway's config or another path", async () => {
-    const folder = newFolder();
-    const first = await start(folder, { isKilled });
-    const ended = await openHost(first.url, "legacy", { agent: false });
-    const kept = await openHost(first.url, "legacy", { agent: false });
-    await untilKept(folder, 2);
-    const end = { method: "DELETE", headers: { "mcp-session-id": ended.session ?? "" } };
-    expect((await send(first.url, end)).status).toBe(204);
-    await untilKept(folder, 1);
-    await first.stop();
-    const other = await start(folder, { scope: "other.json" });
-    expect((await listTools(other.url, kept.session)).status).toBe(404);
-    const next = await start(folder);
-    expect((await listTools(next.url, ended.session)).status).toBe(404);
-    expect((await listTools(`${next.url}/one`, kept.session)).status).toBe(404);
-    expect((await listTools(next.url, kept.session)).status).toBe(200);
-    expect((await send(next.url, { ...end, headers: { "mcp-session-id": kept.session ?? "" } })).status).toBe(
-      204,
-    );
-    await untilKept(folder, 0);
-  });
-
-  test("a session outlives a second restart, and a third", async () => {
-    const folder = newFolder();
-    const first = await start(folder, { isKilled });
-    const { host, goTo } = await openBehind(first);
-    await untilKept(folder);
-    let before = first;
-    for (const value of ["one", "two", "three"]) {
-      await before.stop();
+    test("its revision, log level and followed resources are as before", async () => {
+      const folder = newFolder();
+      const first = await start(folder, { isKilled });
+      const { host, goTo } = await openBehind(first, {
+        revision: "2025-06-18",
+        info: { name: "a host", version: "7" },
+      });
+      await host.request("logging/setLevel", { level: "error" });
+      const [resource] = (await host.list("resources")) as readonly { uri: string }[];
+      const uri = resource?.uri;
+      await untilKept(folder);
+      const size = (): number => statSync(join(folder, recordsIn(folder)[0] ?? "")).size;
+      const before = size();
+      expect((await host.request("resources/subscribe", { uri })).error).toBeUndefined();
+      // The host has its answer first; a kill in between loses the subscription.
+      await until("the record with the resource", () => size() >= before + String(uri).length);
+      await first.stop();
       const next = await start(folder);
       goTo(next);
-      expect(await echo(host, value)).toContain(value);
-      before = next;
-    }
-    expect(recordsIn(folder)).toHaveLength(1);
-  });
-});
+      expect((await host.request("ping", {})).error).toBeUndefined();
+      const heard: Json[] = [];
+      const stream = await host.stream({ onMessage: (message: Json) => heard.push(message) });
+      await until("an update of the resource", async () => {
+        await host.call("one__test_trigger_resource_update", { uri: uri?.replace("one+", "") });
+        return JSON.stringify(heard).includes("notifications/resources/updated");
+      });
+      await stream.stop();
+      const sessions = JSON.stringify(await (await fetch(`${next.admin}/api/v1/sessions`)).json());
+      expect(sessions).toContain('"revision":"2025-06-18"');
+      expect(sessions).toContain('"a host"');
+    });
+
+    test("a session that its host has ended is over, and so is one of another gateway's config or another path", async () => {
+      const folder = newFolder();
+      const first = await start(folder, { isKilled });
+      const ended = await openHost(first.url, "legacy", { agent: false });
+      const kept = await openHost(first.url, "legacy", { agent: false });
+      await untilKept(folder, 2);
+      const end = { method: "DELETE", headers: { "mcp-session-id": ended.session ?? "" } };
+      expect((await send(first.url, end)).status).toBe(204);
+      await untilKept(folder, 1);
+      await first.stop();
+      const other = await start(folder, { scope: "other.json" });
+      expect((await listTools(other.url, kept.session)).status).toBe(404);
+      const next = await start(folder);
+      expect((await listTools(next.url, ended.session)).status).toBe(404);
+      expect((await listTools(`${next.url}/one`, kept.session)).status).toBe(404);
+      expect((await listTools(next.url, kept.session)).status).toBe(200);
+      expect(
+        (await send(next.url, { ...end, headers: { "mcp-session-id": kept.session ?? "" } })).status,
+      ).toBe(204);
+      await untilKept(folder, 0);
+    });
+
+    test("a session outlives a second restart, and a third", async () => {
+      const folder = newFolder();
+      const first = await start(folder, { isKilled });
+      const { host, goTo } = await openBehind(first);
+      await untilKept(folder);
+      let before = first;
+      for (const value of ["one", "two", "three"]) {
+        await before.stop();
+        const next = await start(folder);
+        goTo(next);
+        expect(await echo(host, value)).toContain(value);
+        before = next;
+      }
+      expect(recordsIn(folder)).toHaveLength(1);
+    });
+  },
+);
 
 const KEYS = (ids: readonly string[]): object => ({
   auth: { keys: ids.map((id) => ({ id, hash: `sha256:${hash("sha256", `key-of-${id}`)}` })) },
