@@ -126,7 +126,7 @@ describe.concurrent("cardea stdio", () => {
   });
 });
 
-describe("a failed start", () => {
+describe.concurrent("a failed start", () => {
   test("exits with 78 for a config with an unknown key, and prints its line and column", async () => {
     const { file, remove } = writeConfig({ mcpServers: {}, listne: {} });
     const program = start(process.execPath, [MAIN, "serve", "--config", file]);

@@ -88,7 +88,7 @@ describe.concurrent("a server that is still starting", () => {
       const then = await (await fetch(new URL("/readyz", gateway.url))).json();
       expect(then).toEqual({ ready: true, reasons: [] });
     } finally {
-      await gateway.stop();
+      await gateway.end();
       late.close();
     }
   });
@@ -149,7 +149,7 @@ describe.concurrent("with two stdio servers and a URL that hang at start", () =>
         const rows = (await (await fetch(`${gateway.admin}/api/v1/servers`)).json()) as { state: string }[];
         expect(rows.map(({ state }) => state)).toEqual(["starting", "starting", "starting", "ready"]);
       } finally {
-        await gateway.stop();
+        await gateway.end();
       }
     });
   });

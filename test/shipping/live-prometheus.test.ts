@@ -73,7 +73,7 @@ describe.runIf(existsSync(PROGRAM))("a Prometheus that scrapes a gateway", () =>
     const { host } = new URL(gateway.admin);
     writeFileSync(
       join(folder, "prometheus.yml"),
-      `global: { scrape_interval: 1s, evaluation_interval: 1s }
+      `global: { scrape_interval: 200ms, evaluation_interval: 200ms }
 rule_files: [${JSON.stringify(inRepository("dashboards/prometheus/cardea.rules.yml"))}]
 scrape_configs: [{ job_name: cardea, static_configs: [{ targets: ["${host}"] }] }]
 `,

@@ -11,9 +11,11 @@ import { until } from "../../support/until.js";
 import { auditedGatewayOf } from "./audited-gateway.js";
 
 const EVERYTHING = inRepository("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+/** A server with a tool that runs until it is cancelled. */
+const EVERY = { every: { command: process.execPath, args: [EVERYTHING, "stdio"] } };
 const TOKEN = "the-token-of-the-operator";
 
-async function world() {
+async function world(more: object = {}) {
   const asking = await startUpstream({
     key: "asking",
     name: "a modern server on a pipe",
@@ -22,7 +24,7 @@ async function world() {
   });
   const file = {
     listen: { http: { port: 0 }, admin: { port: 0, token: TOKEN } },
-    mcpServers: { asking: asking.entry, every: { command: process.execPath, args: [EVERYTHING, "stdio"] } },
+    mcpServers: { asking: asking.entry, ...more },
     policy: { rules: [{ name: "ask", tools: ["asking__echo"], effect: "approve", remember: "1h" }] },
   };
   const { gateway, lines } = await auditedGatewayOf(file);
@@ -82,7 +84,7 @@ describe("an operator action", () => {
   });
 
   test("that ends a session, or cancels a call, is a line with its handle or number", async () => {
-    const { url, act, page, lines } = await world();
+    const { url, act, page, lines } = await world(EVERY);
     const host = new Client({ name: "a-host", version: "1" });
     onTestFinished(() => host.close());
     await host.connect(new StreamableHTTPClientTransport(new URL(url)) as never);
