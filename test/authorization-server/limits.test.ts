@@ -63,7 +63,7 @@ describe("a host behind the address of a flood", () => {
     return id;
   };
 
-  test.each(sample("floods", Object.keys(floods), 4))(
+  test.each(sample("floods", Object.keys(floods), 2))(
     "of %s gets its tokens, refreshes and revokes them",
     async (name) => {
       const one = await startWorld({ company: realCompany });

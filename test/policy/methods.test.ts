@@ -49,14 +49,20 @@ describe.each(sample("hosts of vendor methods", HOSTS, 1))(
       ]);
     });
 
-    test.each<[string, object]>([
-      ["its server", { servers: ["db"] }],
-      ["its name", { methods: ["ops/run"] }],
-      ["a glob over its name", { methods: ["ops/*"] }],
-      ["its principal", { principals: ["ann"] }],
-      ["its parameters", { methods: ["ops/*"], when: "args.env == 'prod'" }],
-      ["everything", {}],
-    ])("is denied by a rule about %s", async (_, about) => {
+    test.each(
+      sample<[string, object]>(
+        "rules about methods",
+        [
+          ["its server", { servers: ["db"] }],
+          ["its name", { methods: ["ops/run"] }],
+          ["a glob over its name", { methods: ["ops/*"] }],
+          ["its principal", { principals: ["ann"] }],
+          ["its parameters", { methods: ["ops/*"], when: "args.env == 'prod'" }],
+          ["everything", {}],
+        ],
+        3,
+      ),
+    )("is denied by a rule about %s", async (_, about) => {
       const message = "not here";
       const { error, reached } = await calls(rules(rule("deny", { ...about, message })), "ops/run", {
         env: "prod",
@@ -66,12 +72,18 @@ describe.each(sample("hosts of vendor methods", HOSTS, 1))(
       expect(reached).toEqual([]);
     });
 
-    test.each<[string, object]>([
-      ["tools", { tools: ["*"] }],
-      ["another server", { servers: ["files"] }],
-      ["other methods", { methods: ["opsx/*", "ops/runs"] }],
-      ["somebody else", { principals: ["bob"] }],
-    ])("is not denied by a rule about %s", async (_, about) => {
+    test.each(
+      sample<[string, object]>(
+        "rules about other methods",
+        [
+          ["tools", { tools: ["*"] }],
+          ["another server", { servers: ["files"] }],
+          ["other methods", { methods: ["opsx/*", "ops/runs"] }],
+          ["somebody else", { principals: ["bob"] }],
+        ],
+        2,
+      ),
+    )("is not denied by a rule about %s", async (_, about) => {
       const { reached } = await calls(rules(rule("deny", about)), "ops/run", {});
       expect(reached).toHaveLength(1);
     });
@@ -93,35 +105,47 @@ describe.each(sample("hosts of vendor methods", HOSTS, 1))(
       expect((await calls({ policy }, "ops/run", { note: "query" })).reached).toHaveLength(1);
     });
 
-    test.each<[string, JsonObject]>([
-      ["its name", { name: "db__drop" }],
-      ["its name there", { name: "drop" }],
-      ["its name beside a URI", { name: "db__drop", uri: "db+file:///pub/x" }],
-      ["a URI", { uri: "db+file:///etc/shadow" }],
-      ["a URI beside a name", { name: "db__query", uri: "db+file:///etc/shadow" }],
-      ["a URI of the server's own", { uri: "file:///etc/shadow" }],
-      ["a URI in a reference", { ref: { type: "ref/resource", uri: "db+file:///etc/shadow" } }],
-      ["a name in a reference", { ref: { type: "ref/prompt", name: "db__plan" } }],
-      ["a name in a reference of no type", { ref: { name: "drop" } }],
-      ["some other member", { tool: "drop" }],
-      ["a list", { resources: ["file:///pub/x", "file:///etc/shadow"] }],
-      ["an object", { target: { id: "drop" } }],
-      ["deep inside", { calls: [{ with: { name: "drop" } }] }],
-      ["a URI deep inside", { calls: [{ with: { uris: ["file:///etc/shadow"] } }] }],
-      ["its name among arguments", { arguments: { tool: "drop" } }],
-    ])("is denied where what it names is denied: by %s", async (_, params) => {
+    test.each(
+      sample<[string, JsonObject]>(
+        "names of denied things",
+        [
+          ["its name", { name: "db__drop" }],
+          ["its name there", { name: "drop" }],
+          ["its name beside a URI", { name: "db__drop", uri: "db+file:///pub/x" }],
+          ["a URI", { uri: "db+file:///etc/shadow" }],
+          ["a URI beside a name", { name: "db__query", uri: "db+file:///etc/shadow" }],
+          ["a URI of the server's own", { uri: "file:///etc/shadow" }],
+          ["a URI in a reference", { ref: { type: "ref/resource", uri: "db+file:///etc/shadow" } }],
+          ["a name in a reference", { ref: { type: "ref/prompt", name: "db__plan" } }],
+          ["a name in a reference of no type", { ref: { name: "drop" } }],
+          ["some other member", { tool: "drop" }],
+          ["a list", { resources: ["file:///pub/x", "file:///etc/shadow"] }],
+          ["an object", { target: { id: "drop" } }],
+          ["deep inside", { calls: [{ with: { name: "drop" } }] }],
+          ["a URI deep inside", { calls: [{ with: { uris: ["file:///etc/shadow"] } }] }],
+          ["its name among arguments", { arguments: { tool: "drop" } }],
+        ],
+        6,
+      ),
+    )("is denied where what it names is denied: by %s", async (_, params) => {
       const denied = rule("deny", { tools: ["*__drop"], prompts: ["*"], resources: ["*/etc/*"] });
       const { error, reached } = await calls(rules(denied), "ops/run", params);
       expect(facts(error)).toMatchObject({ code: "denied", rule: "the-rule", server: "db" });
       expect(reached).toEqual([]);
     });
 
-    test.each<[string, JsonObject]>([
-      ["arguments", { name: "db__query", arguments: { env: "prod" } }],
-      ["another member", { name: "db__query", input: { env: "prod" } }],
-      ["the parameters themselves", { name: "db__query", env: "prod" }],
-      ["deep inside", { name: "db__query", steps: [{ with: { env: "prod" } }] }],
-    ])("is denied where the arguments of the tool it names are denied: in %s", async (_, params) => {
+    test.each(
+      sample<[string, JsonObject]>(
+        "denied arguments",
+        [
+          ["arguments", { name: "db__query", arguments: { env: "prod" } }],
+          ["another member", { name: "db__query", input: { env: "prod" } }],
+          ["the parameters themselves", { name: "db__query", env: "prod" }],
+          ["deep inside", { name: "db__query", steps: [{ with: { env: "prod" } }] }],
+        ],
+        2,
+      ),
+    )("is denied where the arguments of the tool it names are denied: in %s", async (_, params) => {
       const denied = rule("deny", { tools: ["db__query"], when: "args.env == 'prod'" });
       expect((await calls(rules(denied), "ops/run", params)).reached).toEqual([]);
       const test = JSON.parse(JSON.stringify(params).replaceAll("prod", "test")) as JsonObject;
@@ -239,13 +263,19 @@ describe.each(sample("hosts of vendor methods", HOSTS, 1))(
       expect(response.result).toMatchObject({ said: "[redacted]" });
     });
 
-    test.each<[string, object, JsonObject]>([
-      ["methods", { methods: ["ops/*"] }, {}],
-      ["its server", { servers: ["db"], per: "server" }, {}],
-      ["its principal", { per: "principal" }, {}],
-      ["the tool it names", { tools: ["db__query"] }, { name: "db__query" }],
-      ["both at once", {}, { name: "db__query" }],
-    ])("is limited by limits about %s, and pays once", async (_, about, params) => {
+    test.each(
+      sample<[string, object, JsonObject]>(
+        "limits about methods",
+        [
+          ["methods", { methods: ["ops/*"] }, {}],
+          ["its server", { servers: ["db"], per: "server" }, {}],
+          ["its principal", { per: "principal" }, {}],
+          ["the tool it names", { tools: ["db__query"] }, { name: "db__query" }],
+          ["both at once", {}, { name: "db__query" }],
+        ],
+        3,
+      ),
+    )("is limited by limits about %s, and pays once", async (_, about, params) => {
       const running = await openGateway(
         { db: DB, files: FILES },
         { limits: [{ name: "two", rate: "2/h", ...about }] },

@@ -109,7 +109,7 @@ describe.skipIf(process.platform !== "linux")("a request of 4 MiB", () => {
     ["of escapes", () => fill('{"a":"', () => "\\u0000", '"}')],
   ];
 
-  test.each(sample("large requests", requests, 2))(
+  test.each(sample("large requests", requests, 1))(
     "%s allocates less than a hundred times its size",
     async (_what, args) => {
       const request = call(args());

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { audienceOf } from "../../src/sign-in/oauth/client.js";
 import { tokenEndpointOf } from "../../src/sign-in/server-token-endpoint.js";
 import type { SignInServer } from "../../src/sign-in/sign-in-server.js";
+import { sample } from "../support/sample.js";
 import { type AdversarialServer, adversarialServer } from "../support/sign-in/adversarial-server.js";
 import { Browser } from "../support/sign-in/browser.js";
 import { startDesk } from "../support/sign-in/sign-in-desk.js";
@@ -49,13 +50,19 @@ test("a resource without the query of the server's URL is wider", () => {
 
 const atTenant = (): Promise<AdversarialServer> => adversarialServer({ mcpPath: "/tenant-a/mcp" });
 
-describe.each([
-  ["its origin", ({ origin }: AdversarialServer) => origin],
-  ["its origin with a slash", ({ origin }: AdversarialServer) => `${origin}/`],
-  ["the folder above", ({ origin }: AdversarialServer) => `${origin}/tenant-a`],
-  ["its origin by dot segments", ({ mcpUrl }: AdversarialServer) => `${mcpUrl}/../..`],
-  ["its origin by encoded dots", ({ mcpUrl }: AdversarialServer) => `${mcpUrl}/%2e%2e/%2e%2e`],
-])("a server that claims %s as its resource", (_, resourceOf) => {
+describe.each(
+  sample<readonly [string, (server: AdversarialServer) => string]>(
+    "claimed resources",
+    [
+      ["its origin", ({ origin }: AdversarialServer) => origin],
+      ["its origin with a slash", ({ origin }: AdversarialServer) => `${origin}/`],
+      ["the folder above", ({ origin }: AdversarialServer) => `${origin}/tenant-a`],
+      ["its origin by dot segments", ({ mcpUrl }: AdversarialServer) => `${mcpUrl}/../..`],
+      ["its origin by encoded dots", ({ mcpUrl }: AdversarialServer) => `${mcpUrl}/%2e%2e/%2e%2e`],
+    ],
+    2,
+  ),
+)("a server that claims %s as its resource", (_, resourceOf) => {
   test("gets a token for that once the person has seen it and agreed, which is remembered", async () => {
     const server = await atTenant();
     server.resourceMetadata.resource = resourceOf(server);

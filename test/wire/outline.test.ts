@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { FRAME_FAULT, FrameError, RESULT_TEXT } from "../../src/wire/envelope.js";
 import { readMessagesInSteps } from "../../src/wire/message.js";
-import { TAKES_ALL } from "../support/sample.js";
+import { sample, TAKES_ALL } from "../support/sample.js";
 
 function read(message: unknown) {
   const steps = readMessagesInSteps(
@@ -30,46 +30,78 @@ const MANY = keys(TAKES_ALL ? 300_000 : 70_000);
 const RESPONSE = { jsonrpc: "2.0", id: 7 };
 
 describe("a message of a server with very many members", () => {
-  test.each([
-    ["of a result", { ...RESPONSE, result: MANY }, "result has more than 16384 members"],
-    ["of its metadata", { ...RESPONSE, result: { _meta: MANY } }, "result._meta has more than 16384 members"],
-    [
-      "of the message itself",
-      { ...RESPONSE, result: {}, ...MANY },
-      "the message has more than 16384 members",
-    ],
-    ["of capabilities", { ...RESPONSE, result: { capabilities: MANY } }, "result.capabilities has more than"],
-    ["of content", { ...RESPONSE, result: { content: Object.keys(MANY) } }, "result.content has more than"],
-    ["of a read", { ...RESPONSE, result: { contents: Object.keys(MANY) } }, "result.contents has more than"],
-    [
-      "of a prompt",
-      { ...RESPONSE, result: { messages: Object.keys(MANY) } },
-      "result.messages has more than",
-    ],
-    ["of questions", { result: { inputRequests: MANY }, ...RESPONSE }, "result.inputRequests has more than"],
-    ["of an error", { ...RESPONSE, error: { code: 1, message: "no", ...MANY } }, "error has more than"],
-    [
-      "of the data of an error",
-      { ...RESPONSE, error: { code: 1, message: "no", data: MANY } },
-      "65536 values",
-    ],
-    [
-      "deep in the data of an error",
-      { error: { code: 1, message: "", data: [[[MANY]]] }, ...RESPONSE },
-      "values",
-    ],
-  ])("%s is refused, and answers its call", (_where, message, why) => {
+  test.each(
+    sample<readonly [string, object, string]>(
+      "places of many members",
+      [
+        ["of a result", { ...RESPONSE, result: MANY }, "result has more than 16384 members"],
+        [
+          "of its metadata",
+          { ...RESPONSE, result: { _meta: MANY } },
+          "result._meta has more than 16384 members",
+        ],
+        [
+          "of the message itself",
+          { ...RESPONSE, result: {}, ...MANY },
+          "the message has more than 16384 members",
+        ],
+        [
+          "of capabilities",
+          { ...RESPONSE, result: { capabilities: MANY } },
+          "result.capabilities has more than",
+        ],
+        [
+          "of content",
+          { ...RESPONSE, result: { content: Object.keys(MANY) } },
+          "result.content has more than",
+        ],
+        [
+          "of a read",
+          { ...RESPONSE, result: { contents: Object.keys(MANY) } },
+          "result.contents has more than",
+        ],
+        [
+          "of a prompt",
+          { ...RESPONSE, result: { messages: Object.keys(MANY) } },
+          "result.messages has more than",
+        ],
+        [
+          "of questions",
+          { result: { inputRequests: MANY }, ...RESPONSE },
+          "result.inputRequests has more than",
+        ],
+        ["of an error", { ...RESPONSE, error: { code: 1, message: "no", ...MANY } }, "error has more than"],
+        [
+          "of the data of an error",
+          { ...RESPONSE, error: { code: 1, message: "no", data: MANY } },
+          "65536 values",
+        ],
+        [
+          "deep in the data of an error",
+          { error: { code: 1, message: "", data: [[[MANY]]] }, ...RESPONSE },
+          "values",
+        ],
+      ],
+      5,
+    ),
+  )("%s is refused, and answers its call", (_where, message, why) => {
     const error = refusal(message);
     expect(error).toMatchObject({ code: -32600, id: 7 });
     expect(error.message).toContain(why);
   });
 
-  test.each([
-    ["of its parameters", { params: MANY }],
-    ["of its metadata", { params: { _meta: MANY } }],
-    ["deep in its parameters", { params: { messages: [{ content: { data: [MANY] } }] } }],
-    ["in a list of its parameters", { params: { list: Object.keys(MANY) } }],
-  ])("%s is answered with an error where it is a request", (_where, rest) => {
+  test.each(
+    sample<readonly [string, object]>(
+      "places in requests",
+      [
+        ["of its parameters", { params: MANY }],
+        ["of its metadata", { params: { _meta: MANY } }],
+        ["deep in its parameters", { params: { messages: [{ content: { data: [MANY] } }] } }],
+        ["in a list of its parameters", { params: { list: Object.keys(MANY) } }],
+      ],
+      2,
+    ),
+  )("%s is answered with an error where it is a request", (_where, rest) => {
     const [request] = read({ jsonrpc: "2.0", id: 3, method: "sampling/createMessage", ...rest });
     expect(request).toMatchObject({ id: 3, method: "sampling/createMessage" });
     expect((request as { [FRAME_FAULT]?: FrameError })[FRAME_FAULT]?.code).toBe(-32600);

@@ -5,6 +5,7 @@ import type { Gateway } from "../../../src/gateway/gateway.js";
 import { startBrowser } from "../../support/browser.js";
 import { inRepository } from "../../support/cardea.js";
 import { gatewayOf } from "../../support/gateway.js";
+import { TAKES_ALL } from "../../support/sample.js";
 import { type Scripted, startUpstream } from "../../support/scripted/upstreams.js";
 
 export const TOKEN = "the-token-of-the-stage";
@@ -33,7 +34,7 @@ export interface Opened {
   readonly page: Page;
   /** What the page logged as an error or threw. */
   readonly errors: readonly string[];
-  /** Writes a screenshot for people to look at. */
+  /** Writes a screenshot for people to look at, in `npm run test:all`. */
   picture(name: string): Promise<void>;
 }
 
@@ -90,7 +91,7 @@ export async function startStage(): Promise<Stage> {
       await prepare?.(page);
       await page.goto(`${adminUrl}/#/${view}`);
       const picture = async (name: string): Promise<void> => {
-        await page.screenshot({ path: `${PICTURES}/${name}.png` });
+        if (TAKES_ALL) await page.screenshot({ path: `${PICTURES}/${name}.png` });
       };
       return { page, errors, picture };
     },

@@ -69,7 +69,7 @@ describe("a condition that a caller makes take long", () => {
   /** Steps of V8. What native searches and comparisons take is in the fault row L17. */
   const MOST = 60_000_000;
 
-  test.each(sample("hostile conditions", HOSTILE, 8))("is too much work: %s", (expression, args) => {
+  test.each(sample("hostile conditions", HOSTILE, 4))("is too much work: %s", (expression, args) => {
     const compiled = compiler.compile(expression);
     compiled.evaluate({ ...facts, args });
     const steps = stepsOf(() => {
@@ -80,14 +80,20 @@ describe("a condition that a caller makes take long", () => {
     expect(steps).toBeLessThan(MOST);
   });
 
-  test.each([
-    ["int(args.t) == 1", { t: "9".repeat(1_000_000) }],
-    ["uint(args.t) == 1u", { t: "9".repeat(1_000_000) }],
-    ["timestamp(args.t) == timestamp('2024-01-01T00:00:00Z')", { t: "2024".repeat(100_000) }],
-    ["duration(args.t) == duration('1s')", { t: "1h".repeat(100_000) }],
-    ["args.t.contains(args.s)", { t: "a".repeat(4_000_000), s: `b${"a".repeat(2_000_000)}` }],
-    ["args.t == args.s", { t: times(200_000, () => []), s: times(200_000, () => []) }],
-  ])("so is a single one: %s", (expression, args) => {
+  test.each(
+    sample<readonly [string, Record<string, unknown>]>(
+      "hostile operations",
+      [
+        ["int(args.t) == 1", { t: "9".repeat(1_000_000) }],
+        ["uint(args.t) == 1u", { t: "9".repeat(1_000_000) }],
+        ["timestamp(args.t) == timestamp('2024-01-01T00:00:00Z')", { t: "2024".repeat(100_000) }],
+        ["duration(args.t) == duration('1s')", { t: "1h".repeat(100_000) }],
+        ["args.t.contains(args.s)", { t: "a".repeat(4_000_000), s: `b${"a".repeat(2_000_000)}` }],
+        ["args.t == args.s", { t: times(200_000, () => []), s: times(200_000, () => []) }],
+      ],
+      3,
+    ),
+  )("so is a single one: %s", (expression, args) => {
     const steps = stepsOf(() => {
       expect(ask(expression, args)).toEqual({ failed: expect.any(String) });
     });
