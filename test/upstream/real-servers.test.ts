@@ -1,5 +1,5 @@
 /** The same over real processes and sockets: SDK servers of both eras, and one that ends when it is probed. */
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 import type { TransportConfig } from "../../src/config/config.js";
 import type { Reply } from "../../src/core/call.js";
 import { createUpstream, type StartableUpstream } from "../../src/upstream/upstream.js";
@@ -15,7 +15,11 @@ import { until } from "../support/until.js";
 const never = (): AbortSignal => new AbortController().signal;
 const CAPABLE = { elicitation: { form: {} }, sampling: {}, roots: {} };
 
-function start(transport: TransportConfig, protocol = "auto"): StartableUpstream {
+function start(
+  { onTestFinished }: TestContext,
+  transport: TransportConfig,
+  protocol = "auto",
+): StartableUpstream {
   const upstream = createUpstream(serverConfig({ name: "fixture", transport, protocol }), {
     gateway: { info: { name: "cardea", version: "1" } },
     questions: { directory: { find: () => undefined } },
@@ -25,12 +29,12 @@ function start(transport: TransportConfig, protocol = "auto"): StartableUpstream
   return upstream;
 }
 
-async function fixture(era: "legacy" | "modern", transport: "stdio" | "http") {
+async function fixture(context: TestContext, era: "legacy" | "modern", transport: "stdio" | "http") {
   const started = await startFixture(era, transport);
   const { entry } = started;
-  onTestFinished(() => started.stop());
+  context.onTestFinished(() => started.stop());
   const place = transport === "http" ? http(String(entry.url)) : stdio(fixtureCommand(era));
-  return { upstream: start(place) };
+  return { upstream: start(context, place) };
 }
 
 const http = (url: string): TransportConfig => ({ kind: "http", url, headers: {}, sse: false });
@@ -88,9 +92,10 @@ const KINDS = [
   ["modern", "http"],
 ] as const;
 
-describe.each(sample("real servers", KINDS, 2))("a %s server over %s", (era, transport) => {
-  test("is connected, listed, called, asks, reports progress, and is cancelled", async () => {
-    const { upstream } = await fixture(era, transport);
+// The servers start at the same time, and one is awaited while it backs off.
+describe.concurrent.each(sample("real servers", KINDS, 2))("a %s server over %s", (era, transport) => {
+  test("is connected, listed, called, asks, reports progress, and is cancelled", async (context) => {
+    const { upstream } = await fixture(context, era, transport);
     const tools = await upstream.list("tools", undefined, never());
     expect(tools.items.map(({ name }) => name)).toContain("test_simple_text");
     expect(upstream.facts?.serverInfo).toMatchObject({ name: "cardea-fixture" });
@@ -124,8 +129,8 @@ describe.each(sample("real servers", KINDS, 2))("a %s server over %s", (era, tra
   });
 });
 
-test("fifty indistinguishable hosts call at once over stdio: each gets its own response", async () => {
-  const { upstream } = await fixture("legacy", "stdio");
+test.concurrent("fifty indistinguishable hosts call at once over stdio: each gets its own response", async (context) => {
+  const { upstream } = await fixture(context, "legacy", "stdio");
   const host = client({ capabilities: CAPABLE });
   const replies = await Promise.all(
     Array.from({ length: 50 }, async (_, index) => {
@@ -148,8 +153,8 @@ test("fifty indistinguishable hosts call at once over stdio: each gets its own r
   );
 });
 
-test("a server that is killed is reconnected, and its calls have ended", async () => {
-  const { upstream } = await fixture("legacy", "stdio");
+test.concurrent("a server that is killed is reconnected, and its calls have ended", async (context) => {
+  const { upstream } = await fixture(context, "legacy", "stdio");
   await upstream.list("tools", undefined, never());
   const died = await failure(upstream.call(calling({ params: { name: "crash", arguments: {} } }).call));
   expect(died).toMatchObject({ code: "upstream_closed" });
@@ -161,24 +166,24 @@ test("a server that is killed is reconnected, and its calls have ended", async (
   expect(Number(textOf(reply))).toBeGreaterThan(0);
 });
 
-test("the lost session of a restarted HTTP server is reopened without an error", async () => {
+test.concurrent("the lost session of a restarted HTTP server is reopened without an error", async (context) => {
   const first = await startFixture("legacy", "http");
   // One address, whatever port the server finds when it comes again.
   const proxy = await faultProxy(String(first.entry.url));
-  onTestFinished(() => proxy.close());
-  const upstream = start(http(proxy.url), "legacy");
+  context.onTestFinished(() => proxy.close());
+  const upstream = start(context, http(proxy.url), "legacy");
   await upstream.list("tools", undefined, never());
   await first.stop();
   const again = await startFixture("legacy", "http");
-  onTestFinished(() => again.stop());
+  context.onTestFinished(() => again.stop());
   proxy.leadTo(String(again.entry.url));
   const reply = await upstream.call(calling({ params: { name: "test_simple_text", arguments: {} } }).call);
   expect(reply.kind).toBe("result");
 });
 
-test("server-everything lists by client capabilities, and asks the client", async () => {
+test.concurrent("server-everything lists by client capabilities, and asks the client", async (context) => {
   const main = inRepository("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-  const upstream = start(stdio({ command: process.execPath, args: [main] }));
+  const upstream = start(context, stdio({ command: process.execPath, args: [main] }));
   const host = client({ capabilities: CAPABLE });
   const names = async (of?: typeof host): Promise<readonly unknown[]> =>
     (await upstream.list("tools", of, never())).items.map(({ name }) => name);
@@ -199,7 +204,7 @@ test("server-everything lists by client capabilities, and asks the client", asyn
   expect(JSON.stringify(resultOf(reply))).toContain("Paris");
 });
 
-test("a server that exits when its first message is not initialize is connected as legacy", async () => {
+test.concurrent("a server that exits when its first message is not initialize is connected as legacy", async (context) => {
   const script = `
     const lines = require("node:readline").createInterface({ input: process.stdin });
     let first = true;
@@ -212,6 +217,6 @@ test("a server that exits when its first message is not initialize is connected 
         : { tools: [{ name: "only", inputSchema: { type: "object" } }] };
       if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
     });`;
-  const upstream = start(stdio({ command: process.execPath, args: ["-e", script] }));
+  const upstream = start(context, stdio({ command: process.execPath, args: ["-e", script] }));
   expect((await upstream.list("tools", undefined, never())).items).toMatchObject([{ name: "only" }]);
 });
