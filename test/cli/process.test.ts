@@ -104,52 +104,67 @@ test("--version prints the version of the package", async () => {
   expect([run.stdout, run.stderr]).toEqual([`${packageVersion()}\n`, ""]);
 });
 
-test("the program exits with 78 for an invalid config, and stderr has JSON lines where it is no terminal", async () => {
-  const run = new Run(["serve", "--config", "bad.json"]);
-  expect(await run.ended).toBe(78);
-  expect(run.stdout).toBe("");
-  expect(linesOf(run.stderr)).toMatchObject([
-    { level: "info", msg: "using bad.json, named by --config" },
-    { level: "error", msg: expect.stringContaining('bad.json:1:3: the file has an unknown key "nonsense"') },
-  ]);
-});
+/** What ends the program before it serves: each starts it once. */
+const DRAWN = sample("starts that fail", ["config", "name", "usage", "log level", "port"] as const, 3);
 
-test("the config file is named whole where a server has a path of the same folder in its environment", async () => {
-  const random = join(folder, "k3x9q7w2");
-  const file = join(random, "cardea.json");
-  mkdirSync(random);
-  const env = { MEMORY_FILE_PATH: join(random, "memory.jsonl") };
-  writeFileSync(file, JSON.stringify({ mcpServers: { memory: { command: "x", env } } }));
-  const run = new Run(["logins", "--config", file]);
-  expect(await run.ended).toBe(0);
-  expect(run.stderr).toContain(`"msg":"using ${file}, named by --config"`);
-});
+test.runIf(DRAWN.includes("config"))(
+  "the program exits with 78 for an invalid config, and stderr has JSON lines where it is no terminal",
+  async () => {
+    const run = new Run(["serve", "--config", "bad.json"]);
+    expect(await run.ended).toBe(78);
+    expect(run.stdout).toBe("");
+    expect(linesOf(run.stderr)).toMatchObject([
+      { level: "info", msg: "using bad.json, named by --config" },
+      {
+        level: "error",
+        msg: expect.stringContaining('bad.json:1:3: the file has an unknown key "nonsense"'),
+      },
+    ]);
+  },
+);
 
-test("the program exits with 2 for a usage error", async () => {
+test.runIf(DRAWN.includes("name"))(
+  "the config file is named whole where a server has a path of the same folder in its environment",
+  async () => {
+    const random = join(folder, "k3x9q7w2");
+    const file = join(random, "cardea.json");
+    mkdirSync(random);
+    const env = { MEMORY_FILE_PATH: join(random, "memory.jsonl") };
+    writeFileSync(file, JSON.stringify({ mcpServers: { memory: { command: "x", env } } }));
+    const run = new Run(["logins", "--config", file]);
+    expect(await run.ended).toBe(0);
+    expect(run.stderr).toContain(`"msg":"using ${file}, named by --config"`);
+  },
+);
+
+test.runIf(DRAWN.includes("usage"))("the program exits with 2 for a usage error", async () => {
   const run = new Run(["serve", "--prot"]);
   expect(await run.ended).toBe(2);
   expect(run.stderr).toContain("Did you mean --port?");
 });
 
-test("an unknown log level is a usage error", async () => {
+test.runIf(DRAWN.includes("log level"))("an unknown log level is a usage error", async () => {
   const run = new Run(["check"], { CARDEA_LOG_LEVEL: "verbose" });
   expect(await run.ended).toBe(2);
   expect(run.stderr).toBe("error: CARDEA_LOG_LEVEL must be one of error, warn, info, debug, silent\n");
 });
 
-test("the program exits with 1 for a port in use (EADDRINUSE), and prints one line with advice", async () => {
-  const other = createServer().listen(0, "127.0.0.1");
-  await once(other, "listening");
-  const { port } = other.address() as AddressInfo;
-  const run = new Run(["serve", "--port", String(port)]);
-  expect(await run.ended).toBe(1);
-  other.close();
-  const { time: _, ...last } = linesOf(run.stderr).at(-1) ?? {};
-  expect(last).toEqual({
-    level: "error",
-    msg: `the gateway cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}; is it running already? --port N takes another port, 0 a free one`,
-  });
-});
+test.runIf(DRAWN.includes("port"))(
+  "the program exits with 1 for a port in use (EADDRINUSE), and prints one line with advice",
+  async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const run = new Run(["serve", "--port", String(port)]);
+    expect(await run.ended).toBe(1);
+    other.close();
+    const { time: _, ...last } = linesOf(run.stderr).at(-1) ?? {};
+    expect(last).toEqual({
+      level: "error",
+      msg: `the gateway cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}; is it running already? --port N takes another port, 0 a free one`,
+    });
+  },
+);
 
 describe("serve", () => {
   const ready = (run: Run) =>

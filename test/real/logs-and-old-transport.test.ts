@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import { type MetGateway, metGateway } from "../support/met-gateway.js";
 import { type Answers, ASKABLE } from "../support/peers/askable.js";
+import { eachValue } from "../support/sample.js";
 import { startWithPort } from "../support/told-port.js";
 import { until } from "../support/until.js";
 import { realServers } from "./servers.js";
@@ -30,7 +31,8 @@ describe("server-everything on a pipe", () => {
   });
   afterAll(() => gateway.stop());
 
-  test.concurrent.each(ASKABLE)(
+  const drawn = eachValue("hosts of the log of server-everything", ASKABLE, ({ era }) => [era]);
+  test.concurrent.each(drawn)(
     "a host built with $name gets the log message that toggle-simulated-logging sends during its call",
     async (kind) => {
       const host = await kind.connect({ url: gateway.url }, answers);
