@@ -18,7 +18,14 @@ import { root, run } from "./install.mjs";
 
 const INDEX = "src/features/index.ts";
 /** They compare what is written, or packed, for all features. */
-const OF_ALL = ["docs", "golden", "shipping", "config/generated.test.ts", "architecture/page.test.ts"];
+const OF_ALL = [
+  "docs",
+  "golden",
+  "shipping",
+  "config/generated.test.ts",
+  "architecture/page.test.ts",
+  "security/page.test.ts",
+];
 /** What says most of what is wired, in seconds. */
 const QUICK = ["architecture", "config", "core", "gateway", "features"];
 

@@ -5,7 +5,7 @@ import { reshapedTools, reshapeInSteps } from "../../src/catalog/dialects/reshap
 import { Snapshot } from "../../src/catalog/view.js";
 import { isObject, type JsonObject } from "../../src/wire/json.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
-import { hasFeature } from "../support/features.js";
+import { testOf } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 
 const STRING = { type: "string" };
@@ -208,61 +208,67 @@ test("the schemas of a long list are reshaped in steps, each once", () => {
   expect(first?.item.inputSchema).not.toHaveProperty("oneOf");
 });
 
-test("a URL lists the schemas of its dialect, calls are checked against the tool's own, and explain tells both", async () => {
-  const api = await startApi(() => ({ headers: { "content-type": "text/plain" }, body: "done" }));
-  const schema = {
-    type: "object",
-    properties: { kind: { const: "x" }, n: { type: "integer", exclusiveMinimum: 0 } },
-  };
-  const document = documentOf({
-    "/x": {
-      post: {
-        operationId: "op",
-        requestBody: { content: { "application/json": { schema } } },
-        responses: { 200: { description: "ok" } },
-      },
-    },
-  });
-  const spec = `${folderWith({ "api.json": document })}/api.json`;
-  const gateway = await gatewayOf({
-    mcpServers: {
-      api: {
-        type: "openapi",
-        spec,
-        baseUrl: api.url,
-        schemas: { dialect: "openai" },
-        ...(hasFeature("schema-checks") && { checks: { arguments: true } }),
-      },
-    },
-    profiles: { google: { schemas: { dialect: "gemini" } }, plain: { schemas: { dialect: "none" } } },
-  });
-  await gateway.start();
-  onTestFinished(() => gateway.stop({ immediate: true }));
-  const bodyAt = async (at: string) => {
-    const [entry] = await gateway.lists("tools", { at });
-    const { properties } = (entry?.item.inputSchema ?? {}) as {
-      properties: { body: { properties: JsonObject } };
+testOf("schema-checks")(
+  "a URL lists the schemas of its dialect, calls are checked against the tool's own, and explain tells both",
+  async () => {
+    const api = await startApi(() => ({ headers: { "content-type": "text/plain" }, body: "done" }));
+    const schema = {
+      type: "object",
+      properties: { kind: { const: "x" }, n: { type: "integer", exclusiveMinimum: 0 } },
     };
-    return properties.body.properties;
-  };
-  expect(await bodyAt("")).toEqual(schema.properties);
-  expect(await bodyAt("plain")).toEqual(schema.properties);
-  expect(await bodyAt("api")).toEqual({ kind: { enum: ["x"] }, n: { type: "integer", exclusiveMinimum: 0 } });
-  expect(await bodyAt("google")).toEqual({
-    kind: { type: "string", enum: ["x"] },
-    n: { type: "integer", minimum: 0, description: "(more than 0)" },
-  });
-  const explained = await gateway.explain({
-    name: "api__op",
-    args: { body: { kind: "x", n: 0 } },
-    as: "anonymous",
-    scopes: [],
-  });
-  expect(explained).toMatchObject({
-    badArguments: expect.stringContaining("n"),
-    reshaped: [
-      { at: "/mcp/api", dialect: "openai" },
-      { at: "/mcp/google", dialect: "gemini", changes: expect.arrayContaining(["body.n: (more than 0)"]) },
-    ],
-  });
-});
+    const document = documentOf({
+      "/x": {
+        post: {
+          operationId: "op",
+          requestBody: { content: { "application/json": { schema } } },
+          responses: { 200: { description: "ok" } },
+        },
+      },
+    });
+    const spec = `${folderWith({ "api.json": document })}/api.json`;
+    const gateway = await gatewayOf({
+      mcpServers: {
+        api: {
+          type: "openapi",
+          spec,
+          baseUrl: api.url,
+          schemas: { dialect: "openai" },
+          checks: { arguments: true },
+        },
+      },
+      profiles: { google: { schemas: { dialect: "gemini" } }, plain: { schemas: { dialect: "none" } } },
+    });
+    await gateway.start();
+    onTestFinished(() => gateway.stop({ immediate: true }));
+    const bodyAt = async (at: string) => {
+      const [entry] = await gateway.lists("tools", { at });
+      const { properties } = (entry?.item.inputSchema ?? {}) as {
+        properties: { body: { properties: JsonObject } };
+      };
+      return properties.body.properties;
+    };
+    expect(await bodyAt("")).toEqual(schema.properties);
+    expect(await bodyAt("plain")).toEqual(schema.properties);
+    expect(await bodyAt("api")).toEqual({
+      kind: { enum: ["x"] },
+      n: { type: "integer", exclusiveMinimum: 0 },
+    });
+    expect(await bodyAt("google")).toEqual({
+      kind: { type: "string", enum: ["x"] },
+      n: { type: "integer", minimum: 0, description: "(more than 0)" },
+    });
+    const explained = await gateway.explain({
+      name: "api__op",
+      args: { body: { kind: "x", n: 0 } },
+      as: "anonymous",
+      scopes: [],
+    });
+    expect(explained).toMatchObject({
+      badArguments: expect.stringContaining("n"),
+      reshaped: [
+        { at: "/mcp/api", dialect: "openai" },
+        { at: "/mcp/google", dialect: "gemini", changes: expect.arrayContaining(["body.n: (more than 0)"]) },
+      ],
+    });
+  },
+);

@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { canaryListener } from "../support/canary-listener.js";
+import { hasFeature } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { type Asked, json, scriptedServer, stream } from "../support/servers/scripted-http.js";
@@ -82,8 +83,8 @@ describe("a server that names another URL", () => {
     const elsewhere = `http://127.0.0.1:${canary.port}`;
     const server = await scriptedServer(leading(elsewhere));
     onTestFinished(() => server.close());
-    const checks = { arguments: true, results: true };
-    const { url } = await gatewayWith({ it: { url: server.url, prefix: "", checks } });
+    const checks = hasFeature("schema-checks") && { checks: { arguments: true, results: true } };
+    const { url } = await gatewayWith({ it: { url: server.url, prefix: "", ...checks } });
     const told = await useEverything(url, 1);
     expect(told).toContain(`![](${elsewhere}/exfiltrate?secret)`);
     expect(told).toContain("from the server itself");
