@@ -321,5 +321,5 @@ export const fileSchema = (sections: readonly Section[]): z.ZodType<FileShape> =
 
 /** The zod schema of one profile. */
 export const profileSchema = profile;
-/** The keys of the gateway, as they are written. Those of features are found by `contentOf`. */
+/** The keys of the gateway, as they are written. Those of features are found by `settingsOf`. */
 export type FileShape = z.infer<z.ZodObject<GatewayKeys>>;

@@ -255,5 +255,5 @@ export const serverSchema = z.strictObject({ ...firstKeys, ...lastKeys });
 export const wholeServerSchema = (sections: readonly Section[]): z.ZodType<ServerShape> =>
   z.strictObject({ ...firstKeys, ...keysOfServers(sections), ...lastKeys });
 
-/** The keys of the gateway in a server, as the file has them. Those of features are found by `contentOf`. */
+/** The keys of the gateway in a server, as the file has them. Those of features are found by `settingsOf`. */
 export type ServerShape = z.infer<typeof serverSchema>;
