@@ -4,6 +4,7 @@ import { findConfig, noConfigMessage } from "../config/find.js";
 import { loadConfig } from "../config/load.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import { sectionsOf } from "./feature.js";
 import {
   type ConfigFlags,
   isFlagSet,
@@ -35,7 +36,10 @@ export async function check(
   log.info({ file, by }, `checking ${file}`);
   // Like `serve`: variables such as CARDEA_HOST replace flags.
   const overrides = listenOverrides({}, shell.env);
-  const loaded = await loadConfig(file, shell.checkRules, { env: shell.env, cwd: shell.cwd, overrides });
+  const sections = await sectionsOf(shell.features);
+  const loaded = await loadConfig(file, shell.checkRules, {
+    ...{ env: shell.env, cwd: shell.cwd, overrides, sections },
+  });
   const problems = loaded.ok ? problemsOf(loaded, shell) : loaded.problems;
   const warnings = [...loaded.warnings, ...(loaded.ok ? await adviceOn(loaded, shell) : [])];
   const isStrict = isFlagSet(flags.strict, "CARDEA_STRICT", shell.env);

@@ -13,11 +13,13 @@ import {
 } from "../config/import/imported.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import type { Section } from "../config/section.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
+import { sectionsOf } from "./feature.js";
 
 /** A host's config file. */
 export interface HostFile {
@@ -64,6 +66,7 @@ export async function readServersOf(
   const { imported, faults } = importText(text, file, {
     project: shell.cwd,
     isTaken: (name) => shell.env[name] !== undefined,
+    sections: await sectionsOf(shell.features),
   });
   for (const problem of new SourcePositions(file, text).problems(faults))
     log.warn({}, formatProblem(problem));
@@ -92,6 +95,7 @@ function isCardea(name: string, { command, args, url }: ImportedServer): boolean
 export function mergeServers(
   found: readonly HostServers[],
   log: Log,
+  sections: readonly Section[],
 ): {
   readonly servers: ReadonlyMap<string, ImportedServer>;
   readonly variables: readonly NeededVariable[];
@@ -104,7 +108,7 @@ export function mergeServers(
     sources.push(title);
     for (const variable of imported.variables) variables.set(variable.name, variable);
     for (const [name, server] of imported.servers) {
-      const problem = problemOf(name, server);
+      const problem = problemOf(name, server, sections);
       if (problem !== undefined) {
         log.warn({ server: name }, `${file}: ${problem}; the server is left out`);
         continue;
@@ -121,8 +125,8 @@ export function mergeServers(
 }
 
 /** Why a config with only this server would be refused. */
-function problemOf(name: string, server: ImportedServer): string | undefined {
+function problemOf(name: string, server: ImportedServer, sections: readonly Section[]): string | undefined {
   const text = JSON.stringify({ mcpServers: { [name]: server } });
-  const read = readConfig(text, "cardea.json", { env: ANY_VARIABLE, readFile: () => "" });
+  const read = readConfig(text, "cardea.json", { env: ANY_VARIABLE, sections, readFile: () => "" });
   return read.problems[0]?.message;
 }

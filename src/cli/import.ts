@@ -4,6 +4,7 @@ import { importText } from "../config/import/import-text.js";
 import { type Imported, type ImportedServer, withUniquePrefixes } from "../config/import/imported.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
+import type { Section } from "../config/section.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile, readTextStream } from "../config/text-file.js";
 import { askForUnset, fillVariable, isSecretVariable } from "./ask-variables.js";
@@ -11,6 +12,7 @@ import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { ANY_VARIABLE } from "./edit-config.js";
 import { EXIT } from "./exit.js";
+import { sectionsOf } from "./feature.js";
 import { isFlagSet } from "./flags.js";
 import { canPrompt } from "./prompt.js";
 
@@ -24,8 +26,10 @@ export async function importConfig(
   const name = file === "-" ? "standard input" : file;
   const source = await readSource(file, shell, log);
   if (source === undefined) return EXIT.failed;
+  const sections = await sectionsOf(shell.features);
   const { imported, faults } = importText(source, file === "-" ? undefined : resolve(shell.cwd, file), {
     isTaken: (variable) => shell.env[variable] !== undefined,
+    sections,
   });
   const problems = new SourcePositions(name, source).problems(faults);
   if (imported === undefined) {
@@ -38,7 +42,7 @@ export async function importConfig(
   const isPlain = isFlagSet(flags.plain, "CARDEA_PLAIN", shell.env);
   const filled = file !== "-" && canPrompt(shell) ? await fill(imported, isPlain, shell) : imported;
   const output = format(isPlain ? filled : apart(filled, shell, log), name);
-  warnOfUnsupported(output, log);
+  warnOfUnsupported(output, sections, log);
   if (isPlain) warnOfSecrets(filled.servers, log);
   await write(shell.stdout, output);
   return EXIT.done;
@@ -121,8 +125,10 @@ function format({ servers: found, variables }: Imported, name: string): string {
 }
 
 /** Settings that the host accepts and Cardea does not; every variable counts as set. */
-function warnOfUnsupported(output: string, log: Log): void {
-  const loaded = readConfig(output, "the imported config", { env: ANY_VARIABLE, readFile: () => "" });
+function warnOfUnsupported(output: string, sections: readonly Section[], log: Log): void {
+  const loaded = readConfig(output, "the imported config", {
+    ...{ env: ANY_VARIABLE, sections, readFile: () => "" },
+  });
   for (const problem of loaded.problems) log.warn({}, formatProblem(problem));
 }
 

@@ -15,6 +15,7 @@ import { askForUnset, fillVariable } from "./ask-variables.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { EXIT, UsageError } from "./exit.js";
+import { sectionsOf } from "./feature.js";
 import { booleanVariable, isFlagSet, linesOf } from "./flags.js";
 import { existingHostFiles, type HostServers, mergeServers, readServersOf } from "./host-servers.js";
 import { canPrompt, confirm } from "./prompt.js";
@@ -46,7 +47,7 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
   const from = linesOf(flags.from, shell.env.CARDEA_FROM);
   const found = await findServers(from, asks, shell, log);
   if (found === undefined) return EXIT.failed;
-  const merged = mergeServers(found, log);
+  const merged = mergeServers(found, log, await sectionsOf(shell.features));
   const { variables, sources } = merged;
   const isPlain = isFlagSet(flags.plain, "CARDEA_PLAIN", shell.env);
   const secretFile = isPlain ? undefined : await secretFileOf(path, undefined);

@@ -72,14 +72,13 @@ export interface Stripped {
 
 /** A host's file with nothing in it but what Cardea reads, and a warning for what was taken out. */
 export function stripHostFile(tree: ObjectTree, sections: readonly Section[] = []): Stripped {
-  const keysOfFeatures = new Set(Object.keys(keysOfServers(sections)));
   const warnings: Fault[] = [];
   const members = new Map<string, Member>();
   const ignored: [string, Member][] = [];
   for (const [key, member] of tree.members) {
     if (!SERVER_KEYS.some((known) => known === key)) ignored.push([key, member]);
     else if (member.value.kind !== "object") members.set(key, member);
-    else members.set(key, { ...member, value: stripServers(member.value, warnings, keysOfFeatures) });
+    else members.set(key, { ...member, value: stripServers(member.value, warnings, sections) });
   }
   const others = ignored.filter(([key]) => key !== "inputs" && key !== "$schema");
   if (others[0] !== undefined) {
@@ -97,8 +96,9 @@ export function stripHostFile(tree: ObjectTree, sections: readonly Section[] = [
 export function stripServers(
   servers: ObjectTree,
   warnings: Fault[],
-  keysOfFeatures: ReadonlySet<string> = new Set(),
+  sections: readonly Section[] = [],
 ): ObjectTree {
+  const keysOfFeatures = new Set(Object.keys(keysOfServers(sections)));
   const members = new Map<string, Member>();
   for (const [name, member] of servers.members) {
     if (member.value.kind !== "object") members.set(name, member);

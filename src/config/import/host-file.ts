@@ -1,6 +1,7 @@
 /** Reads the servers out of any host's own file, wherever it keeps them. */
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { hasAddress, isHostBuiltin, stripServers } from "../host-config-file.js";
+import type { Section } from "../section.js";
 import { SERVER_KEYS } from "../server-keys.js";
 import { literal } from "../template.js";
 import { type Fault, type Member, type ObjectTree, plainValue, type Tree } from "../tree.js";
@@ -19,6 +20,8 @@ export interface ImportOptions {
   readonly project?: string;
   /** Whether the environment has a variable of this name. Default: no. */
   readonly isTaken?: (name: string) => boolean;
+  /** Sections of features, whose keys in servers are kept. Default: none. */
+  readonly sections?: readonly Section[];
 }
 
 interface Source {
@@ -33,7 +36,7 @@ interface Source {
 export function importHostFile(
   tree: ObjectTree,
   file: string | undefined,
-  { project, isTaken = () => false }: ImportOptions = {},
+  { project, isTaken = () => false, sections = [] }: ImportOptions = {},
 ): Imported | undefined {
   const listed = [...sourcesIn(tree), ...projectSources(tree, project)];
   const sources = listed.length === 0 ? bareMap(tree) : listed;
@@ -47,7 +50,7 @@ export function importHostFile(
   const notes: string[] = [];
   const warnings: Fault[] = unresolvedBlocks(tree);
   for (const { servers: found, folder: project } of sources) {
-    for (const [name, { value }] of stripServers(found, warnings).members) {
+    for (const [name, { value }] of stripServers(found, warnings, sections).members) {
       if (value.kind !== "object") continue;
       const context = { inputs, folder, workspace: project ?? workspace, variables, asked, isTaken, notes };
       const server = withOwnFiles(name, normalizeServer(name, plainValue(value), context), context);
