@@ -268,7 +268,7 @@ export function compose(middleware: readonly Middleware[], handler: Handler): Ha
 }
 
 /**
- * The state of one round of a call, which hosts carry, sealed (policy/sealed-state.ts). Each layer writes and reads its own member and leaves the others alone. What is read
+ * The state of one round of a call, which hosts carry, sealed (resilience/sealed-state.ts). Each layer writes and reads its own member and leaves the others alone. What is read
  * here was written here: hosts cannot forge a sealed state, and what a server sends is never anything but `server`.
  */
 export interface RoundState {

@@ -10,7 +10,7 @@ const PRINCIPAL_SHARE = 1 / 16;
 /**
  * Whether a principal that holds `own` of the `taken` slots may take another one of `total`. Once three quarters are
  * taken, only principals with less than a sixteenth of all may. A principal that may not can evict its own oldest. Running
- * work is never evicted for another principal; a call that waits in a full queue may be (`policy/concurrency.ts`).
+ * work is never evicted for another principal; a call that waits in a full queue may be (`resilience/concurrency.ts`).
  */
 export function fitsFairShare(total: number, taken: number, own: number): boolean {
   if (taken >= total) return false;

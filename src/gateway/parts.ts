@@ -10,7 +10,7 @@ import type { OpenFeature } from "../core/feature.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/owners.js";
-import { sealedState } from "../policy/sealed-state.js";
+import { sealedState } from "../resilience/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import { callContent } from "../telemetry/call-content.js";
 import type { RecordSink } from "../telemetry/call-records.js";

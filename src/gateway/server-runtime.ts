@@ -16,11 +16,11 @@ import {
   type UpstreamObserver,
   type UpstreamState,
 } from "../core/upstream.js";
-import { BREAKER_STATE_VALUES, CircuitBreaker } from "../policy/circuit-breaker.js";
-import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../policy/concurrency.js";
 import type { MessageRedaction } from "../policy/redaction/outside-calls.js";
-import { ResponseCache } from "../policy/response-cache.js";
-import { RetryBudget } from "../policy/retry.js";
+import { BREAKER_STATE_VALUES, CircuitBreaker } from "../resilience/circuit-breaker.js";
+import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../resilience/concurrency.js";
+import { ResponseCache } from "../resilience/response-cache.js";
+import { RetryBudget } from "../resilience/retry.js";
 import { directoryWithHandles, forwardTaskNotification } from "../routing/task-notifications.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { PendingQuestions } from "../telemetry/pending-questions.js";

@@ -3,6 +3,7 @@ import type { RuleConfig } from "../config/config.js";
 import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../core/call.js";
 import { GatewayError, unknownTarget } from "../core/errors.js";
 import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../core/methods.js";
+import { newRoundId } from "../resilience/used-rounds.js";
 import { codeOf } from "../wire/envelope.js";
 import { isObject } from "../wire/json.js";
 import { CODE } from "../wire/names.js";
@@ -25,7 +26,6 @@ import {
   type RedactingRule,
   redacts,
 } from "./rules/policy-input.js";
-import { newRoundId } from "./used-rounds.js";
 
 /** Consecutive rounds of refused questions before the call fails. */
 const MAX_REFUSED_ROUNDS = 8;

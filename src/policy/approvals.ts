@@ -4,6 +4,7 @@ import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
 import type { SharedApprovals } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
+import { UsedRounds } from "../resilience/used-rounds.js";
 import { retainedCopy } from "../runtime/cache-limits.js";
 import { callIdentity } from "../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../wire/json.js";
@@ -11,7 +12,6 @@ import { type DisplayedText, displayedArguments, displayedName, isShort } from "
 import { ExpiringEntries } from "./expiring-entries.js";
 import { identityOf } from "./identity.js";
 import { argsOf } from "./rules/policy-input.js";
-import { UsedRounds } from "./used-rounds.js";
 
 const MAX_REMEMBERED = 10_000;
 /** Characters; more are never shown whole. */

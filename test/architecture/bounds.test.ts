@@ -15,9 +15,9 @@ import { RecentClients } from "../../src/downstream/modern/recent-clients.js";
 import { Approvals } from "../../src/policy/approvals.js";
 import { DecisionLog } from "../../src/policy/decision-log.js";
 import { Limit } from "../../src/policy/limits/limit.js";
-import { ResponseCache } from "../../src/policy/response-cache.js";
-import { RetryBudget } from "../../src/policy/retry.js";
-import { newRoundId, UsedRounds } from "../../src/policy/used-rounds.js";
+import { ResponseCache } from "../../src/resilience/response-cache.js";
+import { RetryBudget } from "../../src/resilience/retry.js";
+import { newRoundId, UsedRounds } from "../../src/resilience/used-rounds.js";
 import { Tasks } from "../../src/routing/tasks.js";
 import { callIdentity } from "../../src/runtime/canonical-digest.js";
 import { RecentCalls } from "../../src/telemetry/call-history.js";
@@ -170,7 +170,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       };
     },
   },
-  "policy/used-rounds.ts": {
+  "resilience/used-rounds.ts": {
     mib: 1,
     times: 12,
     fill: () => {
@@ -178,7 +178,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return (at) => void rounds.use({ id: large(at) }, newRoundId(at + 1));
     },
   },
-  "policy/response-cache.ts": {
+  "resilience/response-cache.ts": {
     mib: 20,
     times: 30,
     fill: () => {
@@ -192,7 +192,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
         });
     },
   },
-  "policy/retry.ts": {
+  "resilience/retry.ts": {
     mib: 1,
     times: 10_000,
     fill: () => {

@@ -5,7 +5,17 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 /** Everything that the wiring in `gateway/` puts together. */
 const BELOW_GATEWAY = [
   ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
-  ...["downstream/modern", "http", "http/loopback.ts", "policy", "routing", "runtime", "telemetry", "wire"],
+  ...[
+    "downstream/modern",
+    "http",
+    "http/loopback.ts",
+    "policy",
+    "resilience",
+    "routing",
+    "runtime",
+    "telemetry",
+    "wire",
+  ],
   ...["state", "workers", "cluster", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   ...[
@@ -39,7 +49,9 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   patterns: ["core"],
   catalog: ["core", "wire", "runtime", "patterns"],
   telemetry: ["core", "wire", "runtime"],
-  policy: [...["core", "wire", "runtime", "config", "telemetry", "patterns"]],
+  policy: ["core", "wire", "runtime", "config", "telemetry", "patterns", "resilience"],
+  // What protects a server and a call whatever the rules are.
+  resilience: ["core", "wire", "runtime"],
   routing: ["core", "wire", "runtime", "catalog"],
   "downstream/edge.ts": ["core", "wire"],
   "downstream/legacy": ["core", "wire", "runtime", "downstream/edge.ts"],
@@ -242,7 +254,7 @@ describe("the source tree", () => {
   });
 
   test("no layer between the edges names a revision of the protocol", () => {
-    const between = ["core", "catalog", "routing", "policy", "telemetry"];
+    const between = ["core", "catalog", "routing", "policy", "resilience", "telemetry"];
     const knowing = filesOf("src")
       .filter(({ file }) => between.includes(file.split("/")[0] ?? ""))
       .filter(({ text }) => /["'`]20\d\d-\d\d-\d\d["'`]|[A-Z]_REVISIONS?\b/.test(withoutComments(text)))

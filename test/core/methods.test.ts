@@ -14,7 +14,7 @@ import {
   targetOf,
 } from "../../src/core/methods.js";
 import { CACHEABLE_METHODS, EXTENSION_OF, REMOVED_METHODS } from "../../src/downstream/modern/methods.js";
-import { isSafeToRepeat } from "../../src/policy/retry.js";
+import { isSafeToRepeat } from "../../src/resilience/retry.js";
 import { isForwardableMethod, SKILL_METHODS } from "../../src/routing/extensions.js";
 import { hasNoTarget } from "../../src/routing/method-routes.js";
 import { methodLabel } from "../../src/telemetry/finished-calls.js";

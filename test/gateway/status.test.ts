@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ServerConfig } from "../../src/config/config.js";
 import type { ServerRuntime } from "../../src/gateway/server-runtime.js";
 import { GatewayStatus } from "../../src/gateway/status.js";
-import { CircuitBreaker } from "../../src/policy/circuit-breaker.js";
+import { CircuitBreaker } from "../../src/resilience/circuit-breaker.js";
 import { fakeUpstream } from "../support/fake-upstream.js";
 
 type Server = Pick<ServerRuntime, "config" | "upstream" | "breaker">;

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { compose } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy } from "../../src/policy/policy.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";

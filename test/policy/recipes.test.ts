@@ -6,8 +6,8 @@ import { type Call, compose, type Handler, type Reply } from "../../src/core/cal
 import { SILENT } from "../../src/core/logger.js";
 import { layered } from "../../src/gateway/layered-server.js";
 import { Slots } from "../../src/gateway/slots.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { configuredArguments } from "../../src/routing/configured-arguments.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";

@@ -4,9 +4,9 @@ import type { LimitConfig, PolicyConfig, RuleConfig } from "../../src/config/con
 import { type Call, compose, type Handler, type Reply, type Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
-import { sealedState } from "../../src/policy/sealed-state.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
+import { sealedState } from "../../src/resilience/sealed-state.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { type Call, compose, type Handler } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { configOf } from "../support/gateway.js";
 import { again, asksPeople, elicitation, inTurn, questions } from "./replies.js";

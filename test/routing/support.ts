@@ -3,7 +3,7 @@ import { createSecretKey } from "node:crypto";
 import type { Catalog } from "../../src/catalog/catalog.js";
 import { type Call, compose, type Handler, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { locate } from "../../src/routing/locate.js";
 import { MethodRoutes } from "../../src/routing/method-routes.js";
 import { router } from "../../src/routing/router.js";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type Call, compose, observerMiddleware, type Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { accessLog } from "../../src/telemetry/finished-calls.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";
 

@@ -4,9 +4,9 @@ import { compose, type Handler, observerMiddleware } from "../../src/core/call.j
 import { type CallRecord, callNotes } from "../../src/core/call-record.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { SILENT } from "../../src/core/logger.js";
-import { concurrency, Semaphore } from "../../src/policy/concurrency.js";
-import { deadline } from "../../src/policy/deadline.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
+import { concurrency, Semaphore } from "../../src/resilience/concurrency.js";
+import { deadline } from "../../src/resilience/deadline.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { CallHistory, MAX_RECENT_CALLS, RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords, policyTimed } from "../../src/telemetry/call-records.js";
 import { RunningCalls } from "../../src/telemetry/live-calls.js";

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Call, compose, observerMiddleware, type Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { callMetrics, upstreamMetrics } from "../../src/telemetry/finished-calls.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { fakeCall, rawResult, textResult, unroutedCall } from "../support/fake-call.js";

@@ -2,7 +2,7 @@
 import { createSecretKey } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, onTestFinished, test } from "vitest";
-import { sealedState } from "../../../src/policy/sealed-state.js";
+import { sealedState } from "../../../src/resilience/sealed-state.js";
 import { type FakeHandler, fakePort, resultReply, textReply } from "../../support/fake-port.js";
 import { listening } from "../../support/listening.js";
 

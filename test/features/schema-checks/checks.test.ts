@@ -7,7 +7,7 @@ import {
   ToolSchemas,
 } from "../../../src/features/schema-checks/schema-checks.js";
 import type { ChecksConfig } from "../../../src/features/schema-checks/section.js";
-import { errorBoundary } from "../../../src/policy/error-boundary.js";
+import { errorBoundary } from "../../../src/resilience/error-boundary.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { fakeCall, rawResult, textResult } from "../../support/fake-call.js";
 

@@ -5,7 +5,7 @@ import { callNotes } from "../../../src/core/call-record.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { openTracing } from "../../../src/features/tracing/open-tracing.js";
-import { errorBoundary } from "../../../src/policy/error-boundary.js";
+import { errorBoundary } from "../../../src/resilience/error-boundary.js";
 import { openGateway } from "../../policy/gateway.js";
 import { type CollectedSpan, startCollector } from "../../support/collector.js";
 import { fakeCall, textResult } from "../../support/fake-call.js";

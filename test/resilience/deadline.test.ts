@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Call, Notice, Reply } from "../../src/core/call.js";
-import { deadline } from "../../src/policy/deadline.js";
+import { deadline } from "../../src/resilience/deadline.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 import { fakeTime } from "../support/fake-time.js";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Call, Reply, RoundState, Route } from "../../src/core/call.js";
 import { ANONYMOUS } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { type SealSettings, sealedState } from "../../src/policy/sealed-state.js";
+import { type SealSettings, sealedState } from "../../src/resilience/sealed-state.js";
 import { textReply } from "../support/fake-port.js";
 import fc from "../support/fast-check.js";
 

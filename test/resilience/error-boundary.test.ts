@@ -8,7 +8,7 @@ import {
   unknownTarget,
 } from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
-import { errorBoundary } from "../../src/policy/error-boundary.js";
+import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";
 
 const rescued = (call: Call, thrown: unknown): Promise<Reply> =>

@@ -1,6 +1,6 @@
 /** Which rounds count as used, also after more of them than memory has room for. */
 import { describe, expect, test } from "vitest";
-import { newRoundId, UsedRounds } from "../../src/policy/used-rounds.js";
+import { newRoundId, UsedRounds } from "../../src/resilience/used-rounds.js";
 import fc from "../support/fast-check.js";
 
 const person = (id: string) => ({ id });

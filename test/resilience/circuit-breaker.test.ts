@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
-import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
+import { CircuitBreaker, circuitBreaker } from "../../src/resilience/circuit-breaker.js";
 import { fakeCall, rawResult, textResult } from "../support/fake-call.js";
 import { fakeTime } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { type Call, compose, type Reply, type Route } from "../../src/core/call.js";
 import { GatewayError, type GatewayErrorOptions } from "../../src/core/errors.js";
-import { CircuitBreaker, circuitBreaker } from "../../src/policy/circuit-breaker.js";
-import { RetryBudget, retry } from "../../src/policy/retry.js";
+import { CircuitBreaker, circuitBreaker } from "../../src/resilience/circuit-breaker.js";
+import { RetryBudget, retry } from "../../src/resilience/retry.js";
 import { fakeCall, textResult, unroutedCall } from "../support/fake-call.js";
 import { fakeTime } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Call, InputResponses, Reply } from "../../src/core/call.js";
-import { concurrency, Semaphore } from "../../src/policy/concurrency.js";
+import { concurrency, Semaphore } from "../../src/resilience/concurrency.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 import fc from "../support/fast-check.js";
 
