@@ -1,7 +1,6 @@
 /** `cardea add`: adds a server to the config: a command, a URL, or a registry entry. */
 import { dirname } from "node:path";
 import { isHostFile } from "../config/host-config-file.js";
-import type { ImportedServer } from "../config/import/imported.js";
 import { writeErrorMessage } from "../config/load.js";
 import { parse } from "../config/read.js";
 import { serverNames } from "../config/read-servers.js";
@@ -14,6 +13,7 @@ import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
 import { changeConfig, type EditableConfig, findEditable } from "./edit-config.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, isFlagSet, linesOf } from "./flags.js";
+import type { ImportedServer } from "./host-files/imported.js";
 import { isRegistryName } from "./registry-name.js";
 import { readRegistryEntry } from "./registry-source.js";
 import { type FilledServer, fillVariables, type RegistryValues } from "./registry-variables.js";

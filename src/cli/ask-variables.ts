@@ -1,9 +1,10 @@
 /** Asks the person at the terminal for the variables that servers need and that the environment does not have. */
-import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
+
 import { type Piece, replaceVariables } from "../config/template.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { mayBeSecretName } from "../telemetry/secrets.js";
 import type { CommandContext } from "./command-context.js";
+import type { ImportedServer, NeededVariable } from "./host-files/imported.js";
 import { prompt } from "./prompt.js";
 
 /** Whether the value of a variable must be neither echoed nor printed. */

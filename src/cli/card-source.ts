@@ -2,7 +2,7 @@
  * The server behind a URL, by its server card (SEP-2127, a draft): at the URL, below it, or named by the catalog of its host. A card is
  * a stranger's text: it names addresses only, is shown, and nothing is added without an answer.
  */
-import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
+
 import { parse } from "../config/read.js";
 import { variablesIn } from "../config/template.js";
 import { plainValue } from "../config/tree.js";
@@ -10,6 +10,7 @@ import { escapeHidden } from "../telemetry/log-format.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import { importRegistryEntry, registryEntry } from "./host-files/registry.js";
 import { canPrompt, confirm } from "./prompt.js";
 import { fetchText, type RegistryServer } from "./registry-source.js";
 

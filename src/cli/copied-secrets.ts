@@ -1,7 +1,8 @@
 /** Finds plaintext secrets in servers, and takes them out. Names their positions, never the values. */
-import { type ImportedServer, variableName } from "../config/import/imported.js";
+
 import { type Piece, parseTemplate, writeTemplate } from "../config/template.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
+import { type ImportedServer, variableName } from "./host-files/imported.js";
 
 /** `env.GITHUB_TOKEN` and similar, for each secret in the server itself, not behind a variable. */
 export function copiedSecrets(server: ImportedServer): readonly string[] {

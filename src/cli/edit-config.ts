@@ -2,7 +2,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkRules } from "../config/check-rules.js";
-import { type ConfigEdit, EditError, editConfig, replaceFile } from "../config/edit.js";
 import { findConfig } from "../config/find.js";
 import { writeErrorMessage } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
@@ -12,6 +11,7 @@ import { agreeToOwn } from "./agreement.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { sectionsOf } from "./feature.js";
+import { type ConfigEdit, EditError, editConfig, replaceFile } from "./host-files/edit.js";
 
 /** A config to edit. */
 export interface EditableConfig {

@@ -1,7 +1,7 @@
 /** Writes a host's config file: a backup first, then the new text atomically. */
 import { chmod, constants, copyFile, mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Replacement, replaceFile } from "../config/edit.js";
+import { type Replacement, replaceFile } from "./host-files/edit.js";
 
 /** Copies the file and returns the copy's path: the first free of `.bak`, `.bak.2`, `.bak.3` … */
 export async function backUp(file: string): Promise<string> {

@@ -1,16 +1,6 @@
 /** Finds the config files of installed hosts, and merges their servers. */
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
-import { firstPresent, type HostPathContext } from "../config/hosts/host-paths.js";
-import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
-import { importText } from "../config/import/import-text.js";
-import {
-  freeName,
-  type Imported,
-  type ImportedServer,
-  type NeededVariable,
-  withUniquePrefixes,
-} from "../config/import/imported.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import type { Section } from "../config/section.js";
@@ -20,6 +10,16 @@ import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
 import { sectionsOf } from "./feature.js";
+import { firstPresent, type HostPathContext } from "./host-files/host-paths.js";
+import { importText } from "./host-files/import-text.js";
+import {
+  freeName,
+  type Imported,
+  type ImportedServer,
+  type NeededVariable,
+  withUniquePrefixes,
+} from "./host-files/imported.js";
+import { KNOWN_HOSTS } from "./host-files/known-hosts.js";
 
 /** A host's config file. */
 export interface HostFile {

@@ -1,7 +1,5 @@
 /** `cardea import`: converts a host's config to Cardea's and prints it. */
 import { resolve } from "node:path";
-import { importText } from "../config/import/import-text.js";
-import { type Imported, type ImportedServer, withUniquePrefixes } from "../config/import/imported.js";
 import { formatProblem, SourcePositions } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
 import type { Section } from "../config/section.js";
@@ -14,6 +12,8 @@ import { ANY_VARIABLE } from "./edit-config.js";
 import { EXIT } from "./exit.js";
 import { sectionsOf } from "./feature.js";
 import { isFlagSet } from "./flags.js";
+import { importText } from "./host-files/import-text.js";
+import { type Imported, type ImportedServer, withUniquePrefixes } from "./host-files/imported.js";
 import { canPrompt } from "./prompt.js";
 
 /** Prints a host's config as Cardea's. Returns the exit code. */

@@ -1,7 +1,6 @@
 /** `cardea key --add`, `key list` and `key revoke`: edits the API keys in a config file and preserves its comments. */
 import { resolve } from "node:path";
 import { closest } from "../config/closest.js";
-import { EditError, editConfig, replaceFile } from "../config/edit.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { isHostFile } from "../config/host-config-file.js";
 import { readConfigFile } from "../config/load.js";
@@ -13,6 +12,7 @@ import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "./flags.js";
+import { EditError, editConfig, replaceFile } from "./host-files/edit.js";
 
 /** A config file and its keys as written, variables not expanded. */
 interface KeyFile {

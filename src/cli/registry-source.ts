@@ -1,7 +1,5 @@
 /** Loads a registry's `server.json`: from a file, from a URL, or by name from a registry. */
 import { resolve } from "node:path";
-import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
-import { importRegistryEntry, registryEntry } from "../config/import/registry.js";
 import { parse } from "../config/read.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
@@ -11,6 +9,8 @@ import { ProxyError } from "../outgoing/proxy.js";
 import { undici } from "../runtime/undici.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import type { ImportedServer, NeededVariable } from "./host-files/imported.js";
+import { importRegistryEntry, registryEntry } from "./host-files/registry.js";
 import { REGISTRY_NAME } from "./registry-name.js";
 
 /** The server of an entry, and its variables. */

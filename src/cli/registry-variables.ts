@@ -1,10 +1,11 @@
 /** Sets the variables of a registry entry: from flags, the environment, or a prompt. */
-import type { ImportedServer, NeededVariable } from "../config/import/imported.js";
+
 import { type Piece, parseTemplate, replaceVariables, variablesIn } from "../config/template.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { mayBeSecretName } from "../telemetry/secrets.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import type { ImportedServer, NeededVariable } from "./host-files/imported.js";
 import { canPrompt, prompt } from "./prompt.js";
 import type { RegistryServer } from "./registry-source.js";
 

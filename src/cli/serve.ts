@@ -4,7 +4,6 @@ import { randomBytes } from "node:crypto";
 import { serveObstacles } from "../config/advice.js";
 import { workersConflict } from "../config/check-rules.js";
 import type { Config, ListenConfig } from "../config/config.js";
-import { configOfCommand } from "../config/from-command.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
@@ -22,6 +21,7 @@ import {
   type StrictFlag,
   workerCount,
 } from "./flags.js";
+import { configOfCommand } from "./host-files/from-command.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";

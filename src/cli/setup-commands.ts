@@ -1,9 +1,9 @@
 /** The setup commands `init`, `add`, `remove` and `install`, with their flags. */
 import { Argument, type Command } from "commander";
-import { KNOWN_HOSTS } from "../config/hosts/known-hosts.js";
 import type { AddFlags } from "./add.js";
 import type { CommandContext } from "./command-context.js";
 import { type ConfigFlags, withConfigFlag } from "./flags.js";
+import { KNOWN_HOSTS } from "./host-files/known-hosts.js";
 import type { InitFlags } from "./init.js";
 import type { InstallFlags } from "./install.js";
 

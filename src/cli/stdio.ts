@@ -1,11 +1,12 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
-import { configOfUrl } from "../config/from-command.js";
+
 import type { Gateway } from "../gateway/gateway.js";
 import { gatewayOfConfig } from "../operator/run-files.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, orphanPolicyFrom, type ReapFlag } from "./flags.js";
+import { configOfUrl } from "./host-files/from-command.js";
 import { openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
+import { hostPathContext } from "../../src/cli/host-files/host-paths.js";
 import { findConfig, searchPaths } from "../../src/config/find.js";
 import { homeFolder } from "../../src/config/home-folder.js";
-import { hostPathContext } from "../../src/config/hosts/host-paths.js";
 import { readConfig } from "../../src/config/read.js";
 import { stateFolder } from "../../src/operator/state-folder.js";
 

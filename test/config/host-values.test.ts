@@ -1,6 +1,6 @@
 /** Values that hosts take for text, in their files. */
 import { expect, test } from "vitest";
-import { importText } from "../../src/config/import/import-text.js";
+import { importText } from "../../src/cli/host-files/import-text.js";
 import { readConfig } from "../../src/config/read.js";
 
 const FILE = `{ "mcpServers": { "a": { "command": "x", "args": ["--port", 8080, true],

@@ -1,8 +1,8 @@
 import { parse } from "smol-toml";
 import { describe, expect, test } from "vitest";
-import { EditError } from "../../src/config/edit.js";
-import { editToml } from "../../src/config/edit-toml.js";
-import fc from "../support/fast-check.js";
+import { EditError } from "../../../src/cli/host-files/edit.js";
+import { editToml } from "../../../src/cli/host-files/edit-toml.js";
+import fc from "../../support/fast-check.js";
 
 const TOML = `# mine
 model = "gpt-5"   # best

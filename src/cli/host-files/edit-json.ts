@@ -1,6 +1,6 @@
 /** Changes one value in the text of a JSON or JSONC file; comments, layout and all other text stay unchanged. */
 import { createScanner, findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
-import type { Path } from "./tree.js";
+import type { Path } from "../../config/tree.js";
 
 /** Values are broken into lines beyond this column. */
 const MAX_COLUMN = 100;

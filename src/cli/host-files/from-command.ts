@@ -1,10 +1,10 @@
 /** Makes a config from a command line: one server, with its own names. */
 import { basename } from "node:path";
-import { completeServer } from "./complete-server.js";
-import type { Config } from "./config.js";
-import { type ListenOverrides, readConfig } from "./read.js";
-import { ServerConfigError } from "./server-config-error.js";
-import { serverSchema } from "./server-schema.js";
+import { completeServer } from "../../config/complete-server.js";
+import type { Config } from "../../config/config.js";
+import { type ListenOverrides, readConfig } from "../../config/read.js";
+import { ServerConfigError } from "../../config/server-config-error.js";
+import { serverSchema } from "../../config/server-schema.js";
 
 /** The flags that make up a config without a file. */
 export interface CommandConfigOptions {

@@ -1,5 +1,5 @@
 /** The known hosts: the location of their config files, and the form of a server in them. */
-import type { ObjectTree, Tree } from "../tree.js";
+import type { ObjectTree, Tree } from "../../config/tree.js";
 import { type HostPathContext, inAppData, inConfig, inHome } from "./host-paths.js";
 
 /** How a host reaches Cardea. */

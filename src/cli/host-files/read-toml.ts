@@ -1,6 +1,6 @@
 /** Reads TOML, as used by Codex, into a tree; the parser keeps no positions, so all values are at offset 0. */
 import { createRequire } from "node:module";
-import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "./tree.js";
+import { type Fault, MAX_DEPTH, type Member, type ParseResult, type Tree } from "../../config/tree.js";
 
 const require = createRequire(import.meta.url);
 

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { parse } from "../../config/read.js";
+import { type Path, plainValue } from "../../config/tree.js";
 import { editJson } from "./edit-json.js";
 import { editYaml } from "./edit-yaml.js";
-import { parse } from "./read.js";
-import { type Path, plainValue } from "./tree.js";
 
 /** One change of a config. */
 export interface ConfigEdit {

@@ -1,9 +1,9 @@
 /** Reads the servers out of any text that holds some: a host's file, a registry's `server.json`, a piece of a README. */
-import { parse } from "../read.js";
-import { readToml } from "../read-toml.js";
-import { type Fault, type ParseResult, plainValue } from "../tree.js";
+import { parse } from "../../config/read.js";
+import { type Fault, type ParseResult, plainValue } from "../../config/tree.js";
 import { type ImportOptions, importHostFile } from "./host-file.js";
 import type { Imported } from "./imported.js";
+import { readToml } from "./read-toml.js";
 import { importRegistryEntry, registryEntry } from "./registry.js";
 
 /** What an import found, and what is wrong with the text. Without `imported` nothing could be read. */

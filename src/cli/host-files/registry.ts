@@ -1,6 +1,6 @@
 /** Reads the registry's `server.json` (schema of 2025-12-11): packages become programs, remotes become addresses. */
 
-import { literal, type Piece, writeTemplate } from "../template.js";
+import { literal, type Piece, writeTemplate } from "../../config/template.js";
 import {
   freeName,
   type Imported,

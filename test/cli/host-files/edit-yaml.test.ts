@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { editYaml } from "../../src/config/edit-yaml.js";
-import fc from "../support/fast-check.js";
+import { editYaml } from "../../../src/cli/host-files/edit-yaml.js";
+import fc from "../../support/fast-check.js";
 
 const YAML = `# top
 mcpServers:   # all of them

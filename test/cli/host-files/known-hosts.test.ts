@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { KNOWN_HOSTS, knownHost } from "../../src/config/hosts/known-hosts.js";
+import { KNOWN_HOSTS, knownHost } from "../../../src/cli/host-files/known-hosts.js";
 
 const WINDOWS = {
   platform: "win32",

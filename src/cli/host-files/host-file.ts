@@ -1,10 +1,10 @@
 /** Reads the servers out of any host's own file, wherever it keeps them. */
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
-import { hasAddress, isHostBuiltin, stripServers } from "../host-config-file.js";
-import type { Section } from "../section.js";
-import { SERVER_KEYS } from "../server-keys.js";
-import { literal } from "../template.js";
-import { type Fault, type Member, type ObjectTree, plainValue, type Tree } from "../tree.js";
+import { hasAddress, isHostBuiltin, stripServers } from "../../config/host-config-file.js";
+import type { Section } from "../../config/section.js";
+import { SERVER_KEYS } from "../../config/server-keys.js";
+import { literal } from "../../config/template.js";
+import { type Fault, type Member, type ObjectTree, plainValue, type Tree } from "../../config/tree.js";
 import {
   freeName,
   type Imported,

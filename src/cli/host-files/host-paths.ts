@@ -1,7 +1,7 @@
 /** The paths of hosts' config files, by operating system. */
 import { existsSync } from "node:fs";
 import { posix, win32 } from "node:path";
-import { homeFolder } from "../home-folder.js";
+import { homeFolder } from "../../config/home-folder.js";
 
 /** The inputs of the paths. */
 export interface HostPathContext {

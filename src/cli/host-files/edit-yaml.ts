@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import { isDeepStrictEqual } from "node:util";
 import type { Document, Pair, ParsedNode, YAMLMap } from "yaml";
-import type { Path } from "./tree.js";
+import type { Path } from "../../config/tree.js";
 
 const require = createRequire(import.meta.url);
 

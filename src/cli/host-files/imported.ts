@@ -1,5 +1,5 @@
 /** The result of an import: servers in Cardea's form, and notes for the person. */
-import { uriPrefix } from "../collisions.js";
+import { uriPrefix } from "../../config/collisions.js";
 
 /** One server as it will stand in the file; only keys of the config's own schema. */
 export type ImportedServer = Readonly<Record<string, unknown>>;

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EditError, editConfig, editConfigFile, replaceFile } from "../../src/config/edit.js";
-import fc from "../support/fast-check.js";
+import { EditError, editConfig, editConfigFile, replaceFile } from "../../../src/cli/host-files/edit.js";
+import fc from "../../support/fast-check.js";
 
 const JSONC = `{
   // top

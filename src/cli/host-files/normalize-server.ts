@@ -1,8 +1,8 @@
 /** Converts a server of a host to Cardea's form, with its secrets still as references. */
 import { basename, resolve } from "node:path";
-import { homeFolder } from "../home-folder.js";
-import { SERVER_TYPES } from "../server-schema.js";
-import { type Piece, writeTemplate } from "../template.js";
+import { homeFolder } from "../../config/home-folder.js";
+import { SERVER_TYPES } from "../../config/server-schema.js";
+import { type Piece, writeTemplate } from "../../config/template.js";
 import { type ImportedServer, type NeededVariable, variableName } from "./imported.js";
 
 /** What the import of one server needs of its file. */

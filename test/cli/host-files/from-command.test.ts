@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { configOfCommand, configOfUrl } from "../../src/config/from-command.js";
+import { configOfCommand, configOfUrl } from "../../../src/cli/host-files/from-command.js";
 
 const options = { cwd: "/work" };
 
