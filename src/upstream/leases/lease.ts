@@ -1,16 +1,13 @@
-/** Which clients share a connection to a legacy server: all, those of one principal, or one session? */
+/** Which connections are kept for single clients, how many may there be, and which one ends for another? */
 import type { ServerConfig } from "../../config/config.js";
 import type { RootsAnswer } from "../../core/call.js";
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
 import type { Logger } from "../../core/logger.js";
-import { principalKey } from "../../core/principal.js";
-import { type ListScope, SHARED_SCOPE } from "../../core/upstream.js";
+import type { ListScope } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
-import { writeJson } from "../../wire/json-text.js";
 import { RememberedHost } from "../legacy/remembered-host.js";
-import { capabilityClass, includesClientFeatures } from "../protocol/advertised-capabilities.js";
 import type { Supervisor } from "../supervision/supervisor.js";
 import { ConnectionUse, type UseSettings } from "./connection-use.js";
 import { IdleTimer } from "./idle-timer.js";
@@ -75,48 +72,6 @@ export interface LeaseSettings {
   readonly isTaken: (key: string) => boolean;
   /** The lease that kept a connection open for these subscriptions is kept for the roots of a host now. */
   readonly onLeft: (subscriptions: ConnectionSubscriptions) => void;
-}
-
-/**
- * Whose lists and connection a client gets. By default (`auto`) a client that can be asked questions has its own
- * connection, so that a question can only be for it. The others share one per set of extensions, by which a server may
- * list other entries (such as a tool with an app page).
- */
-export function listScopeFor(mode: ServerConfig["lease"], client: Client, advertised: JsonObject): ListScope {
-  if (mode === "shared") return SHARED_SCOPE;
-  const differs = includesClientFeatures(advertised) || Object.hasOwn(advertised, "extensions");
-  const group = differs ? capabilityListScope(advertised) : SHARED_SCOPE;
-  if (mode === "auto" && !includesClientFeatures(advertised)) return group;
-  const own = mode !== "principal" || !client.session;
-  // An array, not a concatenation: one principal could choose an id that makes it equal to the key of another.
-  const shared = () => writeJson(["principal", principalKey(client.principal), capabilityClass(advertised)]);
-  const key = own ? client.affinity : shared();
-  return { key, capabilityClass: group.capabilityClass };
-}
-
-/**
- * The scope of clients with a session that cannot be asked questions, at a server whose shared connection has no
- * session: the server may list other entries in a session.
- */
-export const SESSION_LIST_SCOPE: ListScope = {
-  key: "sessions",
-  capabilityClass: "sessions",
-  hasOwnUpdates: true,
-};
-
-/** The scope of all clients with the same capabilities, on one connection. */
-function capabilityListScope(advertised: JsonObject): ListScope {
-  const name = capabilityClass(advertised);
-  return { key: name, capabilityClass: name };
-}
-
-/**
- * The scope of clients with the same capabilities, which each request carries. Another one than that of a connection
- * with these capabilities: in a session a server may list other entries.
- */
-export function requestListScope(advertised: JsonObject): ListScope {
-  const name = `requests:${capabilityClass(advertised)}`;
-  return { key: name, capabilityClass: name };
 }
 
 interface LeaseEntry extends Lease {

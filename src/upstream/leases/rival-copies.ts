@@ -1,4 +1,6 @@
 /** Can several processes of one server run beside each other? Known by how they end: a new one ends the old one, or ends itself. */
+import type { ServerConfig } from "../../config/config.js";
+import type { Logger } from "../../core/logger.js";
 
 /** A process that ends within this time (ms) of the start of another one ended because of it. */
 const RIVAL_MS = 5_000;
@@ -13,15 +15,17 @@ export interface Copy {
 
 /** Recognises a server of which only one process can run, such as one that takes a port or ends its siblings. */
 export class RivalCopies {
-  readonly #onFound: () => void;
+  readonly #server: Pick<ServerConfig, "name" | "transport" | "lease">;
+  readonly #log: Logger;
   /** When the process of each was last started (`performance.now()`), and when it was open. */
   readonly #startedAt = new Map<Copy, number>();
   #ends = 0;
   #isFound = false;
 
-  /** `onFound` is called once. */
-  constructor(onFound: () => void) {
-    this.#onFound = onFound;
+  /** What is found is logged once. */
+  constructor(server: Pick<ServerConfig, "name" | "transport" | "lease">, log: Logger) {
+    this.#server = server;
+    this.#log = log;
   }
 
   /** The process of `copy` is started. */
@@ -51,6 +55,13 @@ export class RivalCopies {
     this.#ends += 1;
     if (this.#ends < MIN_ENDS) return;
     this.#isFound = true;
-    this.#onFound();
+    this.#warn();
+  }
+
+  #warn(): void {
+    const { name: server, transport, lease } = this.#server;
+    if (transport.kind !== "stdio" || lease === "shared") return;
+    const sentence = `only one process of ${server} can run: each new one ends another, or ends itself; set mcpServers.${server}.lease to "shared", so that all hosts use one`;
+    this.#log.warn({ server }, sentence);
   }
 }

@@ -4,15 +4,13 @@ import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
-import { type ListScope, type ServerFacts, SHARED_SCOPE } from "../../core/upstream.js";
-import type { JsonObject } from "../../wire/json.js";
+import type { ServerFacts } from "../../core/upstream.js";
 import { CODE } from "../../wire/names.js";
 import { HandshakeRefused } from "../legacy/session.js";
 import { declaresClientFeatures } from "../protocol/advertised-capabilities.js";
 import { type Connected, NoSessionError } from "../supervision/connect.js";
 import { type EraCache, pinOf } from "../supervision/era-cache.js";
 import { HttpStatusError } from "../transport/channel.js";
-import { listScopeFor, SESSION_LIST_SCOPE } from "./lease.js";
 
 /** What the choice depends on, and what a refusal changes. */
 export interface SessionChoiceSettings {
@@ -53,12 +51,6 @@ export class SessionChoice {
       return false;
     const { lease, transport } = this.#settings.server;
     return transport.kind === "http" || lease !== "auto" || declaresClientFeatures(client);
-  }
-
-  /** Whose lists and session `client` gets, with `advertised` as its capabilities. */
-  listScope(client: Client, advertised: JsonObject): ListScope {
-    const listScope = listScopeFor(this.#settings.server.lease, client, advertised);
-    return listScope === SHARED_SCOPE ? SESSION_LIST_SCOPE : { ...listScope, hasOwnUpdates: true };
   }
 
   /**
