@@ -37,10 +37,10 @@ const shell: CommandContext = {
   createGateway: async (config, log, orphans, ownerToken) => {
     const [{ createGateway }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
       import("./gateway/gateway.js"),
-      import("./operator/orphans.js"),
-      import("./operator/state-folder.js"),
+      import("./upstream/supervision/orphans.js"),
+      import("./state/state-folder.js"),
     ]);
-    const processRegistry = openProcessRegistry(process.env, log);
+    const processRegistry = openProcessRegistry(stateFolder(process.env), log);
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
     const version = packageVersion();
@@ -66,11 +66,12 @@ const shell: CommandContext = {
   },
   createPrimary: async ({ config, count, orphans }, logger) => {
     await checkFeatures(FEATURES, config, await featureContext(config, logger));
-    const [{ createPrimary }, { openProcessRegistry, handleOrphans }] = await Promise.all([
+    const [{ createPrimary }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
       import("./gateway/primary.js"),
-      import("./operator/orphans.js"),
+      import("./upstream/supervision/orphans.js"),
+      import("./state/state-folder.js"),
     ]);
-    const registry = openProcessRegistry(process.env, logger);
+    const registry = openProcessRegistry(stateFolder(process.env), logger);
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
     const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
@@ -80,7 +81,7 @@ const shell: CommandContext = {
     process.env.CARDEA_STATE_DIR = folder;
   },
   announceGateway: async (gateway, log) => {
-    const { writeRunFile } = await import("./operator/run-files.js");
+    const { writeRunFile } = await import("./cli/run-files.js");
     return writeRunFile(process.env, gateway, log);
   },
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
@@ -96,7 +97,7 @@ const shell: CommandContext = {
   },
   probe: async (server, signal, config) => {
     const [{ probeServer }, { probeWithSignIn }] = await Promise.all([
-      import("./operator/probe.js"),
+      import("./cli/probe.js"),
       import("./operator/probe-sign-in.js"),
     ]);
     const gateway = { name: SERVER_NAME, version: packageVersion() };
@@ -160,7 +161,7 @@ async function openReplica(config: Config, logger: Logger): Promise<ClusterParts
 async function openSessionFiles(config: Config, log: Logger) {
   const [{ SessionFiles }, { stateFolder }] = await Promise.all([
     import("./state/sessions/session-files.js"),
-    import("./operator/state-folder.js"),
+    import("./state/state-folder.js"),
   ]);
   const command = `command in ${process.cwd()}: ${process.argv.slice(2).join("\0")}`;
   const scope = config.file === undefined ? command : resolve(config.file);
@@ -170,7 +171,7 @@ async function openSessionFiles(config: Config, log: Logger) {
 
 /** What features may use of this process. */
 async function featureContext(config: Config, log: Logger & Partial<Log>): Promise<FeatureContext> {
-  const { stateFolder } = await import("./operator/state-folder.js");
+  const { stateFolder } = await import("./state/state-folder.js");
   return {
     env: process.env,
     stateFolder: stateFolder(process.env),

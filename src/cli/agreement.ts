@@ -5,13 +5,13 @@
 import { basename, isAbsolute, resolve } from "node:path";
 import type { ConfigLocation } from "../config/find.js";
 import { startPlan } from "../config/start-plan.js";
-import { agreementOf, rememberAgreement } from "../operator/agreements.js";
-import { isTracked } from "../operator/git-index.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { isNonSecretValue } from "../telemetry/secrets.js";
+import { agreementOf, rememberAgreement } from "./agreements.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { isFlagSet, type YesFlag } from "./flags.js";
+import { isTracked } from "./git-index.js";
 import type { OpenedConfig } from "./open-config.js";
 import { canPrompt, confirm } from "./prompt.js";
 

@@ -7,9 +7,9 @@ import type { ClusterFinding, OwnStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { Primary } from "../gateway/primary.js";
-import type { ProbeResult } from "../operator/probe.js";
-import type { RunningGateway } from "../operator/run-files.js";
 import type { Feature } from "./feature.js";
+import type { ProbeResult } from "./probe.js";
+import type { RunningGateway } from "./run-files.js";
 import { terminalSafe } from "./terminal-safe.js";
 
 /** The parts of its process that a command uses; tests replace them. */

@@ -3,12 +3,12 @@ import { otherPrefixOwner } from "../config/collisions.js";
 import type { Config, OpenApiTransport, ServerConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
-import type { ProbeResult } from "../operator/probe.js";
 import type { ProxyError } from "../outgoing/proxy.js";
 import { stringAt } from "../wire/json.js";
 import { diagnoseRunner, headlineOf } from "./diagnose-runner.js";
 import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
+import type { ProbeResult } from "./probe.js";
 import type { Misfit } from "./running-misfits.js";
 
 /** The state of one server; if it does not start, why, and what to do. */

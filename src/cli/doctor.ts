@@ -6,7 +6,6 @@ import type { GoodConfig } from "../config/read.js";
 import type { ClusterFinding } from "../core/cluster.js";
 import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
-import type { ProbeResult } from "../operator/probe.js";
 import { proxyFor } from "../outgoing/proxy.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { refusalToStart } from "./agreement.js";
@@ -16,6 +15,7 @@ import { diagnoseEntry } from "./diagnose-entry.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
+import type { ProbeResult } from "./probe.js";
 import { type Misfit, runningMisfits } from "./running-misfits.js";
 import { type Paint, Progress, painter, warningText, writePainted } from "./terminal.js";
 
@@ -132,7 +132,7 @@ async function ineffective(
       connected?.lists === undefined ? [] : [[name, connected.lists] as const],
     ),
   );
-  const { ineffectiveSettings } = await import("../operator/ineffective.js");
+  const { ineffectiveSettings } = await import("./ineffective.js");
   const byLists = listed.size === 0 ? [] : ineffectiveSettings(config, listed);
   const hasRules = config.policy !== undefined || config.limits !== undefined;
   const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];

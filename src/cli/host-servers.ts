@@ -6,7 +6,6 @@ import { readConfig } from "../config/read.js";
 import type { Section } from "../config/section.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
-import { runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { ANY_VARIABLE } from "./edit-config.js";
 import { sectionsOf } from "./feature.js";
@@ -20,6 +19,7 @@ import {
   withUniquePrefixes,
 } from "./host-files/imported.js";
 import { KNOWN_HOSTS } from "./host-files/known-hosts.js";
+import { runningGateways } from "./run-files.js";
 
 /** A host's config file. */
 export interface HostFile {

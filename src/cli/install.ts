@@ -10,7 +10,6 @@ import { parse } from "../config/read.js";
 import { isSameServer } from "../config/same-server.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
-import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { headersOf } from "./add.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
@@ -23,6 +22,7 @@ import { type HostConnection, KNOWN_HOSTS, type KnownHost, knownHost } from "./h
 import { readToml } from "./host-files/read-toml.js";
 import { lineDiff } from "./line-diff.js";
 import { openConfig } from "./open-config.js";
+import { gatewayOfConfig, type RunningGateway, runningGateways } from "./run-files.js";
 import { selfCommand } from "./self-command.js";
 
 /** The flags of `cardea install`. */

@@ -4,11 +4,11 @@ import type { Config } from "../config/config.js";
 import { ANONYMOUS } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { BegunLogin, LoginState } from "../operator/local-sign-ins.js";
-import { browserOpener, openBrowser } from "../operator/open-browser.js";
 import { refusalToStart } from "./agreement.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { type ConfigFlags, type GatewayFlags, isFlagSet, type YesFlag } from "./flags.js";
+import { browserOpener, openBrowser } from "./open-browser.js";
 import { isTemporary, type OpenedDesk, openDesk } from "./sign-ins-of-command.js";
 
 /** The flags of `login` in addition to the common ones. */

@@ -1,11 +1,11 @@
 /** Chooses the running gateway for `status`, `tail` and `top`: the one at --url, otherwise the one on this machine. */
 import { isAbsolute, join } from "node:path";
 import { findConfig } from "../config/find.js";
-import { gatewayOfConfig, type RunningGateway, runningGateways } from "../operator/run-files.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
 import { type Address, pageOf } from "./gateway-client.js";
+import { gatewayOfConfig, type RunningGateway, runningGateways } from "./run-files.js";
 
 /** Undefined if there is none, or an ambiguous choice; the log says what to do. @throws UsageError */
 export async function findGateway(

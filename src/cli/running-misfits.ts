@@ -2,9 +2,9 @@
 import { resolve } from "node:path";
 import { GatewayError } from "../core/errors.js";
 import { withTimeout } from "../core/stop.js";
-import { gatewayOfConfig } from "../operator/run-files.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import type { CommandContext, Log } from "./command-context.js";
+import { gatewayOfConfig } from "./run-files.js";
 import { rowsOf } from "./running-gateway.js";
 
 /** How long (ms) the running gateway may take to answer. */

@@ -5,8 +5,8 @@ import { appendFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { envFileLine, parseEnvFile } from "../config/env-file.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
-import { workTreeOf } from "../operator/git-index.js";
 import type { Log } from "./command-context.js";
+import { workTreeOf } from "./git-index.js";
 
 /** An env file, and what it has. */
 export interface SecretFile {

@@ -2,11 +2,11 @@
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { openLocalSignIns, type SignInOperations } from "../operator/local-sign-ins.js";
-import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { type ConfigFlags, type GatewayFlags, gatewayOptions } from "./flags.js";
 import { type GatewayClient, remoteGateway, remoteSignIns } from "./gateway-client.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
+import { gatewayOfConfig, runningGateways } from "./run-files.js";
 
 /** The sign-ins, with their gateway and config. */
 export interface OpenedDesk {

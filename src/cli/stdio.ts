@@ -1,7 +1,6 @@
 /** `cardea stdio` and `cardea connect URL`: the gateway as a stdio MCP server, for hosts that only start commands. */
 
 import type { Gateway } from "../gateway/gateway.js";
-import { gatewayOfConfig } from "../operator/run-files.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
@@ -10,6 +9,7 @@ import { configOfUrl } from "./host-files/from-command.js";
 import { openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
+import { gatewayOfConfig } from "./run-files.js";
 import { untilStopped } from "./stop.js";
 
 /** Runs the gateway on stdin and stdout until the input ends. Returns the exit code. */

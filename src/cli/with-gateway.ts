@@ -5,8 +5,7 @@
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import { type Settled, settle, withTimeout } from "../core/stop.js";
-import type { OnServer, ServerOutcome } from "../operator/cli-calls.js";
-import { gatewayOfConfig, runningGateways } from "../operator/run-files.js";
+import type { OnServer, ServerOutcome } from "../gateway/views/cli-calls.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { refusalToStart } from "./agreement.js";
@@ -20,6 +19,7 @@ import {
   remoteGateway,
 } from "./gateway-client.js";
 import { openConfig } from "./open-config.js";
+import { gatewayOfConfig, runningGateways } from "./run-files.js";
 import { secretsOf } from "./secrets-of.js";
 
 /** How long (ms) the gateway waits for its servers to exit. */

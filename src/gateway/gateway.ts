@@ -13,19 +13,6 @@ import type { ListKind } from "../core/lists.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import { checkExposure } from "../downstream/http-listener.js";
 import { clientAddress } from "../http/client-address.js";
-import {
-  answerCallRequest,
-  type CliList,
-  cliCall,
-  cliExplain,
-  cliLists,
-  type ListQuery,
-  missingServers,
-  type OnServer,
-  type ServerOutcome,
-} from "../operator/cli-calls.js";
-import type { ExplainQuery, PrincipalQuery } from "../operator/explain.js";
-import { createStatusPages } from "../operator/status-pages.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
 import { emittedHostSignIns, emittingSignIns } from "./emitted-events.js";
@@ -38,6 +25,19 @@ import { LiveSignIns } from "./live-sign-ins.js";
 import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
+import {
+  answerCallRequest,
+  type CliList,
+  cliCall,
+  cliExplain,
+  cliLists,
+  type ListQuery,
+  missingServers,
+  type OnServer,
+  type ServerOutcome,
+} from "./views/cli-calls.js";
+import type { ExplainQuery, PrincipalQuery } from "./views/explain.js";
+import { createStatusPages } from "./views/status-pages.js";
 
 /** Where a gateway listens, and which servers are still starting. */
 interface Bound {

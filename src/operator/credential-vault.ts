@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { CredentialsConfig } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
+import { stateFolder } from "../state/state-folder.js";
 import { type OpenVault, openVault } from "../vault/vault.js";
-import { stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

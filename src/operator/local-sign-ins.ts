@@ -17,7 +17,7 @@ import type { SignInPages } from "../sign-in/sign-in-pages.js";
 import { asRefusal } from "../sign-in/sign-in-refusal.js";
 import type { BegunLogin } from "../sign-in/sign-ins.js";
 import type { SignedOut } from "../sign-in/sign-out.js";
-import { stateFolder } from "./state-folder.js";
+import { stateFolder } from "../state/state-folder.js";
 
 export type { BegunLogin, LoginRow, LoginState };
 

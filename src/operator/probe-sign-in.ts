@@ -1,12 +1,12 @@
 /** Probes a server behind a login with the stored tokens; if they do not suffice, shows each step of discovery. */
 import { join } from "node:path";
+import type { ProbeResult } from "../cli/probe.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { SharedStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import { GatewayError } from "../core/errors.js";
 import { SILENT } from "../core/logger.js";
-import type { ProbeResult } from "./probe.js";
-import { stateFolder } from "./state-folder.js";
+import { stateFolder } from "../state/state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -5,9 +5,9 @@ import { Stop, type StopSignal } from "../core/stop.js";
 import { estimateTokens } from "../core/token-estimate.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
 import type { Pipeline } from "../gateway/pipeline.js";
+import { cliLists, type OnServer } from "../gateway/views/cli-calls.js";
+import { type PrincipalQuery, supposedClient } from "../gateway/views/explain.js";
 import { runSteps } from "../runtime/cooperative-yield.js";
-import { cliLists, type OnServer } from "./cli-calls.js";
-import { type PrincipalQuery, supposedClient } from "./explain.js";
 import { type Saving, searchSaving, shorteningSavings } from "./token-savings.js";
 
 /** The cost of all definitions, as one principal sees them. */

@@ -8,7 +8,7 @@ const LOADED = [
   "cli/serve.ts",
   "telemetry/logger.ts",
   "gateway/gateway.ts",
-  "operator/orphans.ts",
+  "upstream/supervision/orphans.ts",
 ];
 
 test("a gateway of stdio servers loads no HTTP client, no router and no metrics of the process before it serves", () => {

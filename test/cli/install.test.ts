@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { chmodSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { writeRunFile } from "../../src/cli/run-files.js";
 import { SILENT } from "../../src/core/logger.js";
-import { writeRunFile } from "../../src/operator/run-files.js";
 import { atHome } from "./at-home.js";
 
 const CONFIG = { mcpServers: { files: { command: "files" } } };

@@ -6,7 +6,7 @@ import { runCommandLine } from "../../src/cli/program.js";
 import type { Reply } from "../../src/core/call.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { UnknownEndpoint } from "../../src/operator/cli-calls.js";
+import { UnknownEndpoint } from "../../src/gateway/views/cli-calls.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
 import { fakeShell } from "./fake-shell.js";

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
+import { writeRunFile } from "../../src/cli/run-files.js";
 import { SILENT } from "../../src/core/logger.js";
-import { writeRunFile } from "../../src/operator/run-files.js";
 import { atHome } from "./at-home.js";
 
 afterEach(() => void vi.useRealTimers());

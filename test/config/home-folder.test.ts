@@ -3,7 +3,7 @@ import { hostPathContext } from "../../src/cli/host-files/host-paths.js";
 import { findConfig, searchPaths } from "../../src/config/find.js";
 import { homeFolder } from "../../src/config/home-folder.js";
 import { readConfig } from "../../src/config/read.js";
-import { stateFolder } from "../../src/operator/state-folder.js";
+import { stateFolder } from "../../src/state/state-folder.js";
 
 vi.mock("node:os", async (original) => ({
   ...(await original<typeof import("node:os")>()),

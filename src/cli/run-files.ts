@@ -7,8 +7,8 @@ import { join } from "node:path";
 import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../http/loopback.js";
 import { startTimesOf } from "../runtime/process-start-times.js";
+import { type ProcessLocation, processLocation, stateFolder } from "../state/state-folder.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { type ProcessLocation, processLocation, stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

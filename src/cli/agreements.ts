@@ -4,9 +4,9 @@ import { realpathSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { readPrivateFile } from "../state/private-file.js";
+import { stateFolder } from "../state/state-folder.js";
 import { isObject } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import { stateFolder } from "./state-folder.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

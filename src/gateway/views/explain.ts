@@ -1,30 +1,30 @@
 /** Explains why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
-import { BadQuery } from "../admin/pages.js";
-import type { Catalog } from "../catalog/catalog.js";
-import type { AuthConfig } from "../config/auth-config.js";
-import { closest } from "../config/closest.js";
-import type { ExposureConfig } from "../config/config.js";
-import { type ArgumentNames, argumentNames } from "../core/argument-names.js";
-import type { Call, Route } from "../core/call.js";
-import { ANONYMOUS, type Client } from "../core/client.js";
-import { GatewayError, unknownMethod } from "../core/errors.js";
-import { LIST_KINDS } from "../core/lists.js";
-import { isSearchTool } from "../core/search-tools.js";
-import { principalNamed } from "../downstream/authenticate/authentication.js";
-import { argumentForms } from "../gateway/argument-forms.js";
-import { layered } from "../gateway/layered-server.js";
-import type { Pipeline } from "../gateway/pipeline.js";
-import type { Explanation } from "../policy/policy.js";
-import { withConfiguredArguments } from "../routing/configured-arguments.js";
-import { unfilteredCatalog } from "../routing/locate.js";
-import { hasNoTarget, MethodRoutes } from "../routing/method-routes.js";
-import { withNormalizedArguments } from "../routing/normalized-arguments.js";
-import { prototypeMemberSentence } from "../wire/envelope.js";
-import { isObject, type JsonObject } from "../wire/json.js";
-import { parseJson, writeJson } from "../wire/json-text.js";
-import { prototypeMembers } from "../wire/prototype-members.js";
-import { type ReshapedSchema, reshapedSchemas } from "./explain-dialects.js";
-import { type ShortenedDefinition, shortenedDefinition } from "./explain-shortening.js";
+import { BadQuery } from "../../admin/pages.js";
+import type { Catalog } from "../../catalog/catalog.js";
+import type { AuthConfig } from "../../config/auth-config.js";
+import { closest } from "../../config/closest.js";
+import type { ExposureConfig } from "../../config/config.js";
+import { type ArgumentNames, argumentNames } from "../../core/argument-names.js";
+import type { Call, Route } from "../../core/call.js";
+import { ANONYMOUS, type Client } from "../../core/client.js";
+import { GatewayError, unknownMethod } from "../../core/errors.js";
+import { LIST_KINDS } from "../../core/lists.js";
+import { isSearchTool } from "../../core/search-tools.js";
+import { principalNamed } from "../../downstream/authenticate/authentication.js";
+import { type ReshapedSchema, reshapedSchemas } from "../../operator/explain-dialects.js";
+import { type ShortenedDefinition, shortenedDefinition } from "../../operator/explain-shortening.js";
+import type { Explanation } from "../../policy/policy.js";
+import { withConfiguredArguments } from "../../routing/configured-arguments.js";
+import { unfilteredCatalog } from "../../routing/locate.js";
+import { hasNoTarget, MethodRoutes } from "../../routing/method-routes.js";
+import { withNormalizedArguments } from "../../routing/normalized-arguments.js";
+import { prototypeMemberSentence } from "../../wire/envelope.js";
+import { isObject, type JsonObject } from "../../wire/json.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
+import { prototypeMembers } from "../../wire/prototype-members.js";
+import { argumentForms } from "../argument-forms.js";
+import { layered } from "../layered-server.js";
+import type { Pipeline } from "../pipeline.js";
 
 /** A hypothetical caller. */
 export interface PrincipalQuery {

@@ -1,22 +1,22 @@
 /** Calls of commands such as `cardea list`, `call` and `explain`, which use a gateway without a host. */
-import { BadQuery } from "../admin/pages.js";
-import { exposedPrefix } from "../catalog/naming.js";
-import type { Config, ConfiguredServer } from "../config/config.js";
-import type { Reply } from "../core/call.js";
-import { callNotes } from "../core/call-record.js";
-import { invalidParams } from "../core/check-params.js";
-import { MAX_CAPABILITIES_LENGTH } from "../core/client.js";
-import { refusalError } from "../core/errors.js";
-import { LIST_KINDS, type ListKind } from "../core/lists.js";
-import { awaitWithin, Stop, type StopSignal } from "../core/stop.js";
-import { CLI_CLIENT } from "../gateway/live-config.js";
-import type { Pipeline } from "../gateway/pipeline.js";
-import type { ServerRuntime } from "../gateway/server-runtime.js";
-import { requiredServers } from "../gateway/status.js";
-import { prototypeMemberSentence } from "../wire/envelope.js";
-import { isObject, type JsonObject, stringAt } from "../wire/json.js";
-import { parseJson, writeJson } from "../wire/json-text.js";
-import { prototypeMembers } from "../wire/prototype-members.js";
+import { BadQuery } from "../../admin/pages.js";
+import { exposedPrefix } from "../../catalog/naming.js";
+import type { Config, ConfiguredServer } from "../../config/config.js";
+import type { Reply } from "../../core/call.js";
+import { callNotes } from "../../core/call-record.js";
+import { invalidParams } from "../../core/check-params.js";
+import { MAX_CAPABILITIES_LENGTH } from "../../core/client.js";
+import { refusalError } from "../../core/errors.js";
+import { LIST_KINDS, type ListKind } from "../../core/lists.js";
+import { awaitWithin, Stop, type StopSignal } from "../../core/stop.js";
+import { prototypeMemberSentence } from "../../wire/envelope.js";
+import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
+import { prototypeMembers } from "../../wire/prototype-members.js";
+import { CLI_CLIENT } from "../live-config.js";
+import type { Pipeline } from "../pipeline.js";
+import type { ServerRuntime } from "../server-runtime.js";
+import { requiredServers } from "../status.js";
 import { type ExplainQuery, explainCall, type PrincipalQuery, supposedClient } from "./explain.js";
 
 /** The outcome of a server's first start. */

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { browserOpener, openBrowser } from "../../src/operator/open-browser.js";
+import { browserOpener, openBrowser } from "../../src/cli/open-browser.js";
 import { until } from "../support/until.js";
 
 describe("the program that opens a URL", () => {

@@ -1,7 +1,7 @@
 /** What of a config matches nothing that its servers list. */
 import { expect, test } from "vitest";
+import { ineffectiveSettings, type ListedEntries } from "../../src/cli/ineffective.js";
 import { readConfig } from "../../src/config/read.js";
-import { ineffectiveSettings, type ListedEntries } from "../../src/operator/ineffective.js";
 
 const entries = (...tools: readonly string[]): ListedEntries => ({
   tools: tools.map((name) => ({

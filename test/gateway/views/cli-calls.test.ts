@@ -1,12 +1,12 @@
 /** How long commands such as `cardea list` wait for the servers of a running gateway, and what ends the wait. */
 import { expect, test, vi } from "vitest";
-import type { ServerConfig } from "../../src/config/config.js";
-import { Stop, type StopSignal } from "../../src/core/stop.js";
-import type { Pipeline } from "../../src/gateway/pipeline.js";
-import { cliLists } from "../../src/operator/cli-calls.js";
-import { catalogOf, tool } from "../catalog/support.js";
-import { fakeTime, pass, settle } from "../support/fake-time.js";
-import { type FakeUpstream, fakeUpstream } from "../support/fake-upstream.js";
+import type { ServerConfig } from "../../../src/config/config.js";
+import { Stop, type StopSignal } from "../../../src/core/stop.js";
+import type { Pipeline } from "../../../src/gateway/pipeline.js";
+import { cliLists } from "../../../src/gateway/views/cli-calls.js";
+import { catalogOf, tool } from "../../catalog/support.js";
+import { fakeTime, pass, settle } from "../../support/fake-time.js";
+import { type FakeUpstream, fakeUpstream } from "../../support/fake-upstream.js";
 
 fakeTime();
 

@@ -1,8 +1,8 @@
 /** Why a call would be let through or not, asked of the status API. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readExplainQuery, unknownPrincipal } from "../../src/operator/explain.js";
-import { openStage } from "../scenarios/stage.js";
-import { UPSTREAMS } from "../support/scripted/upstreams.js";
+import { readExplainQuery, unknownPrincipal } from "../../../src/gateway/views/explain.js";
+import { openStage } from "../../scenarios/stage.js";
+import { UPSTREAMS } from "../../support/scripted/upstreams.js";
 
 test("a call is given by name, arguments, principal and groups", () => {
   const query = new URLSearchParams('name=db__drop&args={"env":"prod"}&as=ann&group=dev&group=ops&scope=s');

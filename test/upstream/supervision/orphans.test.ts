@@ -1,9 +1,9 @@
 /** What is done about processes that an earlier gateway left behind. */
 import { expect, test, vi } from "vitest";
-import { type LogFields, SILENT } from "../../src/core/logger.js";
-import { handleOrphans } from "../../src/operator/orphans.js";
-import type { Orphan } from "../../src/upstream/transport/process-group.js";
-import { fakeTime } from "../support/fake-time.js";
+import { type LogFields, SILENT } from "../../../src/core/logger.js";
+import { handleOrphans } from "../../../src/upstream/supervision/orphans.js";
+import type { Orphan } from "../../../src/upstream/transport/process-group.js";
+import { fakeTime } from "../../support/fake-time.js";
 
 fakeTime();
 

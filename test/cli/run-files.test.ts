@@ -17,9 +17,9 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { gatewayOfConfig, runningGateways, writeRunFile } from "../../src/cli/run-files.js";
 import { SILENT } from "../../src/core/logger.js";
-import { gatewayOfConfig, runningGateways, writeRunFile } from "../../src/operator/run-files.js";
-import { stateFolder } from "../../src/operator/state-folder.js";
+import { stateFolder } from "../../src/state/state-folder.js";
 
 let home: string;
 let env: { CARDEA_STATE_DIR: string };

@@ -1,15 +1,12 @@
 /** Handles server processes that outlived a killed gateway: the next start logs them, or kills them with `--reap`. */
 import { join } from "node:path";
-import type { Logger } from "../core/logger.js";
-import { PidFileRegistry } from "../upstream/transport/pid-file-registry.js";
-import type { Orphan } from "../upstream/transport/process-group.js";
-import { stateFolder } from "./state-folder.js";
+import type { Logger } from "../../core/logger.js";
+import { PidFileRegistry } from "../transport/pid-file-registry.js";
+import type { Orphan } from "../transport/process-group.js";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The pid files, in the state folder of the user (XDG base directories). */
-export function openProcessRegistry(env: Environment, log: Logger): PidFileRegistry {
-  return new PidFileRegistry({ folder: join(stateFolder(env), "processes"), log });
+/** The pid files, in the state folder of the user. */
+export function openProcessRegistry(stateFolder: string, log: Logger): PidFileRegistry {
+  return new PidFileRegistry({ folder: join(stateFolder, "processes"), log });
 }
 
 /** Most servers exit when their stdin closes; one that still runs after this time (ms) does not. */

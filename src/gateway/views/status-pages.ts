@@ -1,26 +1,26 @@
 /** The admin pages of the running gateway, at the time of the request. */
-import { readCallQuery, shownCall } from "../admin/call-rows.js";
-import type { AdminPages, CatalogRow } from "../admin/pages.js";
-import { DefinitionCosts } from "../catalog/definition-cost.js";
-import { type Config, isMisconfigured } from "../config/config.js";
-import { placedReasonOf } from "../config/misconfigured.js";
-import { asInFile } from "../config/section.js";
-import { ANONYMOUS, type Client } from "../core/client.js";
-import type { ClusterParts } from "../core/cluster.js";
-import type { ListKind } from "../core/lists.js";
-import { stateInUse } from "../core/upstream.js";
-import type { LegacyEdge } from "../downstream/legacy/edge.js";
-import type { ModernEdge } from "../downstream/modern/edge.js";
-import type { Pipeline } from "../gateway/pipeline.js";
-import type { GatewayStatus } from "../gateway/status.js";
-import type { CallMetrics } from "../telemetry/finished-calls.js";
-import type { LiveCalls } from "../telemetry/live-calls.js";
-import type { PendingQuestions } from "../telemetry/pending-questions.js";
-import { isSecretField } from "../telemetry/secrets.js";
-import { stringAt } from "../wire/json.js";
+import { readCallQuery, shownCall } from "../../admin/call-rows.js";
+import type { AdminPages, CatalogRow } from "../../admin/pages.js";
+import { DefinitionCosts } from "../../catalog/definition-cost.js";
+import { type Config, isMisconfigured } from "../../config/config.js";
+import { placedReasonOf } from "../../config/misconfigured.js";
+import { asInFile } from "../../config/section.js";
+import { ANONYMOUS, type Client } from "../../core/client.js";
+import type { ClusterParts } from "../../core/cluster.js";
+import type { ListKind } from "../../core/lists.js";
+import { stateInUse } from "../../core/upstream.js";
+import type { LegacyEdge } from "../../downstream/legacy/edge.js";
+import type { ModernEdge } from "../../downstream/modern/edge.js";
+import { type CallCounts, tokenReport } from "../../operator/token-report.js";
+import type { CallMetrics } from "../../telemetry/finished-calls.js";
+import type { LiveCalls } from "../../telemetry/live-calls.js";
+import type { PendingQuestions } from "../../telemetry/pending-questions.js";
+import { isSecretField } from "../../telemetry/secrets.js";
+import { stringAt } from "../../wire/json.js";
+import type { Pipeline } from "../pipeline.js";
+import type { GatewayStatus } from "../status.js";
 import { cliExplain, cliLists, missingServers, readCapabilities, readListKind } from "./cli-calls.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
-import { type CallCounts, tokenReport } from "./token-report.js";
 
 /** The sources of the pages. */
 export interface StatusPagesOptions {
