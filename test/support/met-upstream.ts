@@ -5,7 +5,7 @@ import type { Call, Notice, Reply } from "../../src/core/call.js";
 import { ANONYMOUS, type Client, type ClientDirectory } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
 import type { ListScope, UpstreamObserver } from "../../src/core/upstream.js";
-import type { QuestionSettings } from "../../src/upstream/legacy/connection.js";
+import type { QuestionSettings } from "../../src/upstream/legacy/settings.js";
 import type {
   GatewayIdentity,
   LifecycleOptions,

@@ -253,10 +253,8 @@ export class Connections {
     // An eager server is connected without it.
     if (lease === undefined && !this.startsOnDemand) return subscriptions;
     supervisor.connection().catch((error: unknown) => {
-      this.#settings.log.debug(
-        { server: this.#server.name, error },
-        "not connected: the resource subscription is sent after the reconnect",
-      );
+      const sentence = "not connected: the resource subscription is sent after the reconnect";
+      this.#settings.log.debug({ server: this.#server.name, error }, sentence);
     });
     return subscriptions;
   }

@@ -8,7 +8,8 @@ import type { ServerFacts } from "../../core/upstream.js";
 import { CODE } from "../../wire/names.js";
 import { HandshakeRefused } from "../legacy/session.js";
 import { declaresClientFeatures } from "../protocol/advertised-capabilities.js";
-import { type Connected, NoSessionError } from "../supervision/connect.js";
+import type { Connected } from "../supervision/connect.js";
+import { NoSessionError } from "../supervision/connect-errors.js";
 import { type EraCache, pinOf } from "../supervision/era-cache.js";
 import { HttpStatusError } from "../transport/channel.js";
 

@@ -7,7 +7,6 @@ import {
   type Notice,
   type Reply,
 } from "../../core/call.js";
-import type { Client, ClientDirectory } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { inBackground } from "../../core/logger.js";
@@ -19,55 +18,16 @@ import type { Connection, ProtocolSettings } from "../connection.js";
 import { listAllPages } from "../protocol/pagination.js";
 import { displayNameOf, isAmbiguous, type Presentation } from "../protocol/questions.js";
 import type { Channel, ChannelResponse } from "../transport/channel.js";
-import { cancelled, LegacyCalls, sendCancelled } from "./calls.js";
+import { cancelled, LegacyCalls } from "./calls.js";
 import { requireConsent, VisitedLinks } from "./messages.js";
-import type { ParkedCalls } from "./parked-calls.js";
-import type { RememberedHost } from "./remembered-host.js";
+import { type OwnRequestSettings, sendOwnRequest } from "./own-requests.js";
 import type { RunningCall } from "./running-call.js";
 import { NotificationRouter } from "./server-notifications.js";
-import { type RefusedQuestion, type RootsRequest, ServerRequests } from "./server-questions.js";
+import { ServerRequests } from "./server-questions.js";
 import { Session } from "./session.js";
 import { ConnectionLogLevel, ResourceSubscriptions } from "./session-state.js";
+import type { HandshakeOffer, LegacySettings } from "./settings.js";
 import { TaskProgress } from "./tasks.js";
-
-/** How the questions of a server are answered. */
-export interface QuestionSettings {
-  /** Finds the channel of a client that can be asked outside its calls. */
-  readonly directory: ClientDirectory;
-  /** Holds the calls that wait for answers. */
-  readonly parked: ParkedCalls;
-  /** The answer to `roots/list` where no client can be asked; undefined: such a request is refused. */
-  readonly roots: readonly JsonObject[] | undefined;
-  /** Called for each question that reached no client. */
-  readonly onRefused: (why: RefusedQuestion) => void;
-}
-
-/** What a connection of a legacy server needs beside `ProtocolSettings`. */
-export interface LegacySettings {
-  readonly questions: QuestionSettings;
-  /** The one session that the connection is kept for; undefined where several clients share it. */
-  readonly owner: Client | undefined;
-  /** What the server remembers of hosts where the connection is kept for several; undefined for one session or for all. */
-  readonly remembered?: RememberedHost | undefined;
-  /** Called when the server asks for roots. */
-  readonly onRootsAsked: (request: RootsRequest) => void;
-  /** Called with each `notifications/tasks/status`; the notice has the server's own task id. */
-  readonly onTaskStatus: (notice: Notice) => void;
-  /** Numbers from 0 up to 1, for the jitter of the backoff. */
-  readonly random: () => number;
-}
-
-/** What `initialize` offers. */
-export interface HandshakeOffer {
-  readonly revision: string;
-  /** The client capabilities that are advertised; none of a client on a connection that many share. */
-  readonly advertised: JsonObject;
-  /** How long (ms) a new handshake after a lost session may take. */
-  readonly timeoutMs: number;
-}
-
-/** The timeout (ms) of the gateway's own requests, such as a ping, a subscription or a log level. */
-const OWN_REQUEST_MS = 30_000;
 
 /** A connection to a server that opens sessions; over HTTP a lost session is opened again. */
 export class LegacyConnection implements Connection {
@@ -77,8 +37,9 @@ export class LegacyConnection implements Connection {
   readonly #calls: LegacyCalls;
   readonly #serverRequests: ServerRequests;
   readonly #notifications: NotificationRouter;
+  readonly #ownRequests: OwnRequestSettings;
   readonly #subscriptions: ResourceSubscriptions;
-  readonly #logLevel = new ConnectionLogLevel();
+  readonly #logLevel = new ConnectionLogLevel((level) => this.#setLogLevel(level));
   readonly #visitedLinks = new VisitedLinks();
   #session: Session | undefined;
   #eventStream: { stop(): void } | undefined;
@@ -100,6 +61,11 @@ export class LegacyConnection implements Connection {
     });
     this.#inBackground(channel.closed.then(this.#resolveClosed), "the end of a connection");
     const post = (message: Envelope): void => this.#post(message);
+    this.#ownRequests = {
+      ...{ server, post, ids: settings.ids },
+      exchange: (request, signal) =>
+        this.#openSession.exchange(request, { signal, onMessage: (message) => this.#receive(message) }),
+    };
     const presentation = (): Presentation => this.#presentation;
     const taskProgress = new TaskProgress(directory);
     this.#calls = new LegacyCalls({
@@ -238,11 +204,9 @@ export class LegacyConnection implements Connection {
 
   /** Undefined where the log level of the server is verbose enough for `call`. */
   #raiseLogLevel(call: Call): Promise<void> | undefined {
-    const level = this.#logLevel.raise(call.logLevel, call.client.session);
-    if (level === undefined) return undefined;
+    const raised = this.#logLevel.raise(call.logLevel, call.client.session);
     // The level belongs to the connection: it is set for later calls too, also when this one is cancelled.
-    const gaveUp = (): GatewayError => cancelled(this.#settings.server, call.signal);
-    return unlessAborted(this.#setLogLevel(level), call.signal, gaveUp);
+    return raised && unlessAborted(raised, call.signal, () => cancelled(this.#settings.server, call.signal));
   }
 
   async list(kind: ListKind, signal: StopSignal): Promise<ServerList> {
@@ -295,28 +259,14 @@ export class LegacyConnection implements Connection {
     };
   }
 
-  /** A request of the gateway's own; without a `signal` it is cancelled after OWN_REQUEST_MS. */
+  /** A request of the gateway's own; without a `signal` it has a timeout. */
   async #request(method: string, params?: JsonObject, signal?: StopSignal): Promise<ChannelResponse> {
-    const { server } = this.#settings;
-    if (signal?.aborted) throw cancelled(server, signal);
-    const id = this.#settings.ids.next();
-    const giveUp = new AbortController();
-    const cancel = (): void => {
-      sendCancelled(id, (message) => this.#post(message));
-      giveUp.abort();
-    };
-    const late = signal === undefined ? setTimeout(cancel, OWN_REQUEST_MS) : undefined;
-    signal?.addEventListener("abort", cancel, { once: true });
-    const request = { jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) } as const;
-    const onMessage = (message: Envelope): void => this.#receive(message);
     try {
-      const answer = await this.#openSession.exchange(request, { signal: giveUp.signal, onMessage });
+      const answer = await sendOwnRequest(this.#ownRequests, method, params, signal);
       this.#serverRequests.serverAnswered();
       return answer;
     } finally {
       this.#lastReceivedAt = performance.now();
-      clearTimeout(late);
-      signal?.removeEventListener("abort", cancel);
     }
   }
 
@@ -350,9 +300,8 @@ export class LegacyConnection implements Connection {
     this.#serverRequests.close();
     for (const call of this.#calls.open.all) call.dropQuestions();
     if (this.#channel.association === "stream") this.#listen();
-    const level = this.#logLevel.current;
-    if (level !== undefined)
-      this.#inBackground(this.#setLogLevel(level), "setting the log level in a new session");
+    const renewed = this.#logLevel.renew();
+    if (renewed !== undefined) this.#inBackground(renewed, "setting the log level in a new session");
     this.#subscriptions.resubscribe();
     this.#notifyMissedChanges();
   }

@@ -68,28 +68,35 @@ export class ResourceSubscriptions {
 
 /** The most verbose level that a call on the connection has needed. */
 export class ConnectionLogLevel {
+  readonly #set: (level: LogLevel) => Promise<void>;
   #rank = Number.POSITIVE_INFINITY;
   /** A session that set no level has called; it gets the messages of all levels. */
   #unfiltered = false;
 
+  /** `set` sends a level to the server, and never rejects. */
+  constructor(set: (level: LogLevel) => Promise<void>) {
+    this.#set = set;
+  }
+
   /**
-   * The level to set before a call with `level`; undefined when the current one is verbose enough. The level never
+   * Sets the level before a call with `level`; undefined when the current one is verbose enough. The level never
    * gets less verbose: messages below the level of a call are filtered. A session without a level must not get fewer
    * messages because another client set one; most servers send such a session all messages, so all are requested.
    */
-  raise(level: LogLevel | undefined, session: boolean): LogLevel | undefined {
+  raise(level: LogLevel | undefined, session: boolean): Promise<void> | undefined {
     if (level === undefined && session) this.#unfiltered = true;
     const untouched = this.#rank === Number.POSITIVE_INFINITY;
     if (level === undefined && (untouched || !session)) return undefined;
     const wanted = this.#unfiltered ? LOG_LEVELS[0] : level;
     const rank = wanted === undefined ? this.#rank : severityOf(wanted);
-    if (rank >= this.#rank) return undefined;
+    if (wanted === undefined || rank >= this.#rank) return undefined;
     this.#rank = rank;
-    return wanted;
+    return this.#set(wanted);
   }
 
-  /** The level to set in a new session; undefined when none was set. */
-  get current(): LogLevel | undefined {
-    return LOG_LEVELS[this.#rank];
+  /** Sets it in a new session; undefined when none was set. */
+  renew(): Promise<void> | undefined {
+    const level = LOG_LEVELS[this.#rank];
+    return level === undefined ? undefined : this.#set(level);
   }
 }

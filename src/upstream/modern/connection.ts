@@ -1,23 +1,15 @@
 /** What can be done over a connection to a 2026-07-28 server? It has no session: every request carries all it needs. */
 
-import {
-  type Call,
-  type InputResponses,
-  mergedFreshness,
-  NOT_CACHEABLE,
-  type Reply,
-} from "../../core/call.js";
+import { type Call, mergedFreshness, NOT_CACHEABLE, type Reply } from "../../core/call.js";
 import type { TraceContext } from "../../core/call-record.js";
 import type { Client } from "../../core/client.js";
-import { GatewayError } from "../../core/errors.js";
-import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
+import type { GatewayError } from "../../core/errors.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { inBackground } from "../../core/logger.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";
 import {
-  codeOf,
   type Envelope,
   isNotification,
   type MessageId,
@@ -25,12 +17,10 @@ import {
   type RpcError,
 } from "../../wire/envelope.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
-import { canonicalText } from "../../wire/json-text.js";
-import { paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, META, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import type { Connection, ProtocolSettings } from "../connection.js";
-import { cancelReason, isModernRefusal, OpenCall, OpenCalls } from "../protocol/open-calls.js";
+import { cancelReason, OpenCall, OpenCalls } from "../protocol/open-calls.js";
 import { listAllPages } from "../protocol/pagination.js";
 import {
   displayNameOf,
@@ -40,25 +30,21 @@ import {
   readQuestions,
 } from "../protocol/questions.js";
 import type { Channel, ChannelResponse } from "../transport/channel.js";
+import { Discovery } from "./discovery.js";
 import { ListenStreams, TaskStreams } from "./listen-streams.js";
 import {
   type RequestIdentity,
   RequestWriter,
   readFreshness,
   readReply,
+  requireAnswers,
   type WrittenRequest,
-  withoutParamHeaders,
 } from "./messages.js";
-import { CapabilityCache, readCapabilities, readFacts } from "./probe.js";
 import { notifyChange, type OpenStream } from "./subscriptions.js";
+import { usableTools } from "./tool-headers.js";
 
 /** The capabilities that are advertised for one client: its own, of those that the gateway can relay. */
 export type AdvertisedFor = (client: Client) => JsonObject;
-
-type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly MalformedEntry[] };
-
-/** The timeout (ms) of `server/discover` on an open connection. */
-const DISCOVER_TIMEOUT_MS = 5_000;
 
 /** A connection without a session, with its listen streams. */
 export class ModernConnection implements Connection {
@@ -67,11 +53,10 @@ export class ModernConnection implements Connection {
   readonly #channel: Channel;
   readonly #settings: ProtocolSettings;
   readonly #advertisedFor: AdvertisedFor;
-  #facts: ServerFacts;
   readonly #calls = new OpenCalls();
   readonly #writer = new RequestWriter();
   readonly #listenStreams: ListenStreams;
-  readonly #capabilityCache: CapabilityCache;
+  readonly #discovery: Discovery;
   readonly #taskStreams = new TaskStreams((params, onMessage, client) =>
     this.#openStream(params, onMessage, this.#identityOf(client)),
   );
@@ -79,7 +64,6 @@ export class ModernConnection implements Connection {
   readonly #unwatchAddress: (() => void) | undefined;
   #resolveClosed: (cause: GatewayError) => void = () => {};
   #lastReceivedAt = performance.now();
-  #isDiscovering = false;
 
   /** Owns and closes `channel` from now on. `facts` are those of the probe. */
   constructor(
@@ -91,32 +75,36 @@ export class ModernConnection implements Connection {
     this.#channel = channel;
     this.#settings = settings;
     this.#advertisedFor = advertisedFor;
-    this.#facts = facts;
+    const { server, log, observer } = settings;
+    this.#discovery = new Discovery(facts, {
+      ...{ server, log },
+      send: (capabilities, signal) => this.#discover(capabilities, signal),
+      onReplaced: (reason) => this.#resolveClosed(reason),
+      onChanged: () => {
+        this.#listenStreams.refilter();
+        for (const kind of LIST_KINDS) observer.listChanged(kind);
+      },
+    });
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    inBackground(channel.closed.then(this.#resolveClosed), settings.log, "the end of a connection");
+    inBackground(channel.closed.then(this.#resolveClosed), log, "the end of a connection");
     // In this era there is no stream beside the requests; on a pipe all messages share one.
     if (channel.association === "pipe")
       this.#pipeListener = channel.listen((message) => this.#receive(message));
     this.#listenStreams = new ListenStreams({
-      server: settings.server,
-      capabilities: () => this.#facts.capabilities,
-      observer: settings.observer,
-      log: settings.log,
+      ...{ server, observer, log },
+      capabilities: () => this.facts.capabilities,
       open: (params, onMessage, capabilities = {}) =>
         this.#openStream(params, onMessage, { info: settings.gateway, capabilities }),
-      onReopened: () => this.#rediscover(),
-      isGateway: () => this.#facts.instance !== undefined,
+      onReopened: () => this.#discovery.refresh(),
+      isGateway: () => this.facts.instance !== undefined,
     });
     this.#unwatchAddress = channel.onAddressChange?.(() => this.#listenStreams.reopen());
-    this.#capabilityCache = new CapabilityCache(facts.capabilities, (advertised) =>
-      this.#discover(advertised),
-    );
   }
 
   get facts(): ServerFacts {
-    return this.#facts;
+    return this.#discovery.facts;
   }
 
   get idleSince(): number | undefined {
@@ -132,7 +120,7 @@ export class ModernConnection implements Connection {
   async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
     const identity = this.#identityOf(client);
     this.#listenStreams.ensureStreamFor(identity.capabilities);
-    const offered = await this.#capabilityCache.capabilitiesFor(identity.capabilities);
+    const offered = await this.#discovery.capabilitiesFor(identity.capabilities);
     if (!Object.hasOwn(offered, LISTS[kind].capability)) return { items: [], freshness: NOT_CACHEABLE };
     const { server, log } = this.#settings;
     const request = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
@@ -142,7 +130,7 @@ export class ModernConnection implements Connection {
     const freshness = mergedFreshness(times.map((one) => one ?? NOT_CACHEABLE));
     const hasTtl = times.every((one) => one !== undefined);
     if (kind !== "tools") return { items, freshness, hasTtl, malformed };
-    const tools = this.#usable(items);
+    const tools = usableTools(items, this.#channel);
     return { items: tools.items, freshness, hasTtl, malformed: [...malformed, ...tools.malformed] };
   }
 
@@ -166,13 +154,8 @@ export class ModernConnection implements Connection {
     return this.#taskStreams.follow(ids, client, listener);
   }
 
-  /** Any response to `server/discover` shows that the server is alive, most errors too; a result updates the facts. */
-  async checkHealth(signal: StopSignal): Promise<void> {
-    const discover = this.#writer.request("server/discover", {}, this.#nextId(), this.#identityOf());
-    const answer = await this.#request(discover, signal);
-    const { result, error } = answer.message;
-    if (Array.isArray(result?.supportedVersions)) this.#updateFacts(readFacts(result));
-    else if (error?.code === CODE.methodNotFound || isLegacyRefusal(answer)) throw this.#eraChanged();
+  checkHealth(signal: StopSignal): Promise<void> {
+    return this.#discovery.check(signal);
   }
 
   async close(): Promise<void> {
@@ -226,7 +209,7 @@ export class ModernConnection implements Connection {
       const onMessage = (received: Envelope): void => this.#receive(received, open);
       const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
       ({ message } = answer);
-      if (message.error !== undefined) this.#detectEraChange(answer);
+      if (message.error !== undefined) this.#discovery.read(answer);
     } finally {
       open.detach();
       this.#lastReceivedAt = performance.now();
@@ -249,7 +232,7 @@ export class ModernConnection implements Connection {
     if (onAbort !== undefined && !signal.aborted) signal.addEventListener("abort", onAbort, { once: true });
     try {
       const answer = await this.#channel.exchange(request, { headers, signal, onMessage });
-      if (answer.message.error !== undefined) this.#detectEraChange(answer);
+      if (answer.message.error !== undefined) this.#discovery.read(answer);
       return answer;
     } finally {
       if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
@@ -261,42 +244,9 @@ export class ModernConnection implements Connection {
     return this.#settings.ids.next();
   }
 
-  async #discover(capabilities: JsonObject): Promise<JsonObject> {
+  #discover(capabilities: JsonObject, signal: StopSignal): Promise<ChannelResponse> {
     const identity = { info: this.#settings.gateway, capabilities };
-    const { message } = await this.#request(
-      this.#writer.request("server/discover", {}, this.#nextId(), identity),
-      AbortSignal.timeout(DISCOVER_TIMEOUT_MS),
-    );
-    if (message.result === undefined) throw new TypeError("the server answered with an error");
-    return readCapabilities(message.result);
-  }
-
-  /** Rediscovers where the server may have been replaced. @throws GatewayError when the error shows that it was. */
-  #detectEraChange(answer: ChannelResponse): void {
-    if (answer.message.error?.code === CODE.unsupportedProtocolVersion) throw this.#eraChanged();
-    if (isLegacyRefusal(answer)) this.#rediscover();
-  }
-
-  /** Sends `server/discover`, unless one is pending. */
-  #rediscover(): void {
-    if (this.#isDiscovering) return;
-    this.#isDiscovering = true;
-    const { server, log } = this.#settings;
-    this.checkHealth(AbortSignal.timeout(DISCOVER_TIMEOUT_MS))
-      .catch((error: unknown) => log.debug({ server, error }, "server/discover failed"))
-      .finally(() => {
-        this.#isDiscovering = false;
-      });
-  }
-
-  /** The server may have been replaced by one with other capabilities; without a session only this shows it. */
-  #updateFacts(facts: ServerFacts): void {
-    const before = this.#facts;
-    this.#facts = facts;
-    if (canonicalText(facts.capabilities) === canonicalText(before.capabilities)) return;
-    this.#capabilityCache.reset(facts.capabilities);
-    this.#listenStreams.refilter();
-    for (const kind of LIST_KINDS) this.#settings.observer.listChanged(kind);
+    return this.#request(this.#writer.request("server/discover", {}, this.#nextId(), identity), signal);
   }
 
   #sendCancelled(requestId: MessageId, signal: StopSignal): void {
@@ -340,30 +290,6 @@ export class ModernConnection implements Connection {
     return items.find((item) => item.name === stringAt(call.params, "name"));
   }
 
-  /** Over HTTP a tool with invalid header annotations is dropped; on a pipe they mean nothing and are removed. */
-  #usable(tools: readonly JsonObject[]): UsableTools {
-    if (this.#channel.association === "pipe") return { items: tools.map(withoutParamHeaders), malformed: [] };
-    const malformed: MalformedEntry[] = [];
-    const items = tools.filter((tool, index) => {
-      const { fault } = paramHeaders(tool.inputSchema);
-      if (fault === undefined) return true;
-      malformed.push(
-        malformedEntry("tools", tool, index, { member: "inputSchema", reason: `cannot be used: ${fault}` }),
-      );
-      return false;
-    });
-    return { items, malformed };
-  }
-
-  /** The server was replaced by one of another revision; the connection ends. */
-  #eraChanged(): GatewayError {
-    const { server } = this.#settings;
-    const sentence = `${server} no longer speaks the protocol revision of this connection`;
-    const error = new GatewayError("upstream_unavailable", "upstream", sentence, { server, retryable: true });
-    this.#resolveClosed(error);
-    return error;
-  }
-
   /** Takes a notification; `on` is the call on whose own stream it came. */
   #receive(message: Envelope, on?: OpenCall): void {
     this.#lastReceivedAt = performance.now();
@@ -396,24 +322,3 @@ export class ModernConnection implements Connection {
 
 /** About a stream or a task, whose ids are the gateway's or the server's own: a host could take them for its own. */
 const STREAM_ONLY: ReadonlySet<string> = new Set(["notifications/cancelled", "notifications/tasks"]);
-
-/**
- * A call is sent again with all answers or not at all: a client must construct every requested input
- * (basic/patterns/mrtr, "Client Requirements"), and this era has no form for a refusal.
- *
- * @throws GatewayError `denied`
- */
-function requireAnswers(server: string, { responses, refusals = {} }: InputResponses): void {
-  const [key] = Object.keys(refusals).filter((one) => !Object.hasOwn(responses, one));
-  if (key === undefined) return;
-  const why = refusals[key]?.message ?? "";
-  const sentence = `${server} needs an answer that the client cannot give or refused: ${why}`;
-  throw new GatewayError("denied", "downstream", sentence, { server });
-}
-
-/**
- * Whether a request was refused as legacy servers refuse unknown requests. Servers of this era use codes of their own
- * for that, or -32602 (basic/transports/streamable-http, "Server Validation").
- */
-const isLegacyRefusal = ({ status, message: { error } }: ChannelResponse): boolean =>
-  status === 400 && error !== undefined && codeOf(error) !== CODE.invalidParams && !isModernRefusal(error);

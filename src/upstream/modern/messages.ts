@@ -1,9 +1,10 @@
 /** How is a call written for a 2026-07-28 server (body, and headers that agree with it), and which reply is its response? */
 
-import type { Call, Freshness, Reply } from "../../core/call.js";
+import type { Call, Freshness, InputResponses, Reply } from "../../core/call.js";
 import type { TraceContext } from "../../core/call-record.js";
 import { resultFault } from "../../core/check-params.js";
 import type { Client } from "../../core/client.js";
+import { GatewayError } from "../../core/errors.js";
 import { INTERACTIVE_METHODS, mirroredName, TASK_METHODS, TASKS_EXTENSION } from "../../core/methods.js";
 import { canonicalDecimal, isNumber } from "../../wire/decimal.js";
 import {
@@ -17,7 +18,7 @@ import {
 } from "../../wire/envelope.js";
 import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import { argumentAt, encodeHeaderValue, isAnnotated, paramHeaders } from "../../wire/mirrored-headers.js";
+import { argumentAt, encodeHeaderValue, paramHeaders } from "../../wire/mirrored-headers.js";
 import { CODE, HEADER, META, MODERN_REVISION } from "../../wire/names.js";
 import { Payload } from "../../wire/payload.js";
 import { errorForClient, withProgressToken, withTrace } from "../protocol/open-calls.js";
@@ -257,27 +258,16 @@ function invalidResult(server: string, type: unknown): RpcError {
   };
 }
 
-const ANNOTATION = "x-mcp-header";
-
-/** The same object when it has none. Only positions where an annotation can be valid are searched. */
-export function withoutParamHeaders(tool: JsonObject): JsonObject {
-  const schema = objectAt(tool, "inputSchema");
-  if (schema === undefined || !isAnnotated(schema)) return tool;
-  const stripped = strip(schema);
-  return stripped === schema ? tool : { ...tool, inputSchema: stripped };
-}
-
-function strip(schema: JsonObject): JsonObject {
-  let changed = Object.hasOwn(schema, ANNOTATION);
-  const entries = Object.entries(schema).flatMap(([key, value]): [string, unknown][] => {
-    if (key === ANNOTATION) return [];
-    if (key !== "properties" || !isObject(value)) return [[key, value]];
-    const properties = Object.entries(value).map(([name, property]): [string, unknown] => {
-      const inner = isObject(property) ? strip(property) : property;
-      changed ||= inner !== property;
-      return [name, inner];
-    });
-    return [[key, Object.fromEntries(properties)]];
-  });
-  return changed ? Object.fromEntries(entries) : schema;
+/**
+ * A call is sent again with all answers or not at all: a client must construct every requested input
+ * (basic/patterns/mrtr, "Client Requirements"), and this era has no form for a refusal.
+ *
+ * @throws GatewayError `denied`
+ */
+export function requireAnswers(server: string, { responses, refusals = {} }: InputResponses): void {
+  const [key] = Object.keys(refusals).filter((one) => !Object.hasOwn(responses, one));
+  if (key === undefined) return;
+  const why = refusals[key]?.message ?? "";
+  const sentence = `${server} needs an answer that the client cannot give or refused: ${why}`;
+  throw new GatewayError("denied", "downstream", sentence, { server });
 }

@@ -1,19 +1,28 @@
 /** How is a connection to a server opened? Over a channel, by probe or handshake, whichever era the server is of. */
 import type { ServerConfig } from "../../config/config.js";
-import { fetchingText, isRunnerProgress, packageRunner } from "../../config/package-runner.js";
-import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
 import { type Settled, type StopSignal, settle, unlessAborted, withTimeout } from "../../core/stop.js";
 import type { JsonObject } from "../../wire/json.js";
 import { LEGACY_REVISIONS } from "../../wire/names.js";
 import type { Connection, ProtocolSettings } from "../connection.js";
-import { LegacyConnection, type LegacySettings } from "../legacy/connection.js";
+import { LegacyConnection } from "../legacy/connection.js";
 import { HandshakeRefused } from "../legacy/session.js";
+import type { LegacySettings } from "../legacy/settings.js";
 import { type AdvertisedFor, ModernConnection } from "../modern/connection.js";
 import { type ProbeResult, probe } from "../modern/probe.js";
 import { capabilitiesForRevision } from "../protocol/advertised-capabilities.js";
-import { type Channel, HttpStatusError } from "../transport/channel.js";
+import type { Channel } from "../transport/channel.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
+import {
+  asUnavailable,
+  connectCancelled,
+  connectTimedOut,
+  hasClosed,
+  isUnreachable,
+  isWrongTransport,
+  NoSessionError,
+  unavailable,
+} from "./connect-errors.js";
 import { type EraCache, type Pin, pinOf, type TransportKind } from "./era-cache.js";
 
 /** Opens a channel to `server` over the transport; `signal` aborts the attempt. `credentials`: those of its requests. */
@@ -320,56 +329,6 @@ class HandshakeAttempt {
   }
 }
 
-/** The server answered `initialize` without opening a session. */
-export class NoSessionError extends Error {
-  override readonly name = "NoSession";
-}
-
 type ModernProbeResult = Extract<ProbeResult, { readonly era: "modern" }>;
 
 const isConnected = (value: ProbeResult | Connected): value is Connected => "connection" in value;
-
-const hasClosed = (error: unknown): boolean =>
-  error instanceof GatewayError && (error.code === "upstream_closed" || hasClosed(error.cause));
-
-/** The status means that this URL does not support the transport (2025-11-25, transports, "Backwards Compatibility"). */
-function isWrongTransport(error: unknown): boolean {
-  const cause = error instanceof GatewayError ? error.cause : error;
-  if (!(cause instanceof HttpStatusError || cause instanceof HandshakeRefused)) return false;
-  return cause.status === 400 || cause.status === 404 || cause.status === 405;
-}
-
-const isUnreachable = (error: unknown): boolean =>
-  error instanceof GatewayError &&
-  (error.code === "upstream_unavailable" || error.code === "upstream_rejected");
-
-/** The error of a failed attempt, as calls that wait for the connection get it. */
-function asUnavailable({ name }: ServerConfig, error: unknown): unknown {
-  if (error instanceof HandshakeRefused) {
-    return unavailable(name, `${name} refused initialize: ${error.error.message}`, error);
-  }
-  if (!(error instanceof GatewayError)) return error;
-  if (error.code === "upstream_closed") return unavailable(name, error.message, error);
-  if (error.code !== "upstream_rejected") return error;
-  const { message, options } = error;
-  return new GatewayError("upstream_unavailable", "upstream", message, { ...options, retryable: false });
-}
-
-function connectTimedOut(
-  { name, transport }: ServerConfig,
-  withinMs: number,
-  lines: readonly string[],
-): GatewayError {
-  const words = lines.at(-1) ?? "";
-  const said = words === "" ? "" : `; last output: ${words}`;
-  const runner = transport.kind === "stdio" ? packageRunner(transport.command, transport.args) : undefined;
-  const fetching =
-    runner !== undefined && lines.every(isRunnerProgress) ? `: perhaps ${fetchingText(runner)}` : "";
-  return unavailable(name, `${name} did not answer within ${withinMs / 1000} s${fetching}${said}`);
-}
-
-const connectCancelled = (): GatewayError =>
-  new GatewayError("cancelled", "gateway", "the attempt to connect was cancelled");
-
-const unavailable = (server: string, sentence: string, cause?: unknown): GatewayError =>
-  new GatewayError("upstream_unavailable", "upstream", sentence, { server, cause, retryable: true });

@@ -35,6 +35,7 @@ import {
 } from "./message-bodies.js";
 import { weightOf } from "./message-reader.js";
 import { MessageStream, TOO_LONG } from "./message-stream.js";
+import { ResumeDelay } from "./resume-delay.js";
 
 /** The channel of an exchange. */
 export interface ExchangeOwner {
@@ -47,11 +48,6 @@ export interface ExchangeOwner {
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** How long a stream may stay open after its response before the gateway closes it, in ms. */
 const LINGER_MS = 1_000;
-/** The delay before a stream is resumed, unless the server sets `retry`, and its bounds; in ms. */
-const RESUME_AFTER_MS = 1_000;
-const MIN_RESUME_AFTER_MS = 10;
-const MAX_RESUME_AFTER_MS = 30_000;
-const MAX_FAILED_RESUMES = 5;
 
 /** One request in flight (2025-11-25: basic/transports, "Sending Messages to the Server"). */
 export class HttpExchange implements HttpReceiver {
@@ -80,9 +76,7 @@ export class HttpExchange implements HttpReceiver {
   #stream: MessageStream | undefined;
   #streaming = false;
   #resuming = false;
-  /** Attempts in a row that opened no stream, and that opened an empty one. */
-  #failedResumes = 0;
-  #emptyResumes = 0;
+  #resumeDelay: ResumeDelay | undefined;
 
   constructor(
     owner: ExchangeOwner,
@@ -134,7 +128,7 @@ export class HttpExchange implements HttpReceiver {
       this.abandon(this.#closed(`its stream could not be resumed (HTTP status ${status})`));
     }
     if (!this.#streaming) return;
-    this.#failedResumes = 0;
+    this.#resumeDelay?.opened();
     this.#stream ??= new MessageStream(
       {
         message: (message) => this.#message(message),
@@ -254,10 +248,6 @@ export class HttpExchange implements HttpReceiver {
     if (!this.#settled) this.abandon(this.#tooLarge(TOO_LONG));
   }
 
-  get #inSession(): boolean {
-    return Object.hasOwn(this.#headers, "mcp-session-id");
-  }
-
   #appendLarge(chunk: Buffer): void {
     if (this.#large === undefined) {
       this.#large = new BoundedBuffer(MAX_ANSWER_BYTES);
@@ -286,7 +276,8 @@ export class HttpExchange implements HttpReceiver {
       }
       const { target } = this.#owner;
       const [status, headers, what] = [this.#status, this.#responseHeaders, document.refusal];
-      this.abandon(statusError(target, { status, headers, body, what, inSession: this.#inSession }));
+      const inSession = Object.hasOwn(this.#headers, "mcp-session-id");
+      this.abandon(statusError(target, { status, headers, body, what, inSession }));
       return;
     }
     this.#accept(document.response);
@@ -307,16 +298,17 @@ export class HttpExchange implements HttpReceiver {
 
   #resumeOrFail(why: string, cause?: Error): void {
     const lastEventId = this.#stream?.lastEventId;
-    if (this.#resuming && !this.#streaming) this.#failedResumes++;
-    this.#emptyResumes = this.#streaming && this.#stream?.hasReceived === true ? 0 : this.#emptyResumes + 1;
-    if (lastEventId === undefined || this.#failedResumes > MAX_FAILED_RESUMES) {
+    this.#resumeDelay ??= new ResumeDelay();
+    const wait = this.#resumeDelay.next({
+      isResumed: this.#resuming,
+      wasOpened: this.#streaming,
+      hasReceived: this.#stream?.hasReceived === true,
+      retryMs: this.#stream?.retryMs,
+    });
+    if (lastEventId === undefined || wait === undefined) {
       this.abandon(this.#closed(why, cause));
       return;
     }
-    // A `retry` of the server is obeyed at any length: the call has its own deadline.
-    const named = this.#stream?.retryMs;
-    const base = Math.max(named ?? RESUME_AFTER_MS, MIN_RESUME_AFTER_MS);
-    const wait = Math.min(base * 2 ** this.#emptyResumes, Math.max(base, MAX_RESUME_AFTER_MS), 2 ** 31 - 1);
     this.#timer = setTimeout(() => this.#resume(lastEventId), wait);
   }
 

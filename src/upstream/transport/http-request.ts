@@ -10,6 +10,7 @@ import type { HttpConnection, PooledRequest } from "./http-pool.js";
 import type { HttpTarget } from "./http-target.js";
 import { headerOf, type ResponseHeaders } from "./message-bodies.js";
 import { type ChannelCredentials, RequestAuthorization } from "./request-authorization.js";
+import { SingleUseBody } from "./single-use-body.js";
 
 /** The methods of requests; MCP itself uses POST, GET and DELETE. */
 export type HttpMethod = "POST" | "GET" | "DELETE" | "PUT" | "PATCH" | "HEAD" | "OPTIONS";
@@ -303,29 +304,6 @@ export class HttpRequest implements PooledRequest {
 const NO_BODY = Buffer.alloc(0);
 
 const withoutSlash = (path: string): string => (path.endsWith("/") ? path.slice(0, -1) : path);
-
-/** A body that is released when it was read. */
-class SingleUseBody implements AsyncIterableIterator<Buffer> {
-  readonly length: number;
-  #bytes: Buffer | undefined;
-
-  constructor(bytes: Buffer) {
-    this.length = bytes.length;
-    this.#bytes = bytes;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  next(): Promise<IteratorResult<Buffer>> {
-    const bytes = this.#bytes;
-    this.#bytes = undefined;
-    return Promise.resolve(
-      bytes === undefined ? { done: true, value: undefined } : { done: false, value: bytes },
-    );
-  }
-}
 
 /** A response whose end is to be handed on. */
 interface Completion {
