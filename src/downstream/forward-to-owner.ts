@@ -3,14 +3,7 @@
  * replica. The host was authenticated here; that process gets a signed principal, and of the host's headers those that MCP
  * defines. Credentials travel no further.
  */
-import {
-  Agent,
-  type ClientRequest,
-  type IncomingMessage,
-  request as openHttp,
-  type RequestOptions,
-  type ServerResponse,
-} from "node:http";
+import { Agent, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
 import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
@@ -22,6 +15,7 @@ import { stringAt } from "../wire/json.js";
 import { HEADER } from "../wire/names.js";
 import { MESSAGES_PATH } from "./edge.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
+import { OwnerRequest } from "./owner-request.js";
 
 /** Forwards requests to the process that owns their session, call or task. */
 export interface Forwarder {
@@ -67,21 +61,6 @@ const MAX_ATTEMPTS = 4;
 /** Within this time (ms) an owner takes the connection, TLS included, and one that stops the request too, or cannot be reached. */
 const CONNECT_MS = 2_000;
 const RETRY_MS = 1_000;
-/** Nothing listens at the address, or another process: its own has ended. Whatever else goes wrong may be the network between. */
-const ABSENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "EREPLACED"]);
-/** The connection was closed before it had proven itself, as by a process that stops. */
-const CLOSED: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE"]);
-
-/** Headers of a response that are true of one connection and not of the next (RFC 9110, 7.6.1), or only between processes. */
-const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set(["connection", "keep-alive", HEADER.peer]);
-const FRAMING_NAMES = ["transfer-encoding", "content-length"] as const;
-const FRAMING_HEADERS: ReadonlySet<string> = new Set([...HOP_BY_HOP_HEADERS, ...FRAMING_NAMES]);
-/** What of a host's request the owner reads; nothing else travels, so no credential, cookie or address does. */
-const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
-  ...["accept", "content-type", "content-encoding", "traceparent", "tracestate"],
-  ...[HEADER.sessionId, HEADER.protocolVersion, HEADER.method, HEADER.name, HEADER.lastEventId],
-]);
-
 /** A request of a host that was authenticated. */
 interface AuthenticatedExchange {
   readonly request: IncomingMessage;
@@ -93,7 +72,7 @@ interface Forwarding extends AuthenticatedExchange {
   readonly id: string;
   readonly kind: IssuedKind;
   /** As it was read; absent where it still has to be. */
-  readonly body?: Buffer;
+  readonly body: Buffer | undefined;
   readonly messageId?: MessageId | undefined;
 }
 
@@ -105,78 +84,107 @@ interface ForwarderOptions {
 }
 
 /** Makes the forwarder of the process that sees `owners`. */
-export function createForwarder(
-  owners: Owners,
-  logger: Logger,
-  { connectMs = CONNECT_MS, headerNames = () => [] }: ForwarderOptions = {},
-): Forwarder {
-  /** For sockets of this machine. */
-  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
-  const received = new WeakMap<IncomingMessage, Admission>();
+export const createForwarder = (owners: Owners, logger: Logger, options: ForwarderOptions = {}): Forwarder =>
+  new OwnersForwarder(owners, logger, options);
+
+class OwnersForwarder implements Forwarder {
+  readonly #owners: Owners;
+  readonly #logger: Logger;
+  readonly #options: Required<ForwarderOptions>;
+  readonly #agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
+  readonly #received = new WeakMap<IncomingMessage, Admission>();
   /** What ends the responses to GET that are forwarded. */
-  const streams = new Set<() => void>();
-  let isStopping = false;
-  const hopsOf = (request: IncomingMessage): number => received.get(request)?.hops ?? 0;
+  readonly #streams = new Set<() => void>();
+  #isStopping = false;
 
-  return {
-    receive: (request, admission) => void received.set(request, admission),
-    principalOf: (request) => received.get(request)?.principal,
-    forwardBySession({ request, response, principal }) {
-      const id = sessionOf(request);
-      if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return undefined;
-      return serve({ request, response, principal, id, kind: "session" });
-    },
-    forwardByMessage({ request, response, principal }, message, text) {
-      const issued = issuedIn(message);
-      if (issued === undefined || !owners.isForeign(issued.id) || hopsOf(request) >= MAX_HOPS)
-        return undefined;
-      const body = Buffer.from(text);
-      return serve({ request, response, principal, ...issued, body, messageId: message.id });
-    },
-    forwardMoved({ request, response, principal }, text, messageId) {
-      const id = sessionOf(request);
-      if (id === undefined || !owners.isForeign(id) || hopsOf(request) >= MAX_HOPS) return undefined;
-      const body = text === undefined ? undefined : Buffer.from(text);
-      return serve({
-        ...{ request, response, principal, id, kind: "session", messageId },
-        ...(body !== undefined && { body }),
-      });
-    },
-    endStreams() {
-      isStopping = true;
-      for (const end of streams) end();
-    },
-    close() {
-      agent.destroy();
-      owners.close();
-    },
-  };
+  constructor(
+    owners: Owners,
+    logger: Logger,
+    { connectMs = CONNECT_MS, headerNames = () => [] }: ForwarderOptions,
+  ) {
+    this.#owners = owners;
+    this.#logger = logger;
+    this.#options = { connectMs, headerNames };
+  }
 
-  async function serve(forwarding: Forwarding): Promise<"done" | "here"> {
+  receive(request: IncomingMessage, admission: Admission): void {
+    this.#received.set(request, admission);
+  }
+
+  principalOf(request: IncomingMessage): Principal | undefined {
+    return this.#received.get(request)?.principal;
+  }
+
+  forwardBySession(exchange: AuthenticatedExchange): Promise<"done" | "here"> | undefined {
+    return this.forwardMoved(exchange);
+  }
+
+  forwardByMessage(
+    { request, response, principal }: AuthenticatedExchange,
+    message: Envelope,
+    text: string,
+  ): Promise<"done" | "here"> | undefined {
+    const issued = issuedIn(message);
+    if (issued === undefined || !this.#mayForward(issued.id, request)) return undefined;
+    const body = Buffer.from(text);
+    return this.#serve({ request, response, principal, ...issued, body, messageId: message.id });
+  }
+
+  forwardMoved(
+    { request, response, principal }: AuthenticatedExchange,
+    text?: string,
+    messageId?: MessageId,
+  ): Promise<"done" | "here"> | undefined {
+    const id = sessionOf(request);
+    if (id === undefined || !this.#mayForward(id, request)) return undefined;
+    const body = text === undefined ? undefined : Buffer.from(text);
+    return this.#serve({ request, response, principal, id, kind: "session", body, messageId });
+  }
+
+  endStreams(): void {
+    this.#isStopping = true;
+    for (const end of this.#streams) end();
+  }
+
+  close(): void {
+    this.#agent.destroy();
+    this.#owners.close();
+  }
+
+  #hopsOf(request: IncomingMessage): number {
+    return this.#received.get(request)?.hops ?? 0;
+  }
+
+  #mayForward(id: string, request: IncomingMessage): boolean {
+    return this.#owners.isForeign(id) && this.#hopsOf(request) < MAX_HOPS;
+  }
+
+  async #serve(forwarding: Forwarding): Promise<"done" | "here"> {
     const { response, messageId } = forwarding;
     try {
-      return await forwardToOwner(forwarding);
+      return await this.#forwardToOwner(forwarding);
     } catch (error) {
       // A refusal is an answer; anything else is a fault, which no request of a host should cause.
       if (!(error instanceof GatewayError))
-        logger.error({ error }, "a request could not be forwarded to its owner");
+        this.#logger.error({ error }, "a request could not be forwarded to its owner");
       sendFailure(response, httpFailure(error), messageId);
       return "done";
     }
   }
 
-  async function forwardToOwner(forwarding: Forwarding): Promise<"done" | "here"> {
+  async #forwardToOwner(forwarding: Forwarding): Promise<"done" | "here"> {
     const { id, kind, request, response } = forwarding;
-    if (request.method === "GET" && isStopping) throw overloaded("this process stops", RETRY_MS);
+    if (request.method === "GET" && this.#isStopping) throw overloaded("this process stops", RETRY_MS);
+    const owners = this.#owners;
     let gone: Owner | undefined;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const located = owners.locate(id, kind, hopsOf(request), gone);
+      const located = owners.locate(id, kind, this.#hopsOf(request), gone);
       const owner = located instanceof Promise ? await located : located;
       if (response.destroyed) return "done";
       if (owner === "here") return "here";
       if (owner === "nowhere") throw goneError(kind);
       const startedAt = performance.now();
-      const outcome = await forward(owner, forwarding);
+      const outcome = await this.#forward(owner, forwarding);
       owners.onForwarded?.(outcome, performance.now() - startedAt);
       if (outcome === "answered") return "done";
       if (outcome === "lost") throw lostError(forwarding);
@@ -187,114 +195,32 @@ export function createForwarder(
     throw overloaded("the process that serves this cannot be reached at present", RETRY_MS);
   }
 
-  function open({ address }: Owner, options: RequestOptions): ClientRequest {
-    if ("socketPath" in address) return openHttp({ ...options, socketPath: address.socketPath, agent });
-    const { hostname, port } = address.url;
-    const at = { ...options, host: hostname.replace(/^\[|\]$/g, ""), ...(port !== "" && { port }) };
-    return openHttp({ ...at, agent: address.agent });
+  #forward(owner: Owner, { request, response, principal, body }: Forwarding): Promise<ForwardOutcome> {
+    const { method = "GET", url: path = "/" } = request;
+    const { connectMs, headerNames } = this.#options;
+    const { outcome } = new OwnerRequest({
+      ...{ owner, request, response, body, connectMs },
+      admission: owner.admission(method, path, this.#hopsOf(request) + 1, principal),
+      headerNames: headerNames(),
+      agent: this.#agent,
+      logger: this.#logger,
+      onAnswer: (answer) => {
+        if (method === "GET") this.#endWhenStopping(answer, response);
+      },
+    });
+    return outcome;
   }
 
-  function endWhenStopping(answer: IncomingMessage, response: ServerResponse): void {
+  #endWhenStopping(answer: IncomingMessage, response: ServerResponse): void {
     const end = (): void => {
       answer.unpipe(response);
       response.end();
     };
-    streams.add(end);
-    response.once("close", () => streams.delete(end));
-    if (isStopping) end();
-  }
-
-  function forward(
-    owner: Owner,
-    { request, response, principal, body }: Forwarding,
-  ): Promise<ForwardOutcome> {
-    return new Promise((resolve) => {
-      const { method = "GET", url: path = "/" } = request;
-      // A process that stops closes its idle connections, perhaps in the moment in which a request is written to one.
-      const mustAsk = owner.isLeaving === true && method === "POST";
-      const forwarded = open(owner, {
-        method,
-        path,
-        headers: [
-          ...["host", "cardea"],
-          ...forwardedHeaders(request.rawHeaders, body === undefined, headerNames()),
-          ...(body === undefined ? [] : ["content-length", String(body.length)]),
-          ...owner.admission(method, path, hopsOf(request) + 1, principal),
-          ...(mustAsk ? ["expect", "100-continue"] : []),
-        ],
-        setHost: false,
-      });
-      forwarded.once("response", (answer) => {
-        if (isRefusal(answer)) {
-          logger.warn(
-            { to: owner.name, refused: answer.headers[HEADER.peer] },
-            "the owner refuses requests of this process",
-          );
-          answer.resume();
-          resolve("unreachable");
-          return;
-        }
-        const framed = answer.headers["content-length"] !== undefined;
-        const headers = withoutHeaders(answer.rawHeaders, framed ? HOP_BY_HOP_HEADERS : FRAMING_HEADERS);
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
-        // The first event of a stream may be long in coming.
-        if (!framed) response.flushHeaders();
-        // An owner that is lost in the middle of an answer leaves half of one, and the host must see that.
-        answer.once("error", () => response.destroy());
-        answer.pipe(response);
-        if (method === "GET") endWhenStopping(answer, response);
-        resolve("answered");
-      });
-      let isConnected = false;
-      let isTaken = false;
-      const slow = setTimeout(() => {
-        if (!isTaken) forwarded.destroy(new Error(`no connection within ${connectMs} ms`));
-      }, connectMs);
-      forwarded.once("close", () => clearTimeout(slow));
-      forwarded.once("error", (error: NodeJS.ErrnoException) => {
-        if (response.destroyed || response.headersSent) response.destroy();
-        else logger.warn({ to: owner.name, error }, "a request could not be forwarded to its owner");
-        resolve(
-          isTaken
-            ? "lost"
-            : isConnected || CLOSED.has(error.code)
-              ? "closed"
-              : ABSENT.has(error.code)
-                ? "absent"
-                : "unreachable",
-        );
-      });
-      // The host has hung up, or has everything; a request that is over cannot be ended again.
-      response.once("close", () => forwarded.destroy());
-      const send = (): void => {
-        isTaken = true;
-        clearTimeout(slow);
-        if (body !== undefined) {
-          forwarded.end(body);
-          return;
-        }
-        // A connection whose request has begun is not closed as an idle one when the owner stops.
-        forwarded.flushHeaders();
-        request.pipe(forwarded);
-      };
-      const onConnected = (): void => {
-        isConnected = true;
-        if (mustAsk) forwarded.once("continue", send);
-        else send();
-      };
-      // Nothing is sent before the owner has taken the connection: what it has not seen may be served by another one.
-      forwarded.once("socket", (socket) => {
-        if (socket.destroyed) return;
-        if (socket.connecting) socket.once("encrypted" in socket ? "secureConnect" : "connect", onConnected);
-        else onConnected();
-      });
-    });
+    this.#streams.add(end);
+    response.once("close", () => this.#streams.delete(end));
+    if (this.#isStopping) end();
   }
 }
-
-/** Whether the owner's listener for replicas refused the request unread: nothing of that is for the host. */
-const isRefusal = ({ statusCode, headers }: IncomingMessage): boolean =>
-  statusCode === 403 && headers[HEADER.peer] !== undefined;
 
 /** The session that a request names. */
 function sessionOf({ headers, url = "" }: IncomingMessage): string | undefined {
@@ -312,21 +238,6 @@ function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind">
   const task = TASK_METHODS.has(method) ? stringAt(params, "taskId") : undefined;
   return task === undefined ? undefined : { id: task, kind: "task" };
 }
-
-/** Names and values by turns, as Node has them. `isFramed`: the body follows as the host has framed it. */
-const forwardedHeaders = (raw: readonly string[], isFramed: boolean, others: readonly string[]): string[] =>
-  raw.filter((_, at) => {
-    const name = (raw[at - (at % 2)] ?? "").toLowerCase();
-    return isForwarded(name, isFramed) || others.includes(name);
-  });
-
-const isForwarded = (name: string, isFramed: boolean): boolean =>
-  FORWARDED_HEADERS.has(name) ||
-  name.startsWith(HEADER.paramPrefix) ||
-  (isFramed && FRAMING_NAMES.some((framing) => framing === name));
-
-const withoutHeaders = (raw: readonly string[], names: ReadonlySet<string>): string[] =>
-  raw.filter((_, at) => !names.has((raw[at - (at % 2)] ?? "").toLowerCase()));
 
 /** What was posted may have had an effect; a stream can be opened again, and a session ended again. */
 const lostError = ({ request }: Forwarding): GatewayError =>
