@@ -1,28 +1,14 @@
 /** The gateway as a server on standard streams: one JSON document per line, the era decided per message. */
-import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
 import { ANONYMOUS, type Principal } from "../core/client.js";
 import { GatewayError, refusalError } from "../core/errors.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
-import type { Steps } from "../runtime/cooperative-yield.js";
-import { DocumentQueue, type DocumentSource } from "../runtime/document-queue.js";
-import {
-  type Batch,
-  codeOf,
-  type Envelope,
-  FrameError,
-  isBatch,
-  isResponse,
-  type MessageId,
-  parseDocument,
-  parseDocumentInSteps,
-} from "../wire/envelope.js";
-import { exceedsDepth, MAX_DEPTH, NestedTooDeep } from "../wire/json-scan.js";
+import { type Batch, codeOf, type Envelope, isBatch, isResponse, type MessageId } from "../wire/envelope.js";
 import { writeJson } from "../wire/json-text.js";
-import { checkHostLengths } from "../wire/length-limits.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../wire/lines.js";
 import type { Era, Pipe, PipeEdge } from "./edge.js";
+import { HostLines } from "./host-lines.js";
 
 /** The two streams, the edges of both eras, and limits. */
 export interface StdioListenerOptions {
@@ -53,151 +39,179 @@ const PAUSE_BYTES = 4 * 1024 * 1024;
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /** Serves a host on `input` and `output` until the input ends. */
-export function createStdioListener(options: StdioListenerOptions): StdioListener {
-  const { input, output, openEdge, detect, logger = SILENT } = options;
-  const edges = new Map<Era, PipeEdge>();
-  const inFlight = new Set<Promise<void>>();
-  const ended = deferred();
-  let drainMs = options.drainMs ?? 5000;
-  let writable = true;
-  let isReading = true;
+export const createStdioListener = (options: StdioListenerOptions): StdioListener =>
+  new PipeListener(options);
 
-  const awaitingRead = new Set<() => void>();
-  const notifyRead = (): void => {
-    const listeners = [...awaitingRead];
-    awaitingRead.clear();
-    for (const listener of listeners) listener();
-  };
+class PipeListener implements StdioListener {
+  readonly done: Promise<void>;
+  readonly #options: StdioListenerOptions;
+  readonly #logger: Logger;
+  readonly #edges = new Map<Era, PipeEdge>();
+  readonly #inFlight = new Set<Promise<void>>();
+  readonly #awaitingRead = new Set<() => void>();
+  readonly #pipe: Pipe;
+  readonly #lines: HostLines;
+  readonly #splitter: LineSplitter;
+  #end!: () => void;
+  #drainMs: number;
+  #isWritable = true;
+  #isReading = true;
 
-  const pipe: Pipe = {
-    principal: options.principal ?? ANONYMOUS,
-    endpoint: "",
-    isSpawnedByHost: true,
-    backlog: {
-      get unread() {
-        return output.writableLength;
+  constructor(options: StdioListenerOptions) {
+    this.#options = options;
+    const { input, output, logger = SILENT } = options;
+    this.#logger = logger;
+    this.#drainMs = options.drainMs ?? 5000;
+    this.#pipe = this.#openPipe();
+    this.#lines = new HostLines(
+      {
+        document: (message) => this.#receive(message),
+        invalid: (error) => this.#answerError(error.id ?? null, error.code, error.message),
       },
-      get isGone() {
-        return !writable;
+      {
+        pause: () => input.pause(),
+        resume: () => {
+          if (this.#isReading && output.writableLength <= PAUSE_BYTES) input.resume();
+        },
       },
-      onceRead: (listener) => void awaitingRead.add(listener),
-    },
-    send(text) {
-      if (!writable) return;
-      // One write per message: two writers could otherwise come between a message and its line end.
-      output.write(typeof text === "string" ? `${text}\n` : Buffer.concat([text, LF]));
-      if (output.writableLength > MAX_UNREAD_BYTES)
-        onHostGone(new Error("the host does not read its responses"));
-      else if (output.writableLength > PAUSE_BYTES) input.pause();
-    },
-  };
-
-  const lines = new HostLines(
-    {
-      document: receive,
-      invalid: (error) => answerError(error.id ?? null, error.code, error.message),
-    },
-    {
-      pause: () => input.pause(),
-      resume: () => {
-        if (isReading && output.writableLength <= PAUSE_BYTES) input.resume();
+    );
+    this.#splitter = new LineSplitter(
+      {
+        line: (bytes) => this.#lines.push(bytes),
+        tooLong: () => {
+          const error = refusalError(new GatewayError("too_large", "downstream", "the line is too long"));
+          this.#answerError(null, codeOf(error), error.message);
+        },
       },
-    },
-  );
-  const splitter = new LineSplitter(
-    {
-      line: (bytes) => lines.push(bytes),
-      tooLong: () => {
-        const error = refusalError(new GatewayError("too_large", "downstream", "the line is too long"));
-        answerError(null, codeOf(error), error.message);
-      },
-    },
-    options.maxLineBytes ?? MAX_LINE_BYTES,
-  );
-
-  const read = (chunk: Buffer | string) =>
-    splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
-  const onInputEnd = () => {
-    splitter.end();
-    lines.whenIdle(() => {
-      for (const edge of edges.values()) edge.onInputEnd?.();
-      ended.resolve();
+      options.maxLineBytes ?? MAX_LINE_BYTES,
+    );
+    const ended = new Promise<void>((resolve) => {
+      this.#end = resolve;
     });
-  };
-  const resume = () => {
-    if (!lines.isBusy) input.resume();
-    notifyRead();
-  };
-  const onInputGone = () => lines.whenIdle(ended.resolve);
-  input.on("data", read).once("end", onInputEnd).once("close", onInputGone).once("error", onInputGone);
-  output.on("drain", resume).on("error", onHostGone);
+    const onInputGone = () => this.#lines.whenIdle(this.#end);
+    input.on("data", this.#read).once("end", () => this.#onInputEnd());
+    input.once("close", onInputGone).once("error", onInputGone);
+    output.on("drain", this.#resume).on("error", (error) => this.#onHostGone(error));
+    this.done = ended.then(() => this.#finish());
+  }
 
-  const done = ended.promise.then(finish);
-  return {
-    done,
-    stop(graceMs = drainMs) {
-      drainMs = graceMs;
-      ended.resolve();
-      return done;
-    },
+  stop(graceMs = this.#drainMs): Promise<void> {
+    this.#drainMs = graceMs;
+    this.#end();
+    return this.done;
+  }
+
+  #openPipe(): Pipe {
+    const { output, principal = ANONYMOUS } = this.#options;
+    const isGone = (): boolean => !this.#isWritable;
+    return {
+      principal,
+      endpoint: "",
+      isSpawnedByHost: true,
+      backlog: {
+        get unread() {
+          return output.writableLength;
+        },
+        get isGone() {
+          return isGone();
+        },
+        onceRead: (listener) => void this.#awaitingRead.add(listener),
+      },
+      send: (text) => this.#send(text),
+    };
+  }
+
+  #send(text: string | Buffer): void {
+    if (!this.#isWritable) return;
+    const { input, output } = this.#options;
+    // One write per message: two writers could otherwise come between a message and its line end.
+    output.write(typeof text === "string" ? `${text}\n` : Buffer.concat([text, LF]));
+    if (output.writableLength > MAX_UNREAD_BYTES)
+      this.#onHostGone(new Error("the host does not read its responses"));
+    else if (output.writableLength > PAUSE_BYTES) input.pause();
+  }
+
+  readonly #read = (chunk: Buffer | string): void =>
+    this.#splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+
+  readonly #resume = (): void => {
+    if (!this.#lines.isBusy) this.#options.input.resume();
+    this.#notifyRead();
   };
 
-  function receive(message: Envelope | Batch): void {
+  #notifyRead(): void {
+    const listeners = [...this.#awaitingRead];
+    this.#awaitingRead.clear();
+    for (const listener of listeners) listener();
+  }
+
+  #onInputEnd(): void {
+    this.#splitter.end();
+    this.#lines.whenIdle(() => {
+      for (const edge of this.#edges.values()) edge.onInputEnd?.();
+      this.#end();
+    });
+  }
+
+  #receive(message: Envelope | Batch): void {
+    const edges = this.#edges;
     if (isBatch(message)) {
       const edge = edges.get("legacy");
-      if (edge?.receiveBatch === undefined) answerError(null, -32600, "a batch is not possible here");
-      else track(edge.receiveBatch(message));
+      if (edge?.receiveBatch === undefined) this.#answerError(null, -32600, "a batch is not possible here");
+      else this.#track(edge.receiveBatch(message));
       return;
     }
     // Neither says which era it is of: a cancellation is shown to both, and only the legacy era asks questions.
     if (message.method === "notifications/cancelled")
-      for (const edge of edges.values()) track(edge.receive(message));
-    else if (isResponse(message)) track(edges.get("legacy")?.receive(message));
-    else track(edgeOf(detect(message)).receive(message));
+      for (const edge of edges.values()) this.#track(edge.receive(message));
+    else if (isResponse(message)) this.#track(edges.get("legacy")?.receive(message));
+    else this.#track(this.#edgeOf(this.#options.detect(message)).receive(message));
   }
 
-  function edgeOf(era: Era): PipeEdge {
-    const known = edges.get(era);
+  #edgeOf(era: Era): PipeEdge {
+    const known = this.#edges.get(era);
     if (known !== undefined) return known;
-    const opened = openEdge[era](pipe);
-    edges.set(era, opened);
+    const opened = this.#options.openEdge[era](this.#pipe);
+    this.#edges.set(era, opened);
     return opened;
   }
 
-  function track(served: void | Promise<void>): void {
+  #track(served: void | Promise<void>): void {
     if (!(served instanceof Promise)) return;
     const settled = served
-      .catch((error: unknown) => logger.error({ error }, "a message on stdin failed: internal error"))
-      .finally(() => inFlight.delete(settled));
-    inFlight.add(settled);
+      .catch((error: unknown) => this.#logger.error({ error }, "a message on stdin failed: internal error"))
+      .finally(() => this.#inFlight.delete(settled));
+    this.#inFlight.add(settled);
   }
 
-  function answerError(id: MessageId | null, code: number, message: string): void {
-    pipe.send(writeJson({ jsonrpc: "2.0", id, error: { code, message } }));
+  #answerError(id: MessageId | null, code: number, message: string): void {
+    this.#send(writeJson({ jsonrpc: "2.0", id, error: { code, message } }));
   }
 
   /** The reading end is closed (EPIPE) or stalled: no response can reach the host. */
-  function onHostGone(error: unknown): void {
-    if (!writable) return;
-    writable = false;
-    logger.debug({ error }, "the host no longer reads stdout; stopping");
-    notifyRead();
-    ended.resolve();
+  #onHostGone(error: unknown): void {
+    if (!this.#isWritable) return;
+    this.#isWritable = false;
+    this.#logger.debug({ error }, "the host no longer reads stdout; stopping");
+    this.#notifyRead();
+    this.#end();
   }
 
-  async function finish(): Promise<void> {
-    isReading = false;
-    input.off("data", read);
+  async #finish(): Promise<void> {
+    const { input, output } = this.#options;
+    this.#isReading = false;
+    input.off("data", this.#read);
     input.pause();
-    lines.clear();
-    if (writable) await withTimeout(drainMs, Promise.all(inFlight));
-    await Promise.all([...edges.values()].map((edge) => edge.close()));
-    if (writable) await withTimeout(drainMs, flushed());
-    output.off("drain", resume);
+    this.#lines.clear();
+    if (this.#isWritable) await withTimeout(this.#drainMs, Promise.all(this.#inFlight));
+    await Promise.all([...this.#edges.values()].map((edge) => edge.close()));
+    if (this.#isWritable) await withTimeout(this.#drainMs, this.#flushed());
+    output.off("drain", this.#resume);
   }
 
   /** Resolves when all that was written has left the process, or never will. */
-  function flushed(): Promise<void> {
+  #flushed(): Promise<void> {
+    const { output } = this.#options;
     return new Promise((resolve) => {
       output.once("error", () => resolve());
       output.write("", () => resolve());
@@ -206,64 +220,3 @@ export function createStdioListener(options: StdioListenerOptions): StdioListene
 }
 
 const LF = Buffer.from("\n");
-
-/** Receives what the lines hold. */
-interface HostLinesSink {
-  document(document: Envelope | Batch): void;
-  invalid(error: FrameError): void;
-}
-
-/** The lines of the host; long ones are read in steps. */
-class HostLines extends DocumentQueue {
-  readonly #sink: HostLinesSink;
-
-  constructor(sink: HostLinesSink, source: DocumentSource) {
-    super(source);
-    this.#sink = sink;
-  }
-
-  protected override read(line: Buffer): number {
-    try {
-      const text = decoded(line);
-      if (exceedsDepth(text)) throw tooDeep();
-      this.#sink.document(checkHostLengths(parseDocument(text), text.length));
-    } catch (error) {
-      this.#onError(error);
-    }
-    return 1;
-  }
-
-  protected override *readInSteps(line: Buffer): Steps<void> {
-    try {
-      const text = decoded(line);
-      yield;
-      const document = yield* parseDocumentInSteps(text, MAX_DEPTH);
-      this.#sink.document(checkHostLengths(document, text.length));
-    } catch (error) {
-      this.#onError(error instanceof NestedTooDeep ? tooDeep() : error);
-    }
-  }
-
-  #onError(error: unknown): void {
-    if (!(error instanceof FrameError)) throw error;
-    this.#sink.invalid(error);
-  }
-}
-
-const tooDeep = (): FrameError =>
-  new FrameError(-32600, `the message is nested deeper than ${MAX_DEPTH} levels`);
-
-/** @throws FrameError */
-function decoded(line: Buffer): string {
-  // With a replacement character policy would evaluate another text than the one that was sent.
-  if (!isUtf8(line)) throw new FrameError(-32700, "the line is not valid UTF-8");
-  return line.toString("utf8");
-}
-
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}

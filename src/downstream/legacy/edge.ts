@@ -17,9 +17,11 @@ import {
 } from "../edge.js";
 import type { StreamKind } from "./event-id.js";
 import type { CloseReason } from "./event-stream.js";
+import type { SessionOpener } from "./handshake.js";
 import { LegacyHttpEdge } from "./http-edge.js";
 import { LegacyPipeEdge } from "./pipe-edge.js";
 import { notifySession, sendSessionQuestion } from "./send-question.js";
+
 import type { Session } from "./session.js";
 import { type SessionEnd, type SessionLimits, SessionStore } from "./session-store.js";
 
@@ -85,96 +87,136 @@ const STREAM_WAIT_MS = 10_000;
 const MIB = 1024 * 1024;
 
 /** Makes the legacy edge of one gateway. */
-export function createLegacyEdge(options: LegacyEdgeOptions): LegacyEdge {
-  const { gateway, hooks = {}, logger = SILENT, answerMs = () => 600_000 } = options;
-  const { memoryBudget = new MemoryBudget() } = options;
-  const store = new SessionStore(options.sessions, (session, why) => {
-    hooks.sessionEnded?.(why);
+export const createLegacyEdge = (options: LegacyEdgeOptions): LegacyEdge => new SessionEdge(options);
+
+class SessionEdge implements LegacyEdge {
+  readonly post: HttpEdge["post"];
+  readonly directory: ClientDirectory;
+  readonly #options: LegacyEdgeOptions;
+  readonly #logger: Logger;
+  readonly #store: SessionStore;
+  readonly #opener: SessionOpener;
+  readonly #http: LegacyHttpEdge;
+
+  constructor(options: LegacyEdgeOptions) {
+    this.#options = options;
+    const { gateway, logger = SILENT, answerMs = () => 600_000, records } = options;
+    const { memoryBudget = new MemoryBudget() } = options;
+    this.#logger = logger;
+    this.#store = new SessionStore(options.sessions, (session, why) => this.#onSessionEnd(session, why));
+    if (records !== undefined) this.#share(records);
+    this.#opener = { gateway, store: this.#store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
+    this.#http = this.#openHttp();
+    this.post = this.#http.post.bind(this.#http);
+    this.directory = { find: (affinity) => this.#find(affinity) };
+  }
+
+  get(exchange: HttpExchange): void | Promise<void> {
+    return this.#http.get(exchange);
+  }
+
+  delete(exchange: HttpExchange): void | Promise<void> {
+    return this.#http.delete(exchange);
+  }
+
+  pipe(pipe: Pipe): PipeEdge {
+    return new LegacyPipeEdge(pipe, this.#opener, { gateway: this.#options.gateway, logger: this.#logger });
+  }
+
+  endSession(handle: string): boolean {
+    const isMeant = (each: Session): boolean => each.streams !== undefined && handleOf(each) === handle;
+    const session = this.#store.all().find(isMeant);
+    if (session !== undefined) this.#store.end(session, "deleted");
+    return session !== undefined;
+  }
+
+  sessions(): readonly SessionStatus[] {
+    return this.#store.all().map(statusOf);
+  }
+
+  close(graceMs = 0): Promise<void> {
+    const { records } = this.#options;
+    records?.stopping?.();
+    return this.#store.close(graceMs, (id) => records?.move(id) ?? Promise.resolve(false));
+  }
+
+  #onSessionEnd(session: Session, why: SessionEnd): void {
+    const { gateway, hooks, records } = this.#options;
+    hooks?.sessionEnded?.(why);
     // The record of one that is given away, or whose process stops, is for the next one.
-    if (why !== "closed" && why !== "moved") options.records?.remove(session.id);
+    if (why !== "closed" && why !== "moved") records?.remove(session.id);
     gateway.releaseClient(session.client.affinity);
-  });
-  if (options.records !== undefined) {
-    options.records.onTaken = (id) => {
-      const session = store.byAffinity(id);
-      if (session !== undefined) store.end(session, "moved");
+  }
+
+  /** Lets other processes take sessions over. */
+  #share(records: SessionRecords): void {
+    records.onTaken = (id) => {
+      const session = this.#store.byAffinity(id);
+      if (session !== undefined) this.#store.end(session, "moved");
     };
-    options.records.idleMsOf = (id) => {
-      const session = store.byAffinity(id);
+    records.idleMsOf = (id) => {
+      const session = this.#store.byAffinity(id);
       if (session === undefined) return undefined;
       return session.isBusy ? 0 : performance.now() - session.usedAt;
     };
   }
-  const sessionOpener = { gateway, store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
-  const backend = { gateway, logger };
-  const http = new LegacyHttpEdge({
-    store,
-    sessionOpener,
-    backend,
-    streamAfterMs: options.keepAliveMs,
-    ...(options.issuer !== undefined && { issuer: options.issuer }),
-    ...(options.records !== undefined && { records: options.records }),
-    streamQuota: options.streamQuota ?? UNLIMITED_STREAMS,
-    streams: {
-      keepAliveMs: options.keepAliveMs,
-      maxWaitingBytes: MIB,
-      stallMs: 30_000,
-      retryMs: 1_000,
-      log: { maxLength: MIB, maxEvents: 1000 },
-      maxGetStreams: 8,
-      lingerMs: 30_000,
-      onOpen: (kind) => hooks.streamOpened?.(kind),
-      onClose: (kind, why) => {
-        hooks.streamClosed?.(kind, why);
-        if (why === "over_budget" || why === "stalled") {
-          logger.warn({ stream: kind, why }, "a host did not read its event stream, so it was closed");
-        }
+
+  #openHttp(): LegacyHttpEdge {
+    const { gateway, hooks = {}, issuer, records, keepAliveMs, streamQuota } = this.#options;
+    return new LegacyHttpEdge({
+      store: this.#store,
+      sessionOpener: this.#opener,
+      backend: { gateway, logger: this.#logger },
+      streamAfterMs: keepAliveMs,
+      ...(issuer !== undefined && { issuer }),
+      ...(records !== undefined && { records }),
+      streamQuota: streamQuota ?? UNLIMITED_STREAMS,
+      streams: {
+        keepAliveMs,
+        maxWaitingBytes: MIB,
+        stallMs: 30_000,
+        retryMs: 1_000,
+        log: { maxLength: MIB, maxEvents: 1000 },
+        maxGetStreams: 8,
+        lingerMs: 30_000,
+        onOpen: (kind) => hooks.streamOpened?.(kind),
+        onClose: (kind, why) => {
+          hooks.streamClosed?.(kind, why);
+          if (why === "over_budget" || why === "stalled") {
+            const sentence = "a host did not read its event stream, so it was closed";
+            this.#logger.warn({ stream: kind, why }, sentence);
+          }
+        },
       },
-    },
-  });
-  return {
-    post: http.post.bind(http),
-    get: (exchange) => http.get(exchange),
-    delete: (exchange) => http.delete(exchange),
-    pipe: (pipe) => new LegacyPipeEdge(pipe, sessionOpener, backend),
-    directory: {
-      find(affinity) {
-        const session = store.byAffinity(affinity);
-        if (session === undefined) return undefined;
-        return {
-          client: session.client,
-          idleSince: session.isBusy ? undefined : session.usedAt,
-          request: (request, signal) => sendSessionQuestion(session, request, STREAM_WAIT_MS, signal),
-          notify: (notice) => notifySession(session, notice),
-        };
-      },
-    },
-    endSession(handle) {
-      const session = store.all().find((each) => each.streams !== undefined && handleOf(each) === handle);
-      if (session !== undefined) store.end(session, "deleted");
-      return session !== undefined;
-    },
-    sessions: () =>
-      store.all().map((session) => ({
-        id: session.id.slice(0, 8),
-        ...(session.streams !== undefined && { handle: handleOf(session) }),
-        principal: session.client.principal.id,
-        scope: session.client.endpoint,
-        revision: session.revision.name,
-        client: typeof session.client.info?.name === "string" ? session.client.info.name : undefined,
-        transport: session.streams === undefined ? "pipe" : "http",
-        openedAt: new Date(session.openedAt),
-        idleMs: session.inFlight > 0 ? 0 : performance.now() - session.usedAt,
-        inFlight: session.inFlight,
-        openQuestions: session.questions.size,
-        followed: session.subscriptions.subscribedResources.size,
-      })),
-    close: (graceMs = 0) => {
-      options.records?.stopping?.();
-      return store.close(graceMs, (id) => options.records?.move(id) ?? Promise.resolve(false));
-    },
-  };
+    });
+  }
+
+  #find(affinity: string): ReturnType<ClientDirectory["find"]> {
+    const session = this.#store.byAffinity(affinity);
+    if (session === undefined) return undefined;
+    return {
+      client: session.client,
+      idleSince: session.isBusy ? undefined : session.usedAt,
+      request: (request, signal) => sendSessionQuestion(session, request, STREAM_WAIT_MS, signal),
+      notify: (notice) => notifySession(session, notice),
+    };
+  }
 }
+
+const statusOf = (session: Session): SessionStatus => ({
+  id: session.id.slice(0, 8),
+  ...(session.streams !== undefined && { handle: handleOf(session) }),
+  principal: session.client.principal.id,
+  scope: session.client.endpoint,
+  revision: session.revision.name,
+  client: typeof session.client.info?.name === "string" ? session.client.info.name : undefined,
+  transport: session.streams === undefined ? "pipe" : "http",
+  openedAt: new Date(session.openedAt),
+  idleMs: session.inFlight > 0 ? 0 : performance.now() - session.usedAt,
+  inFlight: session.inFlight,
+  openQuestions: session.questions.size,
+  followed: session.subscriptions.subscribedResources.size,
+});
 
 /** A digest, as the id of a session is a credential. */
 const handleOf = ({ id }: Session): string => hash("sha256", id, "hex").slice(0, 16);
