@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openStore } from "../build/cluster/store.js";
 import { untilUp } from "../build/core/cluster.js";
-import { openVault } from "../build/vault/vault.js";
+import { openVault } from "../build/features/vault/vault.js";
 import { startRedis } from "../cluster/support/redis.mjs";
 import { startRotatingIssuer } from "./support/rotating-issuer.mjs";
 import { pause, row } from "./support/row.mjs";

@@ -11,8 +11,8 @@ import { root } from "./install.mjs";
 /** What is loaded by its URL and not by an import: the name of the file beside the chunks, and its module. */
 const LOADED_BY_URL = {
   "document-thread": "upstream/openapi/document-thread.js",
-  "renewal-process": "sign-in/renewal-process.js",
-  "server-token-endpoint": "sign-in/server-token-endpoint.js",
+  "renewal-process": "features/sign-in/renewal-process.js",
+  "server-token-endpoint": "features/sign-in/server-token-endpoint.js",
 };
 /** What each start needs. These packages and what they depend on are in the bundle; all others are installed beside it. */
 const BUNDLED = new Set(["commander", "cross-spawn", "jsonc-parser", "p-queue", "pino", "zod"]);

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
-import type { FeatureContext } from "./cli/feature.js";
+import type { FeatureContext, ProbedServer } from "./cli/feature.js";
 import { packageVersion } from "./cli/help.js";
 import { checkFeatures, openFeatures } from "./cli/open-features.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
@@ -48,18 +48,17 @@ const shell: CommandContext = {
     // Commands that serve no hosts are no replicas.
     const isServing = ownerToken !== undefined || worker !== undefined;
     const cluster = isServing ? await openReplica(config, log) : undefined;
-    const signInStore = cluster === undefined ? await openSignInStore(config, log) : undefined;
+    const store = cluster === undefined ? await openSharedStore(config, log) : undefined;
     const sessionFiles = isServing && cluster === undefined ? await openSessionFiles(config, log) : undefined;
     return createGateway(config, {
       logger: log,
       redact,
       version,
       processRegistry,
-      credentialsFolder: join(stateFolder(process.env), "credentials"),
       ...(sessionFiles !== undefined && { sessionFiles }),
       features,
       ...(cluster !== undefined && { cluster }),
-      ...(signInStore !== undefined && { signInStore }),
+      ...(store !== undefined && { store }),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
@@ -75,7 +74,9 @@ const shell: CommandContext = {
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
     const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
-    return createPrimary(config, { count, logger, onWorkerLost, gauges, version: packageVersion() });
+    const featureAdmin = FEATURES.flatMap((feature) => feature.admin ?? []);
+    const version = packageVersion();
+    return createPrimary(config, { count, logger, onWorkerLost, gauges, featureAdmin, version });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;
@@ -86,7 +87,7 @@ const shell: CommandContext = {
   },
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
-  openSignInStore,
+  openStore: openSharedStore,
   checkCluster: async (config) => {
     const { cluster } = config;
     const secret = sharedSecret(config);
@@ -96,16 +97,15 @@ const shell: CommandContext = {
     return checkCluster({ config: cluster, secret, version: packageVersion(), keepsSignIns });
   },
   probe: async (server, signal, config) => {
-    const [{ probeServer }, { probeWithSignIn }] = await Promise.all([
-      import("./cli/probe.js"),
-      import("./operator/probe-sign-in.js"),
-    ]);
+    const { probeServer } = await import("./cli/probe.js");
     const gateway = { name: SERVER_NAME, version: packageVersion() };
-    const store = server.auth === undefined ? undefined : await openSignInStore(config, SILENT);
+    const connect: ProbedServer["connect"] = (credentials) =>
+      probeServer(server, { gateway, signal, credentials });
+    const prober = FEATURES.find((feature) => feature.probe !== undefined);
+    if (prober?.probe === undefined) return connect(undefined);
+    const store = server.auth === undefined ? undefined : await openSharedStore(config, SILENT);
     try {
-      return await probeWithSignIn({ server, config, env: process.env, store }, (credentials) =>
-        probeServer(server, { gateway, signal, credentials }),
-      );
+      return await prober.probe({ server, config, store, connect }, await featureContext(config, SILENT));
     } finally {
       await store?.close();
     }
@@ -136,8 +136,8 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
 /** How long (ms) a command waits for the connection to the store. */
 const CONNECT_MS = 2_000;
 
-/** The store of the config's cluster, where it keeps the sign-ins: for a process that is no replica. It may be away still. */
-async function openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined> {
+/** The store of the config's cluster, where it keeps what features do: for a process that is no replica. It may be away still. */
+async function openSharedStore(config: Config, logger: Logger): Promise<OwnStore | undefined> {
   if (config.cluster?.store === undefined || !sharesSignIns(config)) return undefined;
   const { openStore } = await import("./cluster/store.js");
   const store = await openStore({ config: config.cluster.store, logger });

@@ -2,9 +2,9 @@
 import { openStore } from "../../build/cluster/store.js";
 import { untilUp } from "../../build/core/cluster.js";
 import { Stop } from "../../build/core/stop.js";
-import { TokenSources } from "../../build/sign-in/credential-store.js";
-import { Renewals } from "../../build/sign-in/renewals.js";
-import { openVault } from "../../build/vault/vault.js";
+import { TokenSources } from "../../build/features/sign-in/credential-store.js";
+import { Renewals } from "../../build/features/sign-in/renewals.js";
+import { openVault } from "../../build/features/vault/vault.js";
 import { tokenEndpointOf } from "./refresh-endpoint.mjs";
 
 const log = { error() {}, warn() {}, info() {}, debug() {} };

@@ -12,7 +12,7 @@ import { ACTION_PATHS, addActionRoutes, isActionPath } from "./actions.js";
 import { bodyText, bodyTooLarge, MAX_BODY_BYTES } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
-import { addLoginRoutes, isLoginPath } from "./login-actions.js";
+import { actionsOf, addFeatureRoutes, isFeaturePath } from "./feature-actions.js";
 import { BadQuery, type Pages } from "./pages.js";
 import type { AdminListenerOptions } from "./server.js";
 
@@ -61,6 +61,8 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: [],
   });
+  const { featureActions = [] } = settings;
+  const isOfFeature = isFeaturePath(featureActions);
   const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
 
   app.use(async (c, next) => {
@@ -75,10 +77,9 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
       );
     }
     const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
-    const isLogin = settings.logins !== undefined && isLoginPath(c.req.path);
     const acts = settings.actions !== undefined && isActionPath(c.req.path);
     const isMcp = settings.mcp !== undefined && c.req.path === MCP_PATH;
-    const isAction = c.req.method === "POST" && (isCall || isLogin || acts || isMcp);
+    const isAction = c.req.method === "POST" && (isCall || isOfFeature(c.req.path) || acts || isMcp);
     if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
@@ -139,9 +140,7 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     });
   }
 
-  if (settings.logins !== undefined) {
-    addLoginRoutes(app, settings.logins, (c) => refusedAction(c, "a sign-in"));
-  }
+  addFeatureRoutes(app, featureActions, refusedAction);
 
   if (settings.actions !== undefined) {
     addActionRoutes(app, settings.actions, (c) => refusedAction(c, "an action"));
@@ -194,14 +193,21 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
 }
 
 /** The paths below `/api/v1`; the console shows the views that they support. */
-function contents({ pages, callFeed, call, mcp, logins, actions }: AdminListenerOptions): object {
+function contents({
+  pages,
+  callFeed,
+  call,
+  mcp,
+  featureActions = [],
+  actions,
+}: AdminListenerOptions): object {
   const names = [...Object.keys(pages), ...(callFeed === undefined ? [] : ["calls/stream"])];
   return {
     pages: names.map((name) => `/api/v1/${name}`),
     actions: [
       ...(call === undefined ? [] : [CALLS_PATH]),
       ...(mcp === undefined ? [] : [MCP_PATH]),
-      ...(logins === undefined ? [] : ["/api/v1/logins/:server"]),
+      ...actionsOf(featureActions).flatMap(({ path, isListed }) => (isListed ? [`/api/v1/${path}`] : [])),
       ...(actions === undefined ? [] : Object.values(ACTION_PATHS).map((path) => `/api/v1/${path}`)),
     ],
   };

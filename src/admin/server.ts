@@ -7,7 +7,7 @@ import type { Logger } from "../core/logger.js";
 import { isLoopback } from "../http/loopback.js";
 import type { AdminActions } from "./actions.js";
 import type { CallFeed } from "./call-stream.js";
-import type { LoginActions, PassOn } from "./login-actions.js";
+import type { FeatureActions } from "./feature-actions.js";
 import type { Pages } from "./pages.js";
 
 /** Options of the listener. */
@@ -41,8 +41,8 @@ export interface AdminListenerOptions {
   readonly actions?: AdminActions;
   /** Serves an authorized message of the console's own MCP client. Default: no such client. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Sign-in actions, in this or another process. Default: none. */
-  readonly logins?: LoginActions | PassOn;
+  /** The actions of features, in this or another process. Default: none. */
+  readonly featureActions?: FeatureActions;
   /** A Unix socket or named pipe to listen on, instead of `host` and `port`. */
   readonly socket?: string;
 }

@@ -48,8 +48,8 @@ export interface CommandContext {
   advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Probes one server. */
   probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
-  /** The store of the config's cluster, if it holds the sign-ins. The caller closes it. */
-  openSignInStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
+  /** The store of the config's cluster, if it holds what features keep. The caller closes it. */
+  openStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
   /** Checks the store and each replica of the config's cluster once. */
   checkCluster(config: Config): Promise<readonly ClusterFinding[]>;
 }

@@ -15,7 +15,7 @@ import { diagnoseEntry } from "./diagnose-entry.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
-import type { ProbeResult } from "./probe.js";
+import type { ProbeNoteLine, ProbeResult } from "./probe.js";
 import { type Misfit, runningMisfits } from "./running-misfits.js";
 import { type Paint, Progress, painter, warningText, writePainted } from "./terminal.js";
 
@@ -28,15 +28,9 @@ interface Report extends Diagnosis {
   readonly malformed: readonly MalformedEntry[];
   /** Tools of an HTTP API whose answers did not fit their output schemas at the running gateway; absent without any. */
   readonly misfits?: readonly Misfit[];
-  /** For a server that needs a sign-in: the discovery steps, and the rules that they violate. */
-  readonly signIn?: readonly Step[];
-  /** For a server that was signed in to: the authorization server that it is bound to. */
-  readonly issuer?: NonNullable<ProbeResult["issuerPin"]>;
   /** The proxy of its requests, without credentials, and what names it. */
   readonly proxy?: string;
 }
-
-type Step = NonNullable<ProbeResult["signInSteps"]>[number];
 
 /** Servers started concurrently; more would cause timeouts of slow ones. */
 const MAX_CONCURRENT = 4;
@@ -81,7 +75,7 @@ export async function doctor(
     waiting.delete(server.name);
     if (json || giveUp.signal.aborted) return reported;
     progress.clear();
-    await writePainted(shell.stdout, asText(server.name, reported, paint));
+    await writePainted(shell.stdout, asText(server.name, reported, paint, notesOf(probed, safe)));
     progress.update(waitingText(waiting, config));
     return reported;
   });
@@ -149,7 +143,7 @@ async function ineffective(
 function report(
   { name, transport }: ConfiguredServer,
   diagnosis: Diagnosis,
-  { stderr, connected, signInSteps, issuerPin, misfits = [] }: Observations,
+  { stderr, connected, notes = [], misfits = [] }: Observations,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
@@ -170,8 +164,7 @@ function report(
     ...(misfits.length > 0 && {
       misfits: misfits.map(({ tool, reason, count }) => ({ tool: safe(tool), reason: safe(reason), count })),
     }),
-    ...(signInSteps !== undefined && { signIn: signInSteps.map((step) => safeStep(step, safe)) }),
-    ...(issuerPin !== undefined && { issuer: safePin(issuerPin, safe) }),
+    ...Object.fromEntries(notes.map((note) => [note.key, note.value(safe)])),
   };
 }
 
@@ -190,22 +183,6 @@ function proxyOf(transport: ConfiguredServer["transport"]): string | undefined {
   }
 }
 
-const safeStep = ({ what, reason, quirk, ...step }: Step, safe: (text: string) => string): Step => ({
-  ...step,
-  what: safe(what),
-  ...(reason !== undefined && { reason: safe(reason) }),
-  ...(quirk !== undefined && { quirk: safe(quirk) }),
-});
-
-const safePin = (
-  { issuer, endpoints, ...pin }: NonNullable<Report["issuer"]>,
-  safe: (text: string) => string,
-): NonNullable<Report["issuer"]> => ({
-  ...pin,
-  issuer: safe(issuer),
-  endpoints: Object.fromEntries(Object.entries(endpoints).map(([name, origin]) => [name, safe(origin)])),
-});
-
 /** The last lines, or all from the error on if that is earlier. */
 function tellingLines(lines: readonly string[]): readonly string[] {
   const error = indexOfError(lines);
@@ -214,49 +191,34 @@ function tellingLines(lines: readonly string[]): readonly string[] {
     : lines.slice(error, error + STDERR_LINES);
 }
 
-type Shown = Pick<Report, "ok" | "sentence" | "advice" | "signIn" | "issuer" | "proxy"> &
-  Partial<Pick<Report, "stderr">>;
+/** What features say about a server, before or after what it has written. */
+const notesOf =
+  ({ notes = [] }: ProbeResult, safe: (text: string) => string) =>
+  (isLast: boolean): readonly ProbeNoteLine[] =>
+    notes.filter((note) => note.isLast === isLast).flatMap((note) => note.lines(safe));
+
+type Shown = Pick<Report, "ok" | "sentence" | "advice" | "proxy"> & Partial<Pick<Report, "stderr">>;
 
 function asText(
   name: string,
-  { ok, sentence, advice, stderr = [], signIn = [], issuer, proxy }: Shown,
+  { ok, sentence, advice, stderr = [], proxy }: Shown,
   paint: Paint,
+  notesAt: (isLast: boolean) => readonly ProbeNoteLine[] = () => [],
 ): string {
   const isPainted = paint("green", "x") !== "x";
   const mark = isPainted ? (ok ? paint("green", "✓") : paint("red", "✗")) : ok ? "ok   " : "WRONG";
   const indent = isPainted ? "    " : "      ";
+  const noted = (isLast: boolean): readonly string[] =>
+    notesAt(isLast).map(({ text, isBad }) => `${indent}${paint(isBad === true ? "red" : "dim", text)}`);
   const lines = [
     `${mark} ${paint("bold", escapeHidden(name))}: ${escapeHidden(sentence)}`,
     ...(advice === undefined ? [] : [`${indent}${paint(ok ? "yellow" : "bold", advice)}`]),
     ...(proxy === undefined ? [] : [`${indent}${paint("dim", `proxy: ${proxy}`)}`]),
-    ...(issuer === undefined ? [] : [`${indent}${paint("dim", pinLine(issuer))}`]),
+    ...noted(false),
     ...stderr.map((line) => `${indent}${paint("dim", `| ${line}`)}`),
-    ...signIn.map((step) => `${indent}${stepText(step, paint)}`),
+    ...noted(true),
   ];
   return `${lines.join("\n")}\n`;
-}
-
-const HOW_PINNED = {
-  first_use: "pinned at the first sign-in",
-  record: "pinned by a sign-in of an earlier version",
-  operator: "accepted by an operator",
-  config: "from auth.issuer",
-};
-
-/** The issuer that gets the secrets of the server. */
-function pinLine({ issuer, endpoints, by, since }: NonNullable<Report["issuer"]>): string {
-  const others = [...new Set(Object.values(endpoints))].filter(
-    (origin) => !`${issuer}/`.startsWith(`${origin}/`),
-  );
-  const at = others.length > 0 ? `, with endpoints at ${others.join(", ")}` : "";
-  return `issuer: ${issuer}${at}; ${HOW_PINNED[by]}${since === undefined ? "" : ` (${since.slice(0, 10)})`}`;
-}
-
-/** A discovery step, with the quirk that would fix it. */
-function stepText({ what, outcome, reason, quirk }: Step, paint: Paint): string {
-  const remedy = quirk === undefined ? "" : ` (auth.quirks: ${quirk})`;
-  const text = `${outcome}: ${what}${reason === undefined ? "" : `: ${reason}`}${remedy}`;
-  return paint(outcome === "failed" ? "red" : "dim", text);
 }
 
 /** Results in the order of the items, not of completion. */

@@ -63,18 +63,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "cardea explain files__write_file path=/etc/passwd",
     "cardea explain db__query env=prod --as ci --groups robots",
   ],
-  vault: ["cardea vault rotate"],
-  "vault rotate": [
-    "cardea vault rotate                            # a new key, in the state directory",
-    "cardea vault rotate --config cardea.jsonc      # its credentials.key has the new key before the old one",
-  ],
-  login: [
-    "cardea login linear",
-    "cardea login linear --as alice --no-browser",
-    "cardea login github --device",
-  ],
-  logout: ["cardea logout linear", "cardea logout linear --as alice"],
-  logins: ["cardea logins", "cardea logins --json"],
   import: [
     "cardea import ~/.claude.json > cardea.jsonc",
     "cardea import .vscode/mcp.json",

@@ -3,11 +3,14 @@
  * (docs/adding-a-feature.md).
  */
 import type { Command } from "commander";
-import type { Config } from "../config/config.js";
+import type { Config, ServerConfig } from "../config/config.js";
 import type { Section } from "../config/section.js";
-import type { FeatureGauge, OpenFeature } from "../core/feature.js";
+import type { OwnStore } from "../core/cluster.js";
+import type { CredentialStore } from "../core/credentials.js";
+import type { FeatureAdmin, FeatureCounter, FeatureGauge, OpenFeature } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
 import type { CommandContext } from "./command-context.js";
+import type { ProbeResult } from "./probe.js";
 
 /** What a feature may use of the process. */
 export interface FeatureContext {
@@ -28,15 +31,23 @@ export interface FeatureContext {
 /** The command line to which a feature adds commands. */
 export interface CommandLine {
   readonly program: Command;
+  /** Adds a command that uses the state folder. */
+  readonly stateful: (name: string) => Command;
   readonly shell: CommandContext;
   /** Runs a command; its result is the exit code. */
   readonly finish: (work: Promise<number>) => Promise<void>;
 }
 
+/** Where commands stand: after those that use servers as a host does, or after those about what the gateway keeps. */
+export type CommandPlace = "use" | "keep";
+
 /** The commands of a feature. */
 export interface FeatureCommands {
+  readonly place: CommandPlace;
   /** Their lines in `cardea --help`. */
   readonly help: string;
+  /** Whether `help` is a few words, which share a line with others. */
+  readonly isShort?: boolean;
   /** The examples at the end of the help of each, keyed by its words: `audit verify`. */
   readonly examples: Readonly<Record<string, readonly string[]>>;
   add(line: CommandLine): void;
@@ -50,6 +61,9 @@ export interface Feature {
   readonly commands?: FeatureCommands;
   /** Its metrics, whether it is open or not. */
   readonly gauges?: readonly FeatureGauge[];
+  readonly counters?: readonly FeatureCounter[];
+  /** Its pages and actions of the admin API, whether it is open or not. */
+  readonly admin?: FeatureAdmin;
   /**
    * Opens it; undefined if neither the config nor the environment asks for it. What it needs is imported then.
    *
@@ -57,8 +71,20 @@ export interface Feature {
    * @throws RangeError for settings that cannot be used
    */
   open(config: FeaturedConfig, context: FeatureContext): Promise<OpenFeature | undefined>;
+  /** Probes a server for `cardea doctor`, with the credentials that the feature has for it. Never rejects. */
+  probe?(probed: ProbedServer, context: FeatureContext): Promise<ProbeResult>;
   /** Finds what each worker would find wrong, before there are any. @throws RangeError as `open` does */
   check?(config: FeaturedConfig, context: FeatureContext): Promise<void>;
+}
+
+/** A server to probe. */
+export interface ProbedServer {
+  readonly server: ServerConfig;
+  readonly config: Config;
+  /** The store that this process shares with others; undefined if it shares none. */
+  readonly store: OwnStore | undefined;
+  /** Connects once. Never rejects. */
+  readonly connect: (credentials: CredentialStore | undefined) => Promise<ProbeResult>;
 }
 
 /** What features read of a config. */

@@ -6,7 +6,6 @@ import { GatewayError } from "../core/errors.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CliList } from "../gateway/views/cli-calls.js";
 import type { PrincipalQuery } from "../gateway/views/explain.js";
-import type { SignInOperations } from "../operator/local-sign-ins.js";
 import type { RpcError } from "../wire/envelope.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
@@ -96,38 +95,9 @@ export async function pageOf(address: Address, path: string): Promise<unknown> {
   return answer.status === 200 ? parseJson(answer.text) : answerOf(answer, address);
 }
 
-/** The sign-ins of the gateway at an admin listener. Its methods throw like those of `remoteGateway`. */
-export function remoteSignIns(address: Address): SignInOperations {
-  const post = async (path: string, body: JsonObject): Promise<unknown> =>
-    answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
-  return {
-    begin: async (server, as, options) =>
-      (await post(`logins/${encodeURIComponent(server)}`, { as, ...options })) as Awaited<
-        ReturnType<SignInOperations["begin"]>
-      >,
-    acceptIssuer: async (server) =>
-      (await post(`logins/${encodeURIComponent(server)}/accept-issuer`, {})) as Awaited<
-        ReturnType<SignInOperations["acceptIssuer"]>
-      >,
-    async state(login) {
-      const state = (await post("sign-ins/state", { login })) as { readonly state: string };
-      return state.state === "unknown"
-        ? undefined
-        : (state as Awaited<ReturnType<SignInOperations["state"]>>);
-    },
-    async finish(login, url) {
-      await post("sign-ins/finish", { login, url });
-    },
-    signOut: async (server, as) =>
-      (await post(`logins/${encodeURIComponent(server)}/${encodeURIComponent(as)}/sign-out`, {})) as Awaited<
-        ReturnType<SignInOperations["signOut"]>
-      >,
-    async logins() {
-      const { status, text } = await send(address, "/api/v1/logins", {});
-      const rows: unknown = status === 200 ? parseJson(text) : answerOf({ status, text }, address);
-      return rows as Awaited<ReturnType<SignInOperations["logins"]>>;
-    },
-  };
+/** The answer to an action of the gateway, by its path after `/api/v1/`. @throws GatewayError like the methods of `remoteGateway` */
+export async function actAt(address: Address, path: string, body: JsonObject): Promise<JsonObject> {
+  return answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
 }
 
 function principalQuery(query: PrincipalQuery | undefined): readonly (readonly [string, string])[] {

@@ -1,10 +1,23 @@
 /** The output of `cardea --help` and `cardea --version`. The help fits on a screen of 24 lines. */
 import { existsSync, readFileSync } from "node:fs";
-import type { Feature } from "./feature.js";
+import type { CommandPlace, Feature } from "./feature.js";
 
 /** The text of `cardea --help`, with the commands of features. */
 export const helpText = (features: readonly Feature[]): string =>
-  [FIRST, ...features.flatMap(({ commands }) => commands?.help ?? []), LAST].join("\n");
+  [
+    FIRST,
+    ...linesOf(features, "use"),
+    MIDDLE,
+    ...linesOf(features, "keep"),
+    `  ${shortOf(features).join("")}${LAST}`,
+  ].join("\n");
+
+const linesOf = (features: readonly Feature[], place: CommandPlace): readonly string[] =>
+  features.flatMap(({ commands }) =>
+    commands?.place === place && commands.isShort !== true ? commands.help : [],
+  );
+const shortOf = (features: readonly Feature[]): readonly string[] =>
+  features.flatMap(({ commands }) => (commands?.isShort === true ? `${commands.help}   ` : []));
 
 const FIRST = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
@@ -17,13 +30,13 @@ const FIRST = `Cardea, an MCP gateway: one MCP server to hosts, one client to ma
   cardea check  is the config right?      cardea doctor  does each server start?
   cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
   cardea call   NAME [k=v k:=JSON ...]    call a tool
-  cardea explain NAME [k=v ...] [--as ID] who may call, and why
-  cardea login SERVER [--as ID] [--no-browser] [--device]    cardea logout | logins
-  cardea tokens  what tools cost a model  cardea status, cardea tail, cardea top
+  cardea explain NAME [k=v ...] [--as ID] who may call, and why`;
+
+const MIDDLE = `  cardea tokens  what tools cost a model  cardea status, cardea tail, cardea top
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts`;
 
-const LAST = `  cardea vault  rotate   cardea completion bash|zsh|fish  cardea --help|--version
+const LAST = `cardea completion bash|zsh|fish  cardea --help|--version
 
 The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.json,
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first that exists.

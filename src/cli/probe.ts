@@ -7,8 +7,6 @@ import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { withTimeout } from "../core/stop.js";
 import type { ServerList } from "../core/upstream.js";
-import type { ShownPin } from "../sign-in/login-rows.js";
-import type { Step } from "../sign-in/types.js";
 import type { Channel } from "../upstream/transport/channel.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
@@ -34,14 +32,29 @@ export interface ProbeResult {
   };
   /** Why the connection or the list failed. */
   readonly error?: unknown;
-  /** For a server that needs a sign-in: the discovery steps. */
-  readonly signInSteps?: readonly Step[];
-  /** The authorization server that it is bound to. */
-  readonly issuerPin?: ShownPin;
+  /** What features have found; absent without any. */
+  readonly notes?: readonly ProbeNote[];
   /** The last lines of its stderr. */
   readonly stderr: readonly string[];
   /** The first characters of stdout lines that were not messages. */
   readonly nonProtocolOutput: readonly string[];
+}
+
+/** What a feature has found out about a server. `safe` takes secrets and hidden characters out of a text. */
+export interface ProbeNote {
+  /** The member of the report that is `value`. */
+  readonly key: string;
+  value(safe: (text: string) => string): unknown;
+  /** The lines that say it. */
+  lines(safe: (text: string) => string): readonly ProbeNoteLine[];
+  /** Whether they come after what the server has written. */
+  readonly isLast: boolean;
+}
+
+/** One line; a bad one says what is wrong. */
+export interface ProbeNoteLine {
+  readonly text: string;
+  readonly isBad?: boolean;
 }
 
 /** Options of a probe. */

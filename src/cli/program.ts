@@ -5,6 +5,7 @@ import { checkWords, HINT, splitCommand } from "./command-words.js";
 import { completion, SHELLS } from "./completion.js";
 import { EXAMPLES } from "./examples.js";
 import { EXIT, UsageError } from "./exit.js";
+import type { CommandPlace } from "./feature.js";
 import {
   type AsFlags,
   type ConfigFlags,
@@ -26,7 +27,6 @@ import {
 import { helpText, packageVersion } from "./help.js";
 import type { KeyFlags } from "./key.js";
 import type { ListFlags } from "./list.js";
-import type { LoginFlags } from "./login.js";
 import type { ServeFlags } from "./serve.js";
 import { addSetupCommands } from "./setup-commands.js";
 import type { WatchFlag } from "./status.js";
@@ -83,6 +83,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
 
   const stateful = (name: string): Command =>
     withStateFlag(program.command(name), (folder) => shell.useStateFolder(folder));
+  const addOf = (place: CommandPlace): void => {
+    for (const { commands } of features)
+      if (commands?.place === place) commands.add({ program, stateful, shell, finish });
+  };
   addSetupCommands(program, shell, finish, command);
 
   withStrictFlag(
@@ -200,48 +204,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       ) => finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 
-  withYesFlag(withGatewayFlags(withConfigFlag(stateful("login"))))
-    .description(
-      "Sign in to a server: prints the address of the sign-in, opens a browser if there is one, and reads from standard input the address that a browser elsewhere ended at.",
-    )
-    .argument("<server>", "the server's name")
-    .option(
-      "--as <id>",
-      "the principal of the sign-in (CARDEA_AS); default: anonymous if the gateway does not authenticate hosts",
-    )
-    .option("--no-browser", "open no browser (CARDEA_NO_BROWSER)")
-    .option(
-      "--device",
-      "sign in with a code on another device, if the server's issuer supports the device grant (CARDEA_DEVICE)",
-    )
-    .option(
-      "--accept-issuer",
-      "accept the issuer that the server names now, instead of the pinned one (CARDEA_ACCEPT_ISSUER)",
-    )
-    .option(
-      "--accept-audience",
-      "accept tokens that are valid for more than the server's URL (CARDEA_ACCEPT_AUDIENCE)",
-    )
-    .action((server: string, flags: LoginFlags & ConfigFlags & GatewayFlags & YesFlag) =>
-      finish(import("./login.js").then(({ login }) => login(server, flags, shell))),
-    );
-
-  withGatewayFlags(withConfigFlag(stateful("logout")))
-    .description("Sign out of a server: revokes its tokens if possible, and deletes them.")
-    .argument("<server>", "the server's name")
-    .option(
-      "--as <id>",
-      "the principal of the sign-in (CARDEA_AS); default: anonymous if the gateway does not authenticate hosts",
-    )
-    .action((server: string, flags: { readonly as?: string } & ConfigFlags & GatewayFlags) =>
-      finish(import("./logins.js").then(({ logout }) => logout(server, flags, shell))),
-    );
-
-  withJsonFlag(withGatewayFlags(withConfigFlag(stateful("logins"))))
-    .description("Show the sign-ins: principal, server, permissions, expiry. Never a token.")
-    .action((flags: JsonFlag & ConfigFlags & GatewayFlags) =>
-      finish(import("./logins.js").then(({ logins }) => logins(flags, shell))),
-    );
+  addOf("use");
 
   program
     .command("import")
@@ -258,8 +221,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
 
   addKeyCommands(program, shell, finish);
-  for (const { commands } of features) commands?.add({ program, shell, finish });
-  addVaultCommands(stateful("vault"), finish, shell);
+  addOf("keep");
 
   program
     .command("completion")
@@ -296,21 +258,6 @@ function addKeyCommands(program: Command, shell: CommandContext, finish: Finish)
       finish(
         import("./key-file.js").then(({ revokeKey }) => revokeKey(id, command.optsWithGlobals(), shell)),
       ),
-    );
-}
-
-/** `vault rotate`. */
-function addVaultCommands(vault: Command, finish: Finish, shell: CommandContext): void {
-  vault.description("The stored sign-ins at servers, encrypted in the state directory.").helpCommand(false);
-  vault.action(() => {
-    throw new UsageError("a command is missing after vault\n(cardea vault --help lists them)");
-  });
-  withJsonFlag(withConfigFlag(vault.command("rotate")))
-    .description(
-      "Encrypt everything under the first key of credentials in the config; without one, under a new key in the state directory.",
-    )
-    .action((_: ConfigFlags & JsonFlag, command: Command) =>
-      finish(import("./vault.js").then(({ rotateVault }) => rotateVault(command.optsWithGlobals(), shell))),
     );
 }
 

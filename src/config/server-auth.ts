@@ -28,7 +28,7 @@ export interface ServerAuthConfig {
   readonly idp?: IdentityProviderConfig;
   /** With `token_exchange`. */
   readonly audience?: string;
-  /** What is not set is off; the names are those of `Quirks` in `sign-in/types.ts`. */
+  /** What is not set is off; the names are those of `Quirks` in `features/sign-in/types.ts`. */
   readonly quirks: {
     readonly issuerSlash?: boolean;
     readonly issuer?: string;

@@ -1,8 +1,9 @@
 /** Which credentials does a request to a server carry, and what becomes of one that the server refuses? */
+import type { Call } from "./call.js";
 import type { GatewayError } from "./errors.js";
 import type { StopSignal } from "./stop.js";
 
-/** The `Authorization` header of requests to one server for one principal. Made and renewed by `sign-in`, used by transports. */
+/** The `Authorization` header of requests to one server for one principal. Transports use it. */
 export interface RequestCredentials {
   /** The header's value where it can be used at once; undefined if `obtain` must be called first. Costs no promise. */
   readonly header: string | undefined;
@@ -45,4 +46,10 @@ export interface CredentialStore {
   watch(server: string, listener: SignInListener): () => void;
   /** Whether metadata of `server` say that a person can sign in there. Never rejects. */
   offersSignIn(server: string): Promise<boolean>;
+}
+
+/** The credentials of a gateway, for its connections and its calls. */
+export interface CredentialSource extends CredentialStore {
+  /** The error for a call whose principal has not signed in at `server`, with the page for that where there is one. */
+  refusal(server: string, call: Call): Promise<GatewayError>;
 }

@@ -1,8 +1,13 @@
 /** What an open feature plugs into the gateway. The gateway knows features by this page alone, and none by its name. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { JsonObject } from "../wire/json.js";
 import type { Call, Middleware, Observer, Reply } from "./call.js";
 import type { CallRecord } from "./call-record.js";
-import type { GatewayEvent } from "./gateway-events.js";
+import type { SharedStore } from "./cluster.js";
+import type { CredentialSource } from "./credentials.js";
+import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
+import type { StopSignal } from "./stop.js";
 
 /**
  * A place in the stack of a call (`gateway/pipeline.ts` has the order and its reasons).
@@ -16,10 +21,11 @@ export type CallSlot = "reply" | "mustRecord" | "checkArguments";
 /**
  * A place in the stack of a server.
  *
+ * - `person`: outermost; may ask the person behind a call, while no timeout of the call runs
  * - `checkResults`: outside the response cache; sees the result as the server has sent it
  * - `attempt`: innermost; sees each attempt of a call, as it goes to the server
  */
-export type ServerSlot = "checkResults" | "attempt";
+export type ServerSlot = "person" | "checkResults" | "attempt";
 
 /** A server for which a stack is built. */
 export interface LayeredServer {
@@ -29,6 +35,8 @@ export interface LayeredServer {
   readonly features: Readonly<Record<string, unknown>>;
   /** Where it is reached over HTTP; undefined for a process. */
   readonly url: string | undefined;
+  /** Whose credentials calls to it carry; undefined if they carry none but those in its headers. */
+  readonly credentialsOf: "principal" | "shared" | "service" | undefined;
 }
 
 /** A metric of a feature. */
@@ -49,6 +57,62 @@ export interface GaugeReading {
   readonly read: () => number;
 }
 
+/** A counter of a feature. */
+export interface FeatureCounter {
+  /** In the style of Prometheus: `cardea_sign_ins_total`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+/** A path of the listener for hosts, which needs no credentials. */
+export interface HostRoute {
+  /** `:name` is one part of it, `*` the rest. */
+  readonly path: string;
+  /** Who asks: the browser of a person, or a program, such as a script of another origin. */
+  readonly asker: "browser" | "program";
+  /** Answers a request whose head was checked; undefined where there is nothing at the path for now. */
+  serve(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> | undefined;
+}
+
+/** Reads a page of the admin API, as data for JSON. `signal` aborts when the client disconnects. */
+export type AdminPageReader = (query: URLSearchParams, signal: StopSignal) => unknown;
+
+/** An action of the admin API: what a POST to its path does. */
+export interface AdminAction {
+  /** After `/api/v1/`; `:name` is one part of it. */
+  readonly path: string;
+  /** In sentences about who may do it: `a sign-in`. */
+  readonly noun: string;
+  /** Whether the list of actions names it, by which the console knows what the gateway can do. */
+  readonly isListed?: boolean;
+}
+
+/** What a feature adds to the admin API, as the process knows it that only passes requests on to others. */
+export interface FeatureAdmin {
+  /** Names of pages after `/api/v1/`, whose content is the same in each process. */
+  readonly pages: readonly string[];
+  readonly actions: readonly AdminAction[];
+}
+
+/** An action in the process that does it. */
+export interface OwnAdminAction extends AdminAction {
+  /** Resolves to an object or a list. @throws GatewayError, with a message for the operator */
+  act(named: (part: string) => string, body: JsonObject): Promise<object>;
+}
+
+/** What a feature may use of the gateway that runs it. @public `gateway/slots.ts` adds the config in effect */
+export interface RunningGateway {
+  /** The URL of the MCP endpoint; undefined until it listens. */
+  url(): string | undefined;
+  /** The store that this process shares with others; undefined if it shares none. */
+  readonly store: SharedStore | undefined;
+  /** Undefined if no feature listens. */
+  readonly emit: EmitEvent | undefined;
+  /** Adds 1. */
+  count(counter: FeatureCounter, labels: Readonly<Record<string, string>>): void;
+}
+
 /** Something that operators should know, for the readiness page. */
 export interface Problem {
   /** A sentence without secrets. */
@@ -63,9 +127,11 @@ export interface CloseOptions {
   readonly isImmediate: boolean;
 }
 
-/** A feature that runs. Nothing here but `close` may wait; nothing may throw, except layers, as other layers do. */
+/** A feature that runs. Only layers, credentials, routes, pages, actions and `close` may wait or throw. */
 export interface OpenFeature {
   readonly name: string;
+  /** Called once, before the servers of the first config start. */
+  attach?(gateway: RunningGateway): void;
   /** Layers of each call; called for each config, with its servers. */
   callLayers?(servers: readonly LayeredServer[]): Partial<Record<CallSlot, Middleware>>;
   /** Layers of the calls to one server; called for each server of each config. */
@@ -76,12 +142,21 @@ export interface OpenFeature {
   onRecord?(record: CallRecord, call: Call, reply: Reply): void;
   onEvent?(event: GatewayEvent): void;
   readonly readings?: readonly GaugeReading[];
+  readonly counters?: readonly FeatureCounter[];
+  /** What connections to servers ask for credentials; one feature has some. */
+  readonly credentials?: CredentialSource;
+  readonly routes?: readonly HostRoute[];
+  /** Pages of the admin API, keyed by their path after `/api/v1/`. */
+  readonly pages?: Readonly<Record<string, AdminPageReader>>;
+  readonly actions?: readonly OwnAdminAction[];
   /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
   argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;
   /** Opens the state of a server that was kept by an earlier run; reads synchronously. */
   storeOf?(server: KeptServer): ServerStore;
   /** What is wrong now; empty if nothing is. */
   problems?(): readonly Problem[];
+  /** Calls come to an end: ends what would begin something new. */
+  stopping?(): void;
   /** Ends it, after the last call. */
   close(options: CloseOptions): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:
 import type { ListenConfig } from "../config/config.js";
 import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
+import type { HostRoute } from "../core/feature.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
@@ -16,12 +17,7 @@ import { ConnectionTimeouts, connectionLimit } from "./connections.js";
 import { CUT_OFF_MS, type HttpEdge } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
 import { httpFailure, sendFailure } from "./http-errors.js";
-import {
-  type AuthorizationServerRoutes,
-  httpRoutes,
-  type SignInRoutes,
-  type SseEdge,
-} from "./http-routes.js";
+import { httpRoutes, type SseEdge } from "./http-routes.js";
 import { BodyBudget } from "./read-body.js";
 import type { PublicPage } from "./server-card.js";
 
@@ -39,10 +35,8 @@ export interface HttpListenerOptions {
   readonly authentication?: Authentication;
   /** Public pages, by path. Default: there are none. */
   readonly publicPages?: ReadonlyMap<string, PublicPage>;
-  /** Serves hosts that sign their person in. Default: there are no such paths. */
-  readonly authorizationServer?: AuthorizationServerRoutes;
-  /** The pages where persons sign in to servers. Default: there are none. */
-  readonly signIns?: SignInRoutes;
+  /** The paths of features. Default: there are none. */
+  readonly featureRoutes?: readonly HostRoute[];
   readonly logger?: Logger;
   readonly timeouts?: Partial<HttpTimeouts>;
   /** The most connections at once; further ones are dropped. Default: what the descriptors of the process allow. */

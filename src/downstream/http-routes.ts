@@ -2,13 +2,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ListenConfig } from "../config/config.js";
 import type { Principal } from "../core/client.js";
+import type { HostRoute } from "../core/feature.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import {
-  type AuthorizationServerEndpoint,
-  ENDPOINT_PATHS,
-  SERVER_METADATA_PATH,
-} from "../http/authorization-server-paths.js";
 import {
   checkOperatorRequestHead,
   checkPageRequestHead,
@@ -49,33 +45,10 @@ interface HttpRouteSettings extends Omit<McpEndpointSettings, "maxBodyBytes" | "
   readonly authentication: Authentication;
   /** Public pages, by path. Default: there are none. */
   readonly publicPages?: ReadonlyMap<string, PublicPage>;
-  /** Serves hosts that sign their person in. Default: there are no such paths. */
-  readonly authorizationServer?: AuthorizationServerRoutes;
-  /** The pages where persons sign in to servers. Default: there are none. */
-  readonly signIns?: SignInRoutes;
+  /** The paths of features. Default: there are none. */
+  readonly featureRoutes?: readonly HostRoute[];
   readonly rebindingProtection: RebindingProtection;
   readonly logger: Logger;
-}
-
-/** The pages where persons sign in to servers. */
-export interface SignInRoutes {
-  /** Answers a request whose head was checked; undefined where no credentials are kept. */
-  serve(
-    page: "connect" | "callback" | "client",
-    request: IncomingMessage,
-    response: ServerResponse,
-    ticket: string,
-  ): Promise<void> | undefined;
-}
-
-/** The gateway as authorization server, where the config in effect makes it one. */
-export interface AuthorizationServerRoutes {
-  /** Answers a request whose head was checked; undefined where the gateway is no authorization server. */
-  serve(
-    endpoint: AuthorizationServerEndpoint,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> | undefined;
 }
 
 type RouteHandler = (
@@ -91,7 +64,7 @@ export interface HttpRoute {
   readonly handle: RouteHandler;
 }
 
-/** Every path there is. Each but the probes, the metadata and those for signing in asks for credentials before anything else. */
+/** Every path there is. Each but the probes, the metadata and those of features asks for credentials before anything else. */
 export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
   const { authentication, gateway, listen, rebindingProtection, sse, forwarder } = settings;
   const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
@@ -112,21 +85,8 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     { path: base === "" ? "/" : base, handle: mcp },
     { path: `${base}/:name`, handle: mcp },
   ];
-  if (settings.authorizationServer !== undefined) {
-    const metadataOfServer = signingIn("metadata");
-    routes.push(
-      { path: SERVER_METADATA_PATH, handle: metadataOfServer },
-      { path: `${SERVER_METADATA_PATH}/*`, handle: metadataOfServer },
-      ...ENDPOINTS.map((endpoint) => ({ path: ENDPOINT_PATHS[endpoint], handle: signingIn(endpoint) })),
-    );
-  }
-  if (settings.signIns !== undefined) {
-    routes.push(
-      { path: "/oauth/connect/:name", handle: signInPage("connect") },
-      { path: "/oauth/callback", handle: signInPage("callback") },
-      { path: "/oauth/client.json", handle: signInPage("client") },
-    );
-  }
+  const { featureRoutes = [] } = settings;
+  routes.push(...featureRoutes.map((route) => ({ path: route.path, handle: ofFeature(route) })));
   if (sse !== undefined) {
     const opening = onlyGet(sse);
     const taking = onlyPost(sse);
@@ -188,23 +148,12 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     };
   }
 
-  /** These need no credentials: they are how a host gets some. */
-  function signingIn(endpoint: AuthorizationServerEndpoint): RouteHandler {
+  function ofFeature(route: HostRoute): RouteHandler {
     return (request, response, name) => {
-      const { authorizationServer } = settings;
-      if (PAGES.includes(endpoint)) checkPageRequestHead(request, rebindingProtection);
+      if (route.asker === "browser") checkPageRequestHead(request, rebindingProtection);
       else if (handlePreflight(request, response)) return;
-      const served = authorizationServer?.serve(endpoint, request, response);
+      const served = route.serve(request, response, name);
       return served ?? authenticated(notFound)(request, response, name);
-    };
-  }
-
-  /** A browser opens these, and has no credentials for this gateway. */
-  function signInPage(page: Parameters<SignInRoutes["serve"]>[0]): RouteHandler {
-    return (request, response, ticket) => {
-      checkPageRequestHead(request, rebindingProtection);
-      const served = settings.signIns?.serve(page, request, response, ticket);
-      return served ?? authenticated(notFound)(request, response, ticket);
     };
   }
 
@@ -308,10 +257,6 @@ export function httpRoutes(
 
 const notFoundError = (message = "there is nothing at this path"): HttpRefusal =>
   new HttpRefusal(404, "unknown_target", message);
-
-const ENDPOINTS = Object.keys(ENDPOINT_PATHS) as readonly (keyof typeof ENDPOINT_PATHS)[];
-/** A person's browser opens these; the others are asked by programs. */
-const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
 const GET_ONLY = "GET, OPTIONS";
 const POST_ONLY = "POST, OPTIONS";

@@ -1,9 +1,20 @@
 /** The features of this build, in the order in which their layers stand within a slot. */
 import type { Feature } from "../cli/feature.js";
 import { audit } from "./audit/feature.js";
+import { authorizationServer } from "./authorization-server/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
+import { signIn } from "./sign-in/feature.js";
 import { tracing } from "./tracing/feature.js";
+import { vault } from "./vault/feature.js";
 
 /** Each is one folder and one line. */
-export const FEATURES: readonly Feature[] = [audit, keptLists, schemaChecks, tracing];
+export const FEATURES: readonly Feature[] = [
+  audit,
+  authorizationServer,
+  keptLists,
+  schemaChecks,
+  signIn,
+  tracing,
+  vault,
+];

@@ -15,13 +15,10 @@ import { checkExposure } from "../downstream/http-listener.js";
 import { clientAddress } from "../http/client-address.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
-import { emittedHostSignIns, emittingSignIns } from "./emitted-events.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createListeners } from "./listeners.js";
 import { LiveActions } from "./live-actions.js";
-import { LiveAuthorizationServer } from "./live-authorization-server.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
-import { LiveSignIns } from "./live-sign-ins.js";
 import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
@@ -89,20 +86,14 @@ export interface Gateway {
 
 /** Builds a gateway and starts its servers; it listens after `start`. */
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
-  const withoutSignIn = createParts(config, options);
-  const { telemetry, features, sessions, callIds } = withoutSignIn;
+  const parts = createParts(config, options);
+  const { telemetry, features, sessions, callIds } = parts;
   const { logger, metrics, pendingQuestions, liveCalls } = telemetry;
-  const store = options.cluster?.store ?? options.signInStore;
-  const signIns = new LiveSignIns({
+  features.attach({
     config: () => liveConfig.pipeline.config,
-    folder: options.credentialsFolder,
-    store,
     url: () => status.url,
-    logger,
-    counter: emittingSignIns(metrics, features.emit),
+    store: options.cluster?.store ?? options.store,
   });
-  metrics.gauge("tokensExpiring", {}, () => signIns.expiring);
-  const parts = { ...withoutSignIn, signIn: options.signIn ?? signIns.parts };
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
   const edges = createEdges(liveConfig, parts, overload.streamQuota);
@@ -114,22 +105,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     parts.cluster?.store,
   );
   const addressOf = clientAddress(config.listen.http.trustedProxies);
-  const authorizationServer = new LiveAuthorizationServer(config.auth, {
-    config,
-    addressOf,
-    folder: options.credentialsFolder,
-    store,
-    url: () => status.url ?? "",
-    logger,
-    onSignIn: emittedHostSignIns(features.emit, metrics, telemetry.redact),
-  });
-  const authentication = new LiveAuthentication(
-    config.auth,
-    telemetry,
-    status,
-    authorizationServer,
-    addressOf,
-  );
+  const { tokenIssuer } = features;
+  const authentication = new LiveAuthentication(config.auth, telemetry, status, tokenIssuer, addressOf);
   const pipeline = () => liveConfig.pipeline;
   const statusPages = createStatusPages({
     pipeline,
@@ -145,7 +122,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry, emit: features.emit });
   const pages = {
     ...statusPages,
-    logins: () => signIns.logins(),
+    ...features.pages,
     "tools/disabled": () => ({ tools: actions.disabledTools }),
   };
   const call = (body: string, signal: AbortSignal): Promise<string> =>
@@ -156,8 +133,6 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       parts,
       edges,
       authentication,
-      authorizationServer,
-      signIns,
       status,
       overload,
       pages,
@@ -181,12 +156,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     failed: requiredServers(liveConfig.pipeline.servers),
     start: async () => ({ ...(await lifecycle.start()), starting: status.starting }),
     async stop({ immediate = false } = {}) {
-      signIns.close();
+      features.stopping();
       await lifecycle.stop(immediate);
       liveConfig.pipeline.policy.close();
       await Promise.all([
         features.close({ isImmediate: immediate }),
-        options.signInStore?.close(),
+        options.store?.close(),
         options.sessionFiles?.close(),
       ]);
     },
@@ -210,7 +185,6 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         sessions.parkedCalls.limit(next.parkedCalls);
         // An unchanged authentication keeps its principal objects, which other parts use as keys.
         if (!isDeepStrictEqual(next.auth, before.auth)) {
-          authorizationServer.replace(next.auth);
           authentication.replace(next.auth);
         }
         actions.reloaded();

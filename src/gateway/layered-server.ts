@@ -3,10 +3,11 @@ import type { ConfiguredServer } from "../config/config.js";
 import type { LayeredServer } from "../core/feature.js";
 
 /** Without what is the gateway's own. */
-export const layered = ({ name, transport, features }: ConfiguredServer): LayeredServer => ({
+export const layered = ({ name, transport, features, auth }: ConfiguredServer): LayeredServer => ({
   name,
   url: urlOf(transport),
   features,
+  credentialsOf: auth?.as,
 });
 
 /** The address of a server; undefined for a process. */

@@ -11,7 +11,6 @@ import { workerSocket } from "../core/owners.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { createForwarder } from "../downstream/forward-to-owner.js";
 import { createHttpListener, type HttpListener, type PeerListener } from "../downstream/http-listener.js";
-import type { AuthorizationServerRoutes } from "../downstream/http-routes.js";
 import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
@@ -22,7 +21,6 @@ import { admitWorkers, workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
-import type { LiveSignIns } from "./live-sign-ins.js";
 import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
 import type { GatewayParts } from "./parts.js";
 import type { GatewayStatus } from "./status.js";
@@ -37,8 +35,6 @@ interface ListenersOptions {
   readonly parts: GatewayParts;
   readonly edges: Edges;
   readonly authentication: Authentication;
-  readonly authorizationServer: AuthorizationServerRoutes;
-  readonly signIns: LiveSignIns;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly pages: AdminPages;
@@ -53,17 +49,18 @@ export function createListeners(
   { http: listen, admin }: Config["listen"],
   options: ListenersOptions,
 ): Listeners {
-  const { parts, edges, authentication, authorizationServer, signIns, status, overload } = options;
+  const { parts, edges, authentication, status, overload } = options;
   const { pages, ownerToken, call, actions } = options;
   const { logger, metrics, redact, liveCalls } = parts.telemetry;
   const { worker } = parts.identity;
+  const { routes: featureRoutes, actions: featureActions } = parts.features;
   const { pressure, onShed, bodyBudgetBytes } = overload;
   const { gateway, legacy, modern, sse } = edges;
   const readiness = () => status.probe();
   const bodyBudget = new BodyBudget({ pressure, onShed, limit: bodyBudgetBytes });
   return {
     http: createHttpListener({
-      ...{ listen, gateway, modern, legacy, authentication, authorizationServer, signIns, readiness, logger },
+      ...{ listen, gateway, modern, legacy, authentication, featureRoutes, readiness, logger },
       ...{ pressure, onShed, bodyBudgetBytes },
       ...(listen.legacySse && { sse }),
       ...peerListener(parts, gateway),
@@ -84,7 +81,7 @@ export function createListeners(
       mcp: operatorEndpoint({ gateway, modern, bodyBudget, logger }),
       // The primary process has no tools, and only it reads the pages of a worker.
       ...(worker === undefined && { call }),
-      logins: signIns,
+      featureActions,
       actions,
       // The primary process acts for the operator, whose token it has checked.
       ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),

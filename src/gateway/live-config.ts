@@ -211,7 +211,7 @@ export function createGatewayApi(
 export class LiveAuthentication implements Authentication {
   readonly #telemetry: Telemetry;
   readonly #status: Pick<GatewayStatus, "url">;
-  readonly #authorizationServer: TokenIssuer;
+  readonly #tokenIssuer: TokenIssuer | undefined;
   readonly #addressOf: ClientAddress;
   #current: Authentication;
 
@@ -219,13 +219,13 @@ export class LiveAuthentication implements Authentication {
     auth: Config["auth"],
     telemetry: Telemetry,
     status: Pick<GatewayStatus, "url">,
-    authorizationServer: TokenIssuer,
+    tokenIssuer: TokenIssuer | undefined,
     addressOf: ClientAddress,
   ) {
     this.#addressOf = addressOf;
     this.#telemetry = telemetry;
     this.#status = status;
-    this.#authorizationServer = authorizationServer;
+    this.#tokenIssuer = tokenIssuer;
     this.#current = this.#create(auth);
   }
 
@@ -255,7 +255,8 @@ export class LiveAuthentication implements Authentication {
       url: () => this.#status.url ?? "",
       logger,
       addressOf: this.#addressOf,
-      ...(auth.signIn !== undefined && { authorizationServer: this.#authorizationServer }),
+      ...(auth.signIn !== undefined &&
+        this.#tokenIssuer !== undefined && { authorizationServer: this.#tokenIssuer }),
       onFailure: (reason) => metrics.authFailed(reason),
     });
   }

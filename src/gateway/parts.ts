@@ -3,9 +3,7 @@ import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } fr
 import { sharedSecret } from "../config/cluster-config.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { CallIds, type Middleware } from "../core/call.js";
-import type { Client } from "../core/client.js";
 import type { ClusterParts, OwnStore, SessionRecords } from "../core/cluster.js";
-import type { CredentialStore } from "../core/credentials.js";
 import type { OpenFeature } from "../core/feature.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -43,25 +41,10 @@ export interface GatewayOptions {
   readonly workerIdentity?: WorkerIdentity;
   /** Keeps the sessions for the next process of this machine; absent in a cluster. Default: they end with this one. */
   readonly sessionFiles?: SessionRecords & { close(): Promise<void> };
-  /** The folder of the vault. Default: sign-ins are not stored. */
-  readonly credentialsFolder?: string;
-  /** The store with the sign-ins of a cluster, for a process that is not a replica of it. The gateway closes it. */
-  readonly signInStore?: OwnStore;
+  /** The store of a cluster, for a process that is not a replica of it. The gateway closes it. */
+  readonly store?: OwnStore;
   /** The features that are open, in the order of their list; the gateway closes them. Default: none. */
   readonly features?: readonly OpenFeature[];
-  /** Default: no stored credentials. */
-  readonly signIn?: SignInParts;
-}
-
-/** The members of the sign-ins that calls need. */
-export interface SignInParts {
-  readonly credentials: CredentialStore;
-  /**
-   * The page where the person behind `client` signs in at `server`; undefined if there is none, e.g. over stdio.
-   *
-   * @throws GatewayError if a page would not help
-   */
-  readonly connectUrl: (server: string, client: Client) => Promise<string | undefined>;
 }
 
 interface GatewayIdentity {
@@ -129,8 +112,6 @@ export interface GatewayParts {
   readonly sealed: SealedParts;
   /** Absent without other replicas. */
   readonly cluster?: ClusterParts;
-  /** Undefined without stored credentials. */
-  readonly signIn: SignInParts | undefined;
 }
 
 /** A sealed state can be answered for at least this long (ms), and as long as its call may be parked. */
@@ -191,7 +172,6 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       ...(cluster !== undefined && { useOnce: (nonce: string) => cluster.useOnce(nonce, ttlMs()) }),
     },
     ...(options.cluster !== undefined && { cluster: observed(options.cluster, metrics) }),
-    signIn: options.signIn,
   };
 }
 

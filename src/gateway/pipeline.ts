@@ -12,7 +12,6 @@ import {
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
-import { principalKey } from "../core/principal.js";
 import { dropBaggage } from "../core/trace-context.js";
 import { createPolicy, type Policy } from "../policy/policy.js";
 import { circuitBreaker } from "../resilience/circuit-breaker.js";
@@ -31,7 +30,6 @@ import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
 import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
-import { promptSignIn, signInError } from "../sign-in/prompt-sign-in.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
@@ -107,7 +105,7 @@ export function createPipeline(
       isMisconfigured(running.config)
         ? running.upstream.call // refuses
         : serverStack(running, {
-            ...{ policy, metrics, features, signIn: parts.signIn, logger },
+            ...{ policy, metrics, features, logger },
             marksAdopted: parts.sessions.records !== undefined,
             forwardsBaggage: config.telemetry?.forwardsBaggage === true,
           }),
@@ -116,12 +114,12 @@ export function createPipeline(
   const forms = argumentForms(config.servers);
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
-  const { signIn } = parts;
+  const { credentials } = features;
   const route = router({
     ...{ catalog, handlers, tasks, methods, listPolicy },
     inEffect: inEffect.route,
-    ...(signIn !== undefined && {
-      signInError: (server, call) => signInError({ server, connectUrl: signIn.connectUrl }, call),
+    ...(credentials !== undefined && {
+      signInError: (server, call) => credentials.refusal(server, call),
     }),
   });
   // refusals are logged like every other outcome; a question and the round that answers it are two calls
@@ -222,7 +220,6 @@ const hasConfiguredArguments = ({ overrides = {} }: ConfiguredServer): boolean =
 interface ServerStackOptions {
   readonly policy: Policy;
   readonly metrics: Metrics;
-  readonly signIn: GatewayParts["signIn"];
   readonly logger: Logger;
   readonly forwardsBaggage: boolean;
   /** Whether sessions outlive their replica. */
@@ -232,24 +229,14 @@ interface ServerStackOptions {
 
 function serverStack(
   runtime: ServerRuntime,
-  { policy, metrics, signIn, forwardsBaggage, features, logger, marksAdopted }: ServerStackOptions,
+  { policy, metrics, forwardsBaggage, features, logger, marksAdopted }: ServerStackOptions,
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
-  const { name: server, timeoutMs, auth, transport } = config;
+  const { name: server, timeoutMs, transport } = config;
   const slot = features.server(layered(config));
   return compose(
     [
-      // outermost: no timeout runs while a person signs in, and earlier attempts count as separate calls
-      ...(auth === undefined || signIn === undefined
-        ? []
-        : [
-            promptSignIn({
-              server,
-              store: signIn.credentials,
-              connectUrl: signIn.connectUrl,
-              credentialsOf: ({ principal }) => (auth.as === "principal" ? principalKey(principal) : auth.as),
-            }),
-          ]),
+      ...slot("person"), // outermost: no timeout runs while a person acts, and earlier attempts count as separate calls
       ...(marksAdopted && transport.kind === "stdio" ? [markAdopted(server, logger)] : []), // outside of the cache, which is for all sessions
       ...(forwardsBaggage ? [] : [dropBaggage]), // everything below this line reaches the server
       ...slot("checkResults"), // the server has run a call whose result is withheld here

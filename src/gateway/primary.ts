@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
-import type { FeatureGauge } from "../core/feature.js";
+import type { FeatureAdmin, FeatureGauge } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { workerActions } from "../workers/act-on-workers.js";
@@ -31,6 +31,8 @@ export interface PrimaryOptions {
   readonly onWorkerLost: () => Promise<void>;
   /** The gauges of features, which are merged. */
   readonly gauges: readonly FeatureGauge[];
+  /** What features add to the admin API. */
+  readonly featureAdmin: readonly FeatureAdmin[];
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
@@ -42,7 +44,7 @@ export interface Primary extends Pick<Gateway, "start" | "stop" | "failed" | "ha
 /** The primary, with no worker started yet. @throws Error if this process is itself a worker. */
 export function createPrimary(
   config: Config,
-  { count, logger, version, onWorkerLost, gauges }: PrimaryOptions,
+  { count, logger, version, onWorkerLost, gauges, featureAdmin }: PrimaryOptions,
 ): Primary {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
@@ -73,6 +75,7 @@ export function createPrimary(
     workers: () => workers.status(),
     ownMetrics: new Metrics({ version }),
     gauges,
+    samePages: featureAdmin.flatMap(({ pages }) => pages),
     version,
     startedAt: Date.now(),
     draining: () => draining,
@@ -88,7 +91,7 @@ export function createPrimary(
     actions: workerActions(identity, () => workers.status()),
     callFeed: workerCallFeed(identity, () => workers.status()),
     pages: overview.pages,
-    logins: toAnyWorker,
+    featureActions: { actions: featureAdmin.flatMap(({ actions }) => actions), passOn: toAnyWorker },
     mcp: toAnyWorker,
   });
 

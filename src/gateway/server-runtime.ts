@@ -65,16 +65,7 @@ export interface ConfigInEffect {
 /** Starts a server without waiting for its connection. */
 export function startServer(
   config: ServerConfig,
-  {
-    identity: own,
-    telemetry,
-    features,
-    processes,
-    sessions,
-    sealed: { tasks },
-    signIn,
-    cluster,
-  }: GatewayParts,
+  { identity: own, telemetry, features, processes, sessions, sealed: { tasks }, cluster }: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
   const { metrics, pendingQuestions } = telemetry;
@@ -87,7 +78,7 @@ export function startServer(
   const upstream = createServerUpstream(config, {
     memory: kept.known?.memory,
     others,
-    credentials: signIn?.credentials,
+    credentials: features.credentials,
     gateway: { info: own.info, instance: own.instance, isAggregated: inEffect.isAggregated },
     questions: {
       directory: withPolicy(name, directoryWithHandles(name, directory, tasks), inEffect, pendingQuestions),

@@ -1,27 +1,53 @@
 /** The open features of a gateway, by what they plug in. */
+import type { Config } from "../config/config.js";
 import type { Call, Middleware, Observer } from "../core/call.js";
+import type { CredentialSource } from "../core/credentials.js";
 import type {
+  AdminPageReader,
   CallSlot,
   CloseOptions,
+  HostRoute,
   LayeredServer,
   OpenFeature,
+  OwnAdminAction,
   Problem,
+  RunningGateway,
   ServerSlot,
 } from "../core/feature.js";
 import type { EmitEvent } from "../core/gateway-events.js";
 import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-lists.js";
+import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
+
+declare module "../core/feature.js" {
+  interface OpenFeature {
+    /** Issues tokens that hosts may send, while `auth.signIn` is there; one feature does. */
+    readonly tokenIssuer?: TokenIssuer;
+  }
+  interface RunningGateway {
+    /** In effect now. */
+    config(): Config;
+  }
+}
 
 /** All in the order of the list of features. */
 export class Slots {
   readonly #features: readonly OpenFeature[];
+  /** By name: features may count the same. */
+  readonly #counters = new Map<string, CountLabels>();
   readonly observers: readonly Observer[];
   readonly recordSinks: readonly RecordSink[];
   /** Undefined if no feature listens. */
   readonly emit: EmitEvent | undefined;
+  /** Of the first feature that has some. */
+  readonly credentials: CredentialSource | undefined;
+  readonly tokenIssuer: TokenIssuer | undefined;
+  readonly routes: readonly HostRoute[];
+  readonly pages: Readonly<Record<string, AdminPageReader>>;
+  readonly actions: readonly OwnAdminAction[];
 
-  constructor(features: readonly OpenFeature[], metrics: Pick<Metrics, "featureGauge">) {
+  constructor(features: readonly OpenFeature[], metrics: Pick<Metrics, "featureGauge" | "featureCounter">) {
     this.#features = features;
     this.observers = features.flatMap(({ observers = [] }) => observers);
     this.recordSinks = features.flatMap((feature) => feature.onRecord?.bind(feature) ?? []);
@@ -33,6 +59,25 @@ export class Slots {
             for (const listener of listeners) listener(event);
           };
     for (const reading of features.flatMap(({ readings = [] }) => readings)) metrics.featureGauge(reading);
+    for (const counter of features.flatMap(({ counters = [] }) => counters)) {
+      if (!this.#counters.has(counter.name))
+        this.#counters.set(counter.name, metrics.featureCounter(counter));
+    }
+    this.credentials = features.find(({ credentials }) => credentials !== undefined)?.credentials;
+    this.tokenIssuer = features.find(({ tokenIssuer }) => tokenIssuer !== undefined)?.tokenIssuer;
+    this.routes = features.flatMap(({ routes = [] }) => routes);
+    this.pages = Object.assign({}, ...features.map(({ pages }) => pages));
+    this.actions = features.flatMap(({ actions = [] }) => actions);
+  }
+
+  /** Tells them of their gateway. */
+  attach(gateway: Pick<RunningGateway, "config" | "url" | "store">): void {
+    const running: RunningGateway = {
+      ...gateway,
+      emit: this.emit,
+      count: (counter, labels) => this.#counters.get(counter.name)?.(labels),
+    };
+    for (const feature of this.#features) feature.attach?.(running);
   }
 
   /** The layers of a config with these servers, by slot. */
@@ -68,7 +113,14 @@ export class Slots {
     return this.#features.flatMap((feature) => feature.problems?.() ?? []);
   }
 
+  stopping(): void {
+    for (const feature of this.#features) feature.stopping?.();
+  }
+
   async close(options: CloseOptions): Promise<void> {
     await Promise.all(this.#features.map((feature) => feature.close(options)));
   }
 }
+
+/** Adds 1 under the labels. */
+type CountLabels = (labels: Readonly<Record<string, string>>) => void;

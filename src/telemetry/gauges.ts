@@ -23,8 +23,6 @@ export interface GaugeLabels {
   readonly parkedCalls: Readonly<Record<never, string>>;
   /** Memory pressure, and what is refused: 0 nothing, 1 new streams, 2 new calls, 3 new connections. */
   readonly overloadLevel: Readonly<Record<never, string>>;
-  /** Access tokens that end within an hour and that only a person can replace. */
-  readonly tokensExpiring: Readonly<Record<never, string>>;
   /** Replicas of the cluster that run, with this one. */
   readonly clusterReplicas: Readonly<Record<never, string>>;
   /** 1 while the store of the cluster answers, else 0. */
@@ -57,10 +55,6 @@ export const GAUGES: {
   overloadLevel: [
     "cardea_overload_level",
     "Memory pressure; refused: 0 nothing, 1 new streams, 2 new calls too, 3 new connections too.",
-  ],
-  tokensExpiring: [
-    "cardea_tokens_expiring",
-    "Access tokens in use that end within an hour and can only be replaced by a sign-in.",
   ],
   clusterReplicas: ["cardea_cluster_replicas", "Replicas of the cluster that run, with this one."],
   clusterStoreUp: ["cardea_cluster_store_up", "Whether the store of the cluster answers (1) or not (0)."],

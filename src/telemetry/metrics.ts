@@ -1,5 +1,5 @@
 /** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
-import type { GaugeReading } from "../core/feature.js";
+import type { FeatureCounter, GaugeReading } from "../core/feature.js";
 import type { ListKind } from "../core/lists.js";
 import type { InputKind } from "../core/methods.js";
 import type { ForwardOutcome } from "../core/owners.js";
@@ -83,16 +83,6 @@ export class Metrics {
     "Requests that failed authentication, by reason.",
     ["reason"],
   );
-  readonly #signIns = this.#counter(
-    "cardea_sign_ins_total",
-    "Sign-ins of persons to servers, by what became of them.",
-    ["server", "outcome"],
-  );
-  readonly #signInQuirks = this.#counter(
-    "cardea_sign_in_quirks_total",
-    "Sign-ins that ended well at a server whose config excuses a rule, by the quirk that does.",
-    ["server", "quirk"],
-  );
   readonly #retries = this.#counter(
     "cardea_retries_total",
     "Calls retried because their server could not be reached.",
@@ -101,11 +91,6 @@ export class Metrics {
   readonly #cacheHits = this.#counter("cardea_cache_hits_total", "Calls answered from the response cache.", [
     "server",
   ]);
-  readonly #tokenRefreshes = this.#counter(
-    "cardea_token_refreshes_total",
-    "Attempts to renew the access token for a server, by outcome.",
-    ["server", "outcome"],
-  );
   readonly #clusterForwards = this.#counter(
     "cardea_cluster_forwards_total",
     "Requests forwarded to the replica that owns their session or call, by outcome.",
@@ -183,16 +168,6 @@ export class Metrics {
     this.#stalls.inc(1);
   }
 
-  /** `server` is `none` for a callback that belongs to no sign-in, and for a refused sign-in of a host. */
-  signedIn(server: string, outcome: "started" | "finished" | "refused" | "stepped_up" | "signed_out"): void {
-    this.#signIns.inc({ server, outcome }, 1);
-  }
-
-  /** @param quirk a key of `auth.quirks` */
-  quirkUsed(server: string, quirk: string): void {
-    this.#signInQuirks.inc({ server, quirk }, 1);
-  }
-
   /** `server` is `none` where the limit is not per server. */
   rateLimited(server: string, rule: string): void {
     this.#rateLimited.inc({ server, rule }, 1);
@@ -212,11 +187,6 @@ export class Metrics {
 
   retried(server: string): void {
     this.#retries.inc({ server }, 1);
-  }
-
-  /** `outcome` is one of a small set (`sign-in/token-events.ts`). */
-  tokenRefreshed(server: string, outcome: string): void {
-    this.#tokenRefreshes.inc({ server, outcome }, 1);
   }
 
   cacheHit(server: string): void {
@@ -282,6 +252,16 @@ export class Metrics {
   featureGauge({ gauge: { name, help, labelNames = [] }, labels = {}, read }: GaugeReading): void {
     const readings = this.#gauges.get(name) ?? this.#registerGauge(name, name, help, labelNames);
     readings.set(JSON.stringify(labels), [{ labels, value: read }]);
+  }
+
+  /** The counter of a feature; the function adds 1 under the labels. */
+  featureCounter({
+    name,
+    help,
+    labelNames,
+  }: FeatureCounter): (labels: Readonly<Record<string, string>>) => void {
+    const counter = this.#counter(name, help, [...labelNames]);
+    return (labels) => counter.inc({ ...labels }, 1);
   }
 
   /** The Prometheus text of all metrics, with exemplars; see `negotiatedMetrics`. */

@@ -21,6 +21,8 @@ interface MergedAdminPagesOptions {
   readonly ownMetrics: { text(): Promise<string> };
   /** The gauges of features. */
   readonly gauges: readonly FeatureGauge[];
+  /** The pages of features, whose content is the same in each worker. */
+  readonly samePages: readonly string[];
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
@@ -55,7 +57,6 @@ const PAGE_NAMES = [
   "explain",
   "lists",
   "tokens",
-  "logins",
 ] as const;
 /** Pages that wait for starting servers. */
 const WAITING_PAGES: ReadonlySet<string> = new Set(["lists", "tokens"]);
@@ -71,7 +72,7 @@ export interface MergedAdminPages {
 
 /** Requests the pages of every worker at each call. */
 export function createMergedAdminPages(options: MergedAdminPagesOptions): MergedAdminPages {
-  const { identity, workers, ownMetrics, gauges, version, startedAt, draining } = options;
+  const { identity, workers, ownMetrics, gauges, samePages, version, startedAt, draining } = options;
 
   const metrics = new MonotonicMetrics(gauges);
 
@@ -126,15 +127,14 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       );
     }
     if (name === "history") return mergeHistories(bodies.map(({ body }) => body).filter(isObject));
-    // Of the vault that all workers share.
-    if (name === "logins") return bodies[0]?.body;
+    if (samePages.includes(name)) return bodies[0]?.body;
     if (name === "servers") return mergeServers(bodies.map(({ body }) => rowsOf(body)));
     return name === "tokens"
       ? mergeTokenReports(bodies.map(({ body }) => body).filter(isObject))
       : merge(bodies);
   };
   const pages = Object.fromEntries(
-    PAGE_NAMES.map((name) => [
+    [...PAGE_NAMES, ...samePages].map((name) => [
       name,
       (query: URLSearchParams, signal: StopSignal) => page(name, query, signal),
     ]),

@@ -6,6 +6,7 @@ import { adminApp } from "../../src/admin/app.js";
 import { openApiDocument } from "../../src/admin/openapi.js";
 import { SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
+import { FEATURES } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 import { modernRequest, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
@@ -151,13 +152,7 @@ describe("the OpenAPI document", () => {
       callFeed: { follow: () => () => {} },
       mcp: async () => {},
       actions: { act: unused },
-      logins: {
-        begin: unused,
-        state: unused,
-        finish: unused,
-        acceptIssuer: async () => undefined,
-        signOut: unused,
-      },
+      featureActions: { actions: FEATURES.flatMap(({ admin }) => admin?.actions ?? []), passOn: unused },
     });
     const routes = app.routes
       .filter(

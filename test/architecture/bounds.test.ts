@@ -255,16 +255,16 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "catalog/tool-search.test.ts",
     title: "indexes of dropped lists are released",
   },
-  "authorization-server/rate-limit.ts": {
-    file: "authorization-server/registration.test.ts",
+  "features/authorization-server/rate-limit.ts": {
+    file: "features/authorization-server/registration.test.ts",
     title: "use bounded memory for any number of addresses",
   },
-  "authorization-server/client-documents.ts": {
-    file: "authorization-server/client-documents.test.ts",
+  "features/authorization-server/client-documents.ts": {
+    file: "features/authorization-server/client-documents.test.ts",
     title: "is cached for at most 200 hosts",
   },
-  "authorization-server/grants.ts": {
-    file: "authorization-server/grants.test.ts",
+  "features/authorization-server/grants.ts": {
+    file: "features/authorization-server/grants.test.ts",
     title: "a person has at most 50 sign-ins",
   },
   "telemetry/pending-questions.ts": {

@@ -20,13 +20,14 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["features/audit/cli/", "the same as cli/, for the commands of the audit log"],
   ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
   ["workers/", "reads those pages again"],
-  ["authorization-server/", "reads and writes documents of OAuth, which have small numbers only"],
-  ["sign-in/renewals.ts", "talks to a process of the gateway's own"],
-  ["sign-in/renewal-process.ts", "is that process"],
+  ["features/authorization-server/", "reads and writes documents of OAuth, which have small numbers only"],
+  ["features/sign-in/cli/", "the same as cli/, for the commands of sign-ins"],
+  ["features/sign-in/renewals.ts", "talks to a process of the gateway's own"],
+  ["features/sign-in/renewal-process.ts", "is that process"],
   ["admin/console-files.ts", "reads a list of file names that the build wrote"],
   ["admin/console/", "is the page in the browser, which has no other JSON"],
   ["cluster/", "reads and writes what replicas say of themselves"],
-  ["vault/", "reads and writes records of the gateway's own"],
+  ["features/vault/", "reads and writes records of the gateway's own"],
 ]);
 
 const USES = /\bJSON\.(?:parse|stringify)\b/;

@@ -18,14 +18,7 @@ const BELOW_GATEWAY = [
   ],
   ...["state", "workers", "cluster", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
-  ...[
-    "vault",
-    "sign-in",
-    "sign-in/types.ts",
-    "sign-in/oauth",
-    "authorization-server",
-    "state/private-file.ts",
-  ],
+  "state/private-file.ts",
 ];
 
 /**
@@ -109,32 +102,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   cluster: ["core", "wire", "runtime", "config", "telemetry"],
   // What is kept on the disk; it knows no era.
   state: ["core", "wire", "runtime", "config", "state/private-file.ts"],
-  // Files that only this user may read: no list, and nothing of MCP.
-  vault: ["core", "wire", "runtime", "config", "state/private-file.ts", "vault/types.ts"],
-  "vault/types.ts": [],
-  "sign-in/types.ts": ["vault/types.ts"],
-  // A client of authorization servers: functions without state, files and timers.
-  "sign-in/oauth": [
-    "core",
-    "wire",
-    "config",
-    "http",
-    "outgoing",
-    "http/loopback.ts",
-    "sign-in/types.ts",
-    "vault/types.ts",
-  ],
-  "sign-in": [
-    ...["core", "wire", "runtime", "config", "http", "http/loopback.ts", "outgoing", "telemetry", "vault"],
-    ...["sign-in/types.ts", "vault/types.ts", "sign-in/oauth"],
-  ],
-  // A program of its own, which opens what it needs.
-  "sign-in/renewal-process.ts": ["core", "sign-in", "vault", "cluster"],
-  // The gateway as authorization server for its hosts.
-  "authorization-server": [
-    ...["core", "wire", "runtime", "config", "http", "outgoing", "http/loopback.ts", "telemetry", "vault"],
-    ...["sign-in/types.ts", "sign-in/oauth"],
-  ],
   "state/private-file.ts": [],
   admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
   workers: ["core", "wire", "config", "admin", "telemetry"],
@@ -171,7 +138,10 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Which features import another one, and why. */
-const FEATURES_OF_FEATURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {};
+const FEATURES_OF_FEATURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "features/sign-in": { "features/vault": "keeps the tokens there, encrypted" },
+  "features/authorization-server": { "features/vault": "keeps its keys and grants there, encrypted" },
+};
 
 /** The folder of a feature, such as `features/audit`; undefined for files elsewhere. */
 const featureOf = (file: string): string | undefined => /^features\/[^/]+(?=\/)/.exec(file)?.[0];

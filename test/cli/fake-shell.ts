@@ -147,7 +147,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     probe:
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),
-    openSignInStore: async () => undefined,
+    openStore: async () => undefined,
     checkCluster: options.checkCluster ?? (async () => []),
     out: () => written.join(""),
     said,

@@ -8,12 +8,12 @@ import { GAUGES, type GaugeLabels } from "../../src/telemetry/gauges.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { firstColumn, docsPage as page } from "../support/docs-pages.js";
 import { fakeCall } from "../support/fake-call.js";
-import { addFeatureGauges } from "../support/features.js";
+import { addFeatureMetrics } from "../support/features.js";
 
 test("each metric of a scrape is in the table, with its labels, and no other is", async () => {
   const metrics = new Metrics({ version: "1.2.3", process: false });
   for (const what of Object.keys(GAUGES) as (keyof GaugeLabels)[]) metrics.gauge(what, {} as never, () => 1);
-  addFeatureGauges(metrics);
+  addFeatureMetrics(metrics);
   const scraped = [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name);
   const named = firstColumn(page("observability"), "Metrics").filter((name) => !name.includes("*"));
   expect([...named].sort()).toEqual([...new Set(scraped)].sort());

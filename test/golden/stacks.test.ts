@@ -9,7 +9,6 @@ import type { SessionRecords } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { GatewayOptions } from "../../src/gateway/parts.js";
-import { FakeStore } from "../support/fake-credentials.js";
 import { openedFeatures, SECTIONS } from "../support/features.js";
 
 /** A composed handler, with the names of its layers; `innermost` is what they wrap. */
@@ -93,13 +92,14 @@ interface Situation {
   /** How many servers are misconfigured. Default: 0 */
   readonly problems?: number;
   readonly options?: Partial<GatewayOptions>;
+  /** Whether credentials are kept. */
+  readonly hasState?: boolean;
   readonly isTraced?: boolean;
   readonly audit?: "best effort" | "required";
 }
 
 const RECORDS = { write: () => undefined, mayAdopt: () => false, close: async () => {} };
 const KEPT_SESSIONS = { sessionFiles: RECORDS as unknown as SessionRecords & typeof RECORDS };
-const SIGNED_IN = { signIn: { credentials: new FakeStore(), connectUrl: async () => undefined } };
 
 const SITUATIONS: Readonly<Record<string, Situation>> = {
   "an empty config": { file: { mcpServers: {} } },
@@ -114,7 +114,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
   "required audit": { file: { mcpServers: SERVERS }, audit: "required" },
   "a server with sign-in": {
     file: { mcpServers: { address: { ...ADDRESS, ...SIGN_IN } } },
-    options: SIGNED_IN,
+    hasState: true,
   },
   "sessions that outlive their process": { file: { mcpServers: SERVERS }, options: KEPT_SESSIONS },
   "schema checks": { file: { mcpServers: { process: { ...PROCESS, ...CHECKS } } } },
@@ -131,7 +131,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       },
       ...{ ...SEARCH, ...LIMITS, policy: { rules: [...RULES.policy.rules, ...HIDING.policy.rules] } },
     },
-    ...{ problems: 1, isTraced: true, audit: "required", options: { ...SIGNED_IN, ...KEPT_SESSIONS } },
+    ...{ problems: 1, isTraced: true, audit: "required", hasState: true, options: KEPT_SESSIONS },
   },
 };
 
@@ -144,6 +144,7 @@ async function build({
   options,
   isTraced = false,
   audit: wanted,
+  hasState = false,
 }: Situation): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "cardea-stacks-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -155,7 +156,7 @@ async function build({
   const read = readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok || read.problems.length > problems) throw new Error(JSON.stringify(read.problems));
   const { config } = read;
-  const features = await openedFeatures(config);
+  const features = await openedFeatures(config, { stateFolder: hasState ? folder : undefined });
   const gateway = createGateway(config, { ...OPTIONS, ...options, features });
   await gateway.stop({ immediate: true });
 }

@@ -79,7 +79,7 @@ export async function openWorld({ servers = {}, limits = [] }: WorldOptions = {}
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const { config } = read;
   const options = { logger: SILENT, version: "0.0.0-test", redact: (text: string) => text };
-  const features = await openedFeatures(config, options);
+  const features = await openedFeatures(config, { ...options, stateFolder: folder });
   const gateway = createGateway(config, { ...options, features });
   const { url, adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));

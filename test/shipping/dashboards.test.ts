@@ -7,7 +7,7 @@ import { ERRORS } from "../../src/core/errors.js";
 import type { GaugeLabels } from "../../src/telemetry/gauges.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { inRepository } from "../support/cardea.js";
-import { addFeatureGauges } from "../support/features.js";
+import { addFeatureMetrics } from "../support/features.js";
 import { type Names, namesIn } from "./promql.js";
 
 const read = (path: string): string => readFileSync(inRepository(`dashboards/${path}`), "utf8");
@@ -70,9 +70,6 @@ beforeAll(async () => {
   metrics.policyDecided("deny", "a-rule");
   metrics.listChanged("files", "tools");
   metrics.authFailed("expired");
-  metrics.signedIn("files", "refused");
-  metrics.quirkUsed("files", "no-resource");
-  metrics.tokenRefreshed("files", "refreshed");
   metrics.calls.searchCallFinished(call, "ok");
   metrics.retried("files");
   metrics.cacheHit("files");
@@ -94,11 +91,10 @@ beforeAll(async () => {
     overloadLevel: {},
     heapLimit: {},
     parkedCalls: {},
-    tokensExpiring: {},
   };
   for (const [what, labels] of Object.entries(readings))
     metrics.gauge(what as keyof GaugeLabels, labels, () => 1);
-  addFeatureGauges(metrics);
+  addFeatureMetrics(metrics);
 
   for (const line of (await metrics.text()).split("\n")) {
     const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];

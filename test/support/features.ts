@@ -33,10 +33,12 @@ export const openedFeatures = (
     ...context,
   });
 
-/** Each gauge of each feature has a value, with `labels`. */
-export function addFeatureGauges(metrics: Metrics): void {
-  for (const gauge of FEATURES.flatMap(({ gauges = [] }) => gauges)) {
-    const labels = Object.fromEntries((gauge.labelNames ?? []).map((name) => [name, "any"]));
-    metrics.featureGauge({ gauge, labels, read: () => 1 });
-  }
+/** Each gauge and counter of each feature has a value, with its labels. */
+export function addFeatureMetrics(metrics: Metrics): void {
+  const labelsOf = (names: readonly string[] = []) => Object.fromEntries(names.map((name) => [name, "any"]));
+  for (const gauge of FEATURES.flatMap(({ gauges = [] }) => gauges))
+    metrics.featureGauge({ gauge, labels: labelsOf(gauge.labelNames), read: () => 1 });
+  const counters = FEATURES.flatMap(({ counters = [] }) => counters);
+  for (const counter of new Map(counters.map((each) => [each.name, each])).values())
+    metrics.featureCounter(counter)(labelsOf(counter.labelNames));
 }

@@ -16,10 +16,15 @@ export function configOf(file: object | string): Config {
   return read.config;
 }
 
-/** A gateway that has not been started, with the features that its config asks for. */
-export async function gatewayOf(file: object | string, log: Partial<Logger> = {}): Promise<Gateway> {
+/** A gateway that has not been started, with the features that its config asks for. Default: it has no state folder. */
+export async function gatewayOf(
+  file: object | string,
+  log: Partial<Logger> = {},
+  stateFolder?: string,
+): Promise<Gateway> {
   const config = configOf(file);
   const options = { logger: { ...SILENT, ...log }, version: "0.0.0-test" };
-  const features = await openedFeatures(config, { ...options, env: { OTEL_BSP_SCHEDULE_DELAY: "5" } });
+  const env = { OTEL_BSP_SCHEDULE_DELAY: "5" };
+  const features = await openedFeatures(config, { ...options, env, stateFolder });
   return createGateway(config, { ...options, features });
 }

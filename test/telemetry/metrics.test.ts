@@ -203,13 +203,3 @@ test("no gauge has the ending of a counter, which promtool check metrics refuses
   expect(text).toContain("# TYPE nodejs_active_handles gauge");
   expect([...text.matchAll(/^# TYPE (\S+_total) (?!counter$).*$/gm)].map(([line]) => line)).toEqual([]);
 });
-
-test("renewals of tokens are counted by server and outcome, and tokens that end are a gauge", async () => {
-  metrics.tokenRefreshed("linear", "refreshed");
-  metrics.tokenRefreshed("linear", "refreshed");
-  metrics.tokenRefreshed("linear", "invalid_grant");
-  expect(await sample('cardea_token_refreshes_total{server="linear",outcome="refreshed"}')).toBe(2);
-  expect(await sample('cardea_token_refreshes_total{server="linear",outcome="invalid_grant"}')).toBe(1);
-  metrics.gauge("tokensExpiring", {}, () => 4);
-  expect(await sample("cardea_tokens_expiring")).toBe(4);
-});

@@ -59,6 +59,7 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
     version: "1.2.3",
     startedAt: Date.now(),
     gauges: [],
+    samePages: ["logins"],
     draining: () => draining,
   });
 }

@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { hasFeature } from "../../support/features.js";
 import { hostOf } from "../../support/modern-host.js";
 import { sample } from "../../support/sample.js";
 import { type Opened, type Stage, startStage, TOKEN } from "./stage.js";
@@ -124,7 +125,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     await page.close();
   });
 
-  test.each(looksOf("sign-in"))(
+  test.skipIf(!hasFeature("sign-in")).each(looksOf("sign-in"))(
     "a principal is signed out of a server (%i px, %s)",
     async (width, scheme) => {
       const posted: string[] = [];

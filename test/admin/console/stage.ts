@@ -1,5 +1,7 @@
 /** One gateway with servers that ask and servers that fail, and one browser in front of its console. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import type { Gateway } from "../../../src/gateway/gateway.js";
 import { startBrowser } from "../../support/browser.js";
@@ -46,7 +48,8 @@ export async function startStage(): Promise<Stage> {
     transport: "stdio",
   });
   const node = process.execPath;
-  const gateway: Gateway = await gatewayOf({
+  const state = mkdtempSync(join(tmpdir(), "cardea-stage-"));
+  const file = {
     listen: { http: { port: 0 }, admin: { port: 0, token: TOKEN } },
     mcpServers: {
       asking: asking.entry,
@@ -64,7 +67,8 @@ export async function startStage(): Promise<Stage> {
         { name: "ask-once", tools: ["everything__get-tiny-image"], effect: "approve", remember: "1h" },
       ],
     },
-  });
+  };
+  const gateway: Gateway = await gatewayOf(file, {}, state);
   const { url, adminUrl } = await gateway.start();
   const browser: Browser = await startBrowser();
   mkdirSync(PICTURES, { recursive: true });
@@ -99,6 +103,7 @@ export async function startStage(): Promise<Stage> {
       await browser.close();
       await gateway.stop();
       await asking.stop();
+      rmSync(state, { recursive: true, force: true });
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Which lines the audit log has of persons who sign in to the gateway itself, in their hosts. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../support/told-port.js";
 import {
   authorizeUrl,
   Browser,
@@ -10,8 +11,7 @@ import {
   signInOf,
   tokenRequest,
   tokensOf,
-} from "../../authorization-server/support.js";
-import { freePort } from "../../support/told-port.js";
+} from "../authorization-server/support.js";
 import { auditedGatewayOf } from "./audited-gateway.js";
 
 async function world() {

@@ -27,9 +27,8 @@ async function gatewayOf(auth: object) {
     audit: { file: log },
   });
   const options = { logger, version: "0.0.0-test", redact: (text: string) => text };
-  const features = await openedFeatures(config, options);
-  const credentialsFolder = join(folder, "credentials");
-  const gateway = createGateway(config, { ...options, features, credentialsFolder });
+  const features = await openedFeatures(config, { ...options, stateFolder: folder });
+  const gateway = createGateway(config, { ...options, features });
   const { url, adminUrl } = await gateway.start();
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });

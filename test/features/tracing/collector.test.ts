@@ -129,7 +129,9 @@ test("a server that moved in a reload has its new address in spans", async () =>
   for (const url of ["http://one.example:81/mcp", "https://two.example/mcp", "https://two.example/mcp"]) {
     const call = fakeCall({ record: callNotes() });
     traced.calls.onStart?.(call);
-    await traced.servedBy({ name: "files", url, features: {} })(async () => textResult("done"))(call);
+    await traced.servedBy({ name: "files", url, features: {}, credentialsOf: undefined })(async () =>
+      textResult("done"),
+    )(call);
   }
   const spans = await collector.received(3);
   expect(spans.map(({ attributes }) => [attributes["server.address"], attributes["server.port"]])).toEqual([

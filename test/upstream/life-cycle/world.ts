@@ -125,7 +125,6 @@ export class World {
         answerMs: () => 3_600_000,
         tasks: new Tasks(createSecretKey(randomBytes(32))),
       },
-      signIn: undefined,
     });
   }
 

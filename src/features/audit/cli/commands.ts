@@ -7,6 +7,7 @@ import type { ShowFlags } from "./audit.js";
 
 /** `audit verify` and `audit show`. */
 export const COMMANDS: FeatureCommands = {
+  place: "keep",
   help: "  cardea audit  verify FILE | show [--as ID] [--since 1h]    who did what",
   examples: {
     audit: ["cardea audit verify audit.jsonl", "cardea audit show --since 1h"],

@@ -1,0 +1,257 @@
+/**
+ * The authorization server for hosts, in front of the company's OpenID Connect issuer (`auth.signIn`): a host that only
+ * has the gateway's URL can sign its person in.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { JWTVerifyGetKey } from "jose";
+import type { SignInConfig } from "../../config/auth-config.js";
+import type { Logger } from "../../core/logger.js";
+import { type ClientAddress, networkOf, peerOf } from "../../http/client-address.js";
+import type { GuardedFetch } from "../../outgoing/guarded-fetch.js";
+import type { JsonObject } from "../../wire/json.js";
+import { VaultError, type VaultFault } from "../vault/vault-error.js";
+import { sendJson, sendOAuthError, sendPage } from "./answers.js";
+import { Authorize } from "./authorize.js";
+import { ClientDocuments, type FetchDocument } from "./client-documents.js";
+import { Clients } from "./clients.js";
+import { Grants } from "./grants.js";
+import { IssuerLogin } from "./issuer-login.js";
+import { OAuthError } from "./oauth-error.js";
+import { errorPage } from "./pages.js";
+import { type AuthorizationServerEndpoint, ENDPOINT_PATHS, SERVER_METADATA_PATH } from "./paths.js";
+import { RateLimit } from "./rate-limit.js";
+import { register } from "./registration.js";
+import { SigningKeys } from "./signing-keys.js";
+import { TokenEndpoint } from "./token-endpoint.js";
+import type { GrantStore, HostSignIn, LeftOut, Now } from "./types.js";
+
+/** Dependencies of the authorization server. */
+export interface AuthorizationServerOptions {
+  readonly signIn: SignInConfig;
+  /** The issuer identifier: the URL of the gateway for browsers, without a trailing slash. */
+  readonly issuer: string;
+  /** The URL of the MCP endpoint, the audience of the tokens. */
+  readonly resource: string;
+  readonly requiredScopes: readonly string[];
+  /** Whether no person may have this id: see `reservedIn`. */
+  readonly isReserved: (id: string) => boolean;
+  readonly store: GrantStore;
+  /** The fetch to the company's issuer. */
+  readonly fetch: GuardedFetch;
+  readonly fetchDocument: FetchDocument;
+  readonly logger: Logger;
+  /** Receives sign-in events; at most 120 refusals per minute. Default: they are only logged. */
+  readonly onSignIn?: (event: HostSignIn) => void;
+  /** Default: the address of the connection. */
+  readonly addressOf?: ClientAddress;
+  /** Default: the clock. */
+  readonly now?: Now;
+}
+
+/** Serves the endpoints, and verifies the gateway's own access tokens. */
+export interface AuthorizationServer {
+  /** Responds to a request whose headers were checked; never rejects. */
+  serve(
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void>;
+  /** The public key of an access token. */
+  readonly keyOf: JWTVerifyGetKey;
+}
+
+/** Per minute. */
+const LIMITS = {
+  /** Refused requests of one network, by endpoint. Requests that succeed are not counted. */
+  register: { perKey: 20 },
+  token: { perKey: 300 },
+  /** Documents that no person has consented to yet. */
+  documents: { perKey: 20, total: 120 },
+  /** Uses of the codes and refresh tokens of one sign-in. */
+  grant: { perKey: 60 },
+  refusals: { perKey: 120 },
+  /** Log lines about redirect URIs that are left out. */
+  leftOut: { perKey: 20 },
+} as const;
+
+/** Temporary errors of the vault: a full disk, an unavailable store. */
+const PASSING: readonly VaultFault[] = ["disk", "store", "locked"];
+
+const RETRY_S = 5;
+
+/** Reasons of left out redirect URIs in one log line. */
+const MAX_REASONS = 4;
+
+const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
+
+/** Creates the authorization server of one config. Nothing is read or fetched before the first request. */
+export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
+  const {
+    signIn,
+    issuer,
+    resource,
+    requiredScopes,
+    store,
+    logger,
+    now = Date.now,
+    addressOf = peerOf,
+  } = options;
+  const allowed = { hosts: signIn.allowedRedirectHosts, schemes: signIn.redirectSchemes };
+  const offeredScopes = [...new Set([...requiredScopes, ...signIn.hostScopes])];
+  const limitOf = (which: keyof typeof LIMITS) => new RateLimit({ ...LIMITS[which], now });
+  const networkOfRequest = (request: IncomingMessage): string => networkOf(addressOf(request));
+  const refused = { register: limitOf("register"), token: limitOf("token"), revoke: limitOf("token") };
+  const keys = new SigningKeys(store, now);
+  const sealing = () => keys.sealing();
+  const leftOutLines = limitOf("leftOut");
+  const onLeftOut: LeftOut = (client, reasons) => {
+    // Strangers can cause any number of these lines.
+    if (leftOutLines.take("") !== undefined) return;
+    logger.info(
+      { client, reasons: reasons.slice(0, MAX_REASONS) },
+      `redirect URIs of "${client}" are left out: each ${reasons[0]}`,
+    );
+  };
+  const documents = new ClientDocuments({
+    ...{ fetch: options.fetchDocument, allowed, now, onLeftOut },
+    limit: limitOf("documents"),
+  });
+  const clients = new Clients({ documents, sealing, allowed, now });
+  const refusals = limitOf("refusals");
+  const onSignIn = (event: HostSignIn): void => {
+    // Unauthenticated clients can cause unlimited refusals, which must not push older events out of a rotating log.
+    if (event.outcome !== "refused" || refusals.take("") === undefined) options.onSignIn?.(event);
+  };
+  const grants = new Grants({
+    ...{ store, sealing, now, logger, onSignIn },
+    personIssuer: signIn.issuer,
+    lifetimeMs: signIn.lifetimeMs,
+    limit: limitOf("grant"),
+  });
+  const login = new IssuerLogin({
+    signIn,
+    fetch: options.fetch,
+    isReserved: options.isReserved,
+    now,
+    logger,
+  });
+  const authorize = new Authorize({
+    ...{ clients, grants, login, sealing, issuer, allowed, now, logger, onSignIn },
+    networkOf: networkOfRequest,
+    companyIssuer: signIn.issuer,
+    offer: { resource, requiredScopes, offeredScopes },
+  });
+  const { accessTokenMs } = signIn;
+  const tokens = new TokenEndpoint({
+    ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger, onSignIn },
+  });
+
+  const endpoints: Readonly<
+    Record<
+      AuthorizationServerEndpoint,
+      Readonly<Record<string, (q: IncomingMessage, r: ServerResponse) => unknown>>
+    >
+  > = {
+    metadata: { GET: (request, response) => metadata(request, response) },
+    jwks: { GET: async (_, response) => sendJson(response, 200, await keys.jwks()) },
+    register: { POST: (q, r) => register(q, r, { sealing, allowed, now, onLeftOut }) },
+    authorize: { GET: (q, r) => authorize.ask(q, r), POST: (q, r) => authorize.decide(q, r) },
+    callback: { GET: (q, r) => authorize.finish(q, r) },
+    token: { POST: (q, r) => tokens.token(q, r) },
+    revoke: { POST: (q, r) => tokens.revoke(q, r) },
+  };
+
+  return {
+    keyOf: keys.keyOf,
+    async serve(endpoint, request, response) {
+      const methods = endpoints[endpoint];
+      const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
+      try {
+        const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
+        if (handle === undefined) {
+          response.setHeader("allow", Object.keys(methods).join(", "));
+          throw new OAuthError("invalid_request", `${method} is not possible here`, { status: 405 });
+        }
+        await handle(request, response);
+      } catch (error) {
+        const refusal = counted(
+          error instanceof OAuthError ? error : failure(error, endpoint),
+          endpoint,
+          request,
+        );
+        if (response.headersSent) response.destroy();
+        else if (PAGES.includes(endpoint))
+          sendPage(response, refusal.status, errorPage(`${refusal.message}.`));
+        else sendOAuthError(response, refusal);
+      }
+    },
+  };
+
+  /** Counts a refusal; those above the limit say when to try again, and nothing of the reason. */
+  function counted(
+    refusal: OAuthError,
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+  ): OAuthError {
+    const limit = endpoint in refused ? refused[endpoint as keyof typeof refused] : undefined;
+    const isOurs = refusal.status >= 500 || refusal.status === 429 || refusal.details.isOfGrant === true;
+    const retryAfterS = isOurs ? undefined : limit?.take(networkOfRequest(request));
+    return retryAfterS === undefined ? refusal : tooMany(retryAfterS, refusal);
+  }
+
+  /**
+   * Hosts and persons are asked to retry, and the log has the reason. After `temporarily_unavailable` SDK clients keep
+   * their tokens; after `server_error` they start a new sign-in.
+   */
+  function failure(error: unknown, endpoint: AuthorizationServerEndpoint): OAuthError {
+    const passes = error instanceof VaultError && PASSING.includes(error.fault);
+    logger.error({ error, endpoint }, "a sign-in of a host has failed on the side of the gateway");
+    return new OAuthError(
+      passes ? "temporarily_unavailable" : "server_error",
+      "the gateway cannot do this now; try again later",
+      { status: passes ? 503 : 500, ...(passes && { retryAfterS: RETRY_S }), cause: error },
+    );
+  }
+
+  function metadata({ url = "" }: IncomingMessage, response: ServerResponse): void {
+    const [path = ""] = url.split("?", 1);
+    if (!isMetadataPath(path, issuer))
+      throw new OAuthError("invalid_request", "this authorization server has another issuer", {
+        status: 404,
+      });
+    sendJson(response, 200, serverMetadata(issuer, offeredScopes));
+  }
+}
+
+const tooMany = (retryAfterS: number, cause: unknown): OAuthError =>
+  new OAuthError("temporarily_unavailable", "too many refused requests from one address; try again later", {
+    ...{ status: 429, retryAfterS, cause },
+  });
+
+/** The document. `issuer` has no trailing slash. */
+function serverMetadata(issuer: string, scopes: readonly string[]): JsonObject {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}${ENDPOINT_PATHS.authorize}`,
+    token_endpoint: `${issuer}${ENDPOINT_PATHS.token}`,
+    registration_endpoint: `${issuer}${ENDPOINT_PATHS.register}`,
+    revocation_endpoint: `${issuer}${ENDPOINT_PATHS.revoke}`,
+    jwks_uri: `${issuer}${ENDPOINT_PATHS.jwks}`,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["authorization_code", "refresh_token"],
+    token_endpoint_auth_methods_supported: ["none"],
+    revocation_endpoint_auth_methods_supported: ["none"],
+    code_challenge_methods_supported: ["S256"],
+    client_id_metadata_document_supported: true,
+    authorization_response_iss_parameter_supported: true,
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+  };
+}
+
+/** Whether `path` is the metadata path of `issuer`: the well-known path, followed by the issuer's own. */
+function isMetadataPath(path: string, issuer: string): boolean {
+  const own = new URL(issuer).pathname.replace(/\/$/, "");
+  return [SERVER_METADATA_PATH, `${SERVER_METADATA_PATH}${own}`].includes(path.replace(/\/$/, ""));
+}
