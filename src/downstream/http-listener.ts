@@ -1,7 +1,7 @@
 /** How does the HTTP listener for hosts bind, admit connections, time out and drain? */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
+import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
@@ -9,10 +9,11 @@ import type { HostRoute } from "../core/feature.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
-import { type LoadShedKind, NO_PRESSURE, type Pressure, SHED_LEVELS } from "../core/pressure.js";
+import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
 import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
 import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentication.js";
+import { Connections } from "./connection-count.js";
 import { ConnectionTimeouts, connectionLimit } from "./connections.js";
 import { CUT_OFF_MS, type HttpEdge } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
@@ -86,122 +87,155 @@ export interface HttpListener {
 }
 
 /** Makes the listener; it binds at `start`. */
-export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { listen, logger = SILENT, authentication = NO_AUTHENTICATION } = options;
-  const { pressure = NO_PRESSURE, onShed = () => {}, maxConnections = connectionLimit(), peers } = options;
-  const connections = new Connections({ max: maxConnections, pressure, onShed, logger });
-  const route = httpRoutes({
-    ...options,
-    authentication,
-    rebindingProtection: rebindingProtection({ bind: listen.host, ...listen }),
-    bodyBudget: new BodyBudget({ limit: options.bodyBudgetBytes ?? 256 * 1024 * 1024, pressure, onShed }),
-    logger,
-    ...(peers !== undefined && { forwarder: peers.forwarder }),
-  });
-  const connectionTimeouts = new ConnectionTimeouts({
-    stallMs: options.timeouts?.stallMs ?? STALL_MS,
-    logger,
-  });
-  let stopping = false;
-  const { keepAliveMs } = listen;
-  const server = nodeServer({ ...options.timeouts, keepAliveMs }, (request, response) => {
-    response.on("timeout", connectionTimeouts.onResponseTimeout);
-    if (stopping || connections.areNearLimit) response.shouldKeepAlive = false;
-    if (connections.isOverLimit(request.socket) && !PROBES.has(request.url ?? "")) refuseConnection(response);
-    else route(request, response);
-  });
-  const peerServer =
-    peers &&
-    nodeServer({ ...options.timeouts, keepAliveMs: 0 }, (...each) => onPeerRequest(peers, ...each), {
-      maxHeaderSize: MAX_PEER_HEAD,
-      ...(peers.tls !== undefined && { tls: peers.tls }),
+export const createHttpListener = (options: HttpListenerOptions): HttpListener => new HostListener(options);
+
+class HostListener implements HttpListener {
+  readonly #options: HttpListenerOptions;
+  readonly #logger: Logger;
+  readonly #authentication: Authentication;
+  readonly #connections: Connections;
+  readonly #timeouts: ConnectionTimeouts;
+  readonly #route: ReturnType<typeof httpRoutes>;
+  readonly #server: Server;
+  /** For other processes of this gateway. */
+  readonly #peerServer: Server | undefined;
+  #isStopping = false;
+
+  constructor(options: HttpListenerOptions) {
+    this.#options = options;
+    const { listen, logger = SILENT, authentication = NO_AUTHENTICATION, peers } = options;
+    const { pressure = NO_PRESSURE, onShed = () => {}, maxConnections = connectionLimit() } = options;
+    this.#logger = logger;
+    this.#authentication = authentication;
+    this.#connections = new Connections({ max: maxConnections, pressure, onShed, logger });
+    this.#route = httpRoutes({
+      ...options,
+      authentication,
+      rebindingProtection: rebindingProtection({ bind: listen.host, ...listen }),
+      bodyBudget: new BodyBudget({ limit: options.bodyBudgetBytes ?? 256 * 1024 * 1024, pressure, onShed }),
+      logger,
+      ...(peers !== undefined && { forwarder: peers.forwarder }),
     });
-  const servers = peerServer === undefined ? [server] : [server, peerServer];
-  for (const each of servers) each.on("connection", connectionTimeouts.watch);
-  server.maxConnections = maxConnections;
-  server.on("connection", (socket) => connections.admit(socket));
-  server.on("drop", () => connections.onDropped());
-  server.on("timeout", connectionTimeouts.onServerTimeout);
+    this.#timeouts = new ConnectionTimeouts({ stallMs: options.timeouts?.stallMs ?? STALL_MS, logger });
+    const { keepAliveMs } = listen;
+    this.#server = nodeServer({ ...options.timeouts, keepAliveMs }, (...each) => this.#onRequest(...each));
+    this.#peerServer =
+      peers &&
+      nodeServer({ ...options.timeouts, keepAliveMs: 0 }, (...each) => this.#onPeerRequest(peers, ...each), {
+        maxHeaderSize: MAX_PEER_HEAD,
+        ...(peers.tls !== undefined && { tls: peers.tls }),
+      });
+    for (const each of this.#servers) each.on("connection", this.#timeouts.watch);
+    this.#server.maxConnections = maxConnections;
+    this.#server.on("connection", (socket) => this.#connections.admit(socket));
+    this.#server.on("drop", () => this.#connections.onDropped());
+    this.#server.on("timeout", this.#timeouts.onServerTimeout);
+  }
 
-  return {
-    async start() {
-      checkExposure(listen, authentication.isRequired);
-      if (listen.insecure && !authentication.isRequired && !isLoopback(listen.host)) {
-        logger.warn(
-          { host: listen.host },
-          "insecure: every client that reaches this address may call every tool",
-        );
-      }
-      // Of this process alone, where Node's cluster would otherwise share it among all.
-      if (peerServer !== undefined) await bind(peerServer, { ...peers?.bind, exclusive: true });
-      await bind(server, { host: listen.host, port: listen.port });
-      // A connection that cannot be taken, for lack of descriptors say, is no reason to lose all the others.
-      for (const each of servers)
-        each.on("error", (error) => logger.error({ error }, "a connection was lost"));
-      const { port } = server.address() as AddressInfo;
-      const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
-      const peerAddress = peerServer?.address();
-      return {
-        url: `http://${host}:${port}${listen.path}`,
-        port,
-        // A socket of this machine has none.
-        ...(typeof peerAddress === "object" && peerAddress !== null && { peerPort: peerAddress.port }),
-      };
-    },
-    async stop(graceMs, lingerMs = 0, isIdle = () => false, left = Promise.resolve()) {
-      stopping = true;
-      await linger(lingerMs, isIdle);
-      peers?.forwarder.endStreams();
-      const closed = (each: Server) => new Promise<void>((resolve) => each.close(() => resolve()));
-      // A connection that falls idle now would otherwise be kept for its next request.
-      const swept = [server];
-      const sweep = setInterval(() => {
-        for (const each of swept) each.closeIdleConnections();
-        connectionTimeouts.closeUnused();
-      }, 50);
-      const cut = setTimeout(() => {
-        for (const each of servers) each.closeAllConnections();
-      }, graceMs);
-      const sessionsMs = Math.max(graceMs - CUT_OFF_MS / 2, 0);
-      try {
-        await Promise.all([
-          options.modern.close(graceMs),
-          options.legacy.close(sessionsMs),
-          options.sse?.close(sessionsMs),
-          closed(server),
-          peerServer && left,
-        ]);
-        if (peerServer === undefined) return;
-        // Until now the other processes forwarded what was this one's, and has moved.
-        swept.push(peerServer);
-        await closed(peerServer);
-      } finally {
-        clearInterval(sweep);
-        clearTimeout(cut);
-        peers?.forwarder.close();
-      }
-    },
-  };
+  async start(): Promise<{ readonly url: string; readonly port: number; readonly peerPort?: number }> {
+    const { listen, peers } = this.#options;
+    const { isRequired } = this.#authentication;
+    checkExposure(listen, isRequired);
+    if (listen.insecure && !isRequired && !isLoopback(listen.host)) {
+      const sentence = "insecure: every client that reaches this address may call every tool";
+      this.#logger.warn({ host: listen.host }, sentence);
+    }
+    // Of this process alone, where Node's cluster would otherwise share it among all.
+    if (this.#peerServer !== undefined) await bind(this.#peerServer, { ...peers?.bind, exclusive: true });
+    await bind(this.#server, { host: listen.host, port: listen.port });
+    // A connection that cannot be taken, for lack of descriptors say, is no reason to lose all the others.
+    for (const each of this.#servers)
+      each.on("error", (error) => this.#logger.error({ error }, "a connection was lost"));
+    const { port } = this.#server.address() as AddressInfo;
+    const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
+    const peerAddress = this.#peerServer?.address();
+    return {
+      url: `http://${host}:${port}${listen.path}`,
+      port,
+      // A socket of this machine has none.
+      ...(typeof peerAddress === "object" && peerAddress !== null && { peerPort: peerAddress.port }),
+    };
+  }
 
-  function onPeerRequest(
+  async stop(
+    graceMs: number,
+    lingerMs = 0,
+    isIdle = () => false,
+    left: Promise<void> = Promise.resolve(),
+  ): Promise<void> {
+    const { peers } = this.#options;
+    this.#isStopping = true;
+    await linger(lingerMs, isIdle);
+    peers?.forwarder.endStreams();
+    // A connection that falls idle now would otherwise be kept for its next request.
+    const swept = [this.#server];
+    const sweep = setInterval(() => {
+      for (const each of swept) each.closeIdleConnections();
+      this.#timeouts.closeUnused();
+    }, 50);
+    const cut = setTimeout(() => {
+      for (const each of this.#servers) each.closeAllConnections();
+    }, graceMs);
+    try {
+      await this.#closeHosts(graceMs, left);
+      if (this.#peerServer === undefined) return;
+      // Until now the other processes forwarded what was this one's, and has moved.
+      swept.push(this.#peerServer);
+      await closed(this.#peerServer);
+    } finally {
+      clearInterval(sweep);
+      clearTimeout(cut);
+      peers?.forwarder.close();
+    }
+  }
+
+  get #servers(): readonly Server[] {
+    return this.#peerServer === undefined ? [this.#server] : [this.#server, this.#peerServer];
+  }
+
+  async #closeHosts(graceMs: number, left: Promise<void>): Promise<void> {
+    const { modern, legacy, sse } = this.#options;
+    const sessionsMs = Math.max(graceMs - CUT_OFF_MS / 2, 0);
+    await Promise.all([
+      modern.close(graceMs),
+      legacy.close(sessionsMs),
+      sse?.close(sessionsMs),
+      closed(this.#server),
+      this.#peerServer && left,
+    ]);
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    response.on("timeout", this.#timeouts.onResponseTimeout);
+    const connections = this.#connections;
+    if (this.#isStopping || connections.areNearLimit) response.shouldKeepAlive = false;
+    if (connections.isOverLimit(request.socket) && !PROBES.has(request.url ?? ""))
+      this.#refuseConnection(response);
+    else this.#route(request, response);
+  }
+
+  #onPeerRequest(
     { admit, forwarder }: PeerListener,
     request: IncomingMessage,
     response: ServerResponse,
   ): void {
-    response.on("timeout", connectionTimeouts.onResponseTimeout);
+    response.on("timeout", this.#timeouts.onResponseTimeout);
     const admission = admit(request, response);
     if (admission === undefined) return;
     // A new connection has proven itself by requests of its own, after which it stays open.
-    if (stopping) response.shouldKeepAlive = false;
+    if (this.#isStopping) response.shouldKeepAlive = false;
     forwarder.receive(request, admission);
-    route(request, response);
+    this.#route(request, response);
   }
 
-  function refuseConnection(response: ServerResponse): void {
-    onShed("connections");
+  #refuseConnection(response: ServerResponse): void {
+    this.#options.onShed?.("connections");
     sendFailure(response, httpFailure(overloaded("too many connections to the gateway")));
   }
 }
+
+/** Resolves when the last connection has closed. */
+const closed = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
 
 /** @throws GatewayError `forbidden` for a listener beyond loopback without authentication. */
 export function checkExposure({ host, insecure }: ListenConfig["http"], isRequired: boolean): void {
@@ -254,74 +288,4 @@ function bind(server: Server, where: ListenOptions): Promise<void> {
       resolve();
     });
   });
-}
-
-interface ConnectionSettings {
-  /** The most at once. */
-  readonly max: number;
-  readonly pressure: Pressure;
-  readonly onShed: (what: LoadShedKind) => void;
-  readonly logger: Logger;
-}
-
-/** Shares of `max`: above the first, connections close after their response; above the second, new ones get 503. */
-const CLOSE_AFTER_RESPONSE_SHARE = 0.8;
-const REFUSE_SHARE = 0.9;
-const LOG_EVERY_MS = 60_000;
-
-/** Counts the connections of one listener, and sheds those beyond its limit. */
-class Connections {
-  readonly #settings: ConnectionSettings;
-  #open = 0;
-  readonly #overLimit = new WeakSet<Socket>();
-  #loggedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(settings: ConnectionSettings) {
-    this.#settings = settings;
-  }
-
-  /** Counts a new connection, or closes it under memory pressure. */
-  admit(socket: Socket): void {
-    const { max, pressure, onShed } = this.#settings;
-    if (pressure.level >= SHED_LEVELS.connections) {
-      onShed("connections");
-      socket.destroy();
-      return;
-    }
-    this.#open += 1;
-    socket.on("close", this.#onClose);
-    if (this.#open <= max * REFUSE_SHARE) return;
-    this.#overLimit.add(socket);
-    this.#warn();
-  }
-
-  /** Node dropped a connection beyond `max`. */
-  onDropped(): void {
-    this.#settings.onShed("connections");
-    this.#warn();
-  }
-
-  /** Whether connections should close after the response in flight. */
-  get areNearLimit(): boolean {
-    const { max, pressure } = this.#settings;
-    return pressure.level >= SHED_LEVELS.streams || this.#open > max * CLOSE_AFTER_RESPONSE_SHARE;
-  }
-
-  /** Whether this connection gets 503 because it came beyond the limit. */
-  isOverLimit(socket: Socket): boolean {
-    return this.#overLimit.has(socket);
-  }
-
-  /** One listener for all sockets: each socket may keep its own for hours. */
-  readonly #onClose = (): void => {
-    this.#open -= 1;
-  };
-
-  #warn(): void {
-    const now = performance.now();
-    if (now - this.#loggedAt < LOG_EVERY_MS) return;
-    this.#loggedAt = now;
-    const { logger, max } = this.#settings;
-    logger.warn({ connections: this.#open, limit: max }, "too many open connections; new ones are refused");
-  }
 }

@@ -65,44 +65,71 @@ export interface HttpRoute {
 }
 
 /** Every path there is. Each but the probes, the metadata and those of features asks for credentials before anything else. */
-export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
-  const { authentication, gateway, listen, rebindingProtection, sse, forwarder } = settings;
-  const endpointSettings = { ...settings, maxBodyBytes: listen.maxBodyBytes };
-  const base = listen.path.replace(/\/$/, "");
-  const serveMcp = authenticated(mcpEndpoint(endpointSettings));
-  const mcp: RouteHandler = (request, response, name) => {
-    // Before authentication: the page is for persons who have no host yet.
-    if (!isForBrowser(request)) return serveMcp(request, response, name);
-    checkPageRequestHead(request, rebindingProtection);
-    return sendBrowserPage(request, response);
-  };
-  const routes: HttpRoute[] = [
-    { path: "/healthz", handle: healthz },
-    { path: "/readyz", handle: readyz },
-    { path: METADATA_PATH, handle: metadata },
-    { path: `${METADATA_PATH}/*`, handle: metadata },
-    ...[...(settings.publicPages ?? [])].map(([path, page]) => ({ path, handle: publicPage(page) })),
-    { path: base === "" ? "/" : base, handle: mcp },
-    { path: `${base}/:name`, handle: mcp },
-  ];
-  const { featureRoutes = [] } = settings;
-  routes.push(...featureRoutes.map((route) => ({ path: route.path, handle: ofFeature(route) })));
-  if (sse !== undefined) {
-    const opening = onlyGet(sse);
-    const taking = onlyPost(sse);
-    const opens = authenticated(
-      mcpEndpoint({ ...endpointSettings, modern: opening, legacy: opening, allow: GET_ONLY }),
-    );
-    const takes = authenticated(
-      mcpEndpoint({ ...endpointSettings, modern: taking, legacy: taking, allow: POST_ONLY }),
-    );
-    routes.push({ path: "/sse", handle: opens }, { path: MESSAGES_PATH, handle: takes });
+export const routeTable = (settings: HttpRouteSettings): readonly HttpRoute[] =>
+  new RouteTable(settings).routes();
+
+class RouteTable {
+  readonly #settings: HttpRouteSettings;
+  /** The MCP path without its last slash. */
+  readonly #base: string;
+
+  constructor(settings: HttpRouteSettings) {
+    this.#settings = settings;
+    this.#base = settings.listen.path.replace(/\/$/, "");
   }
-  // An unknown path is answered with 404 only after authentication.
-  return [...routes, { path: "*", handle: authenticated(notFound) }];
+
+  routes(): readonly HttpRoute[] {
+    const { publicPages = [], featureRoutes = [] } = this.#settings;
+    const base = this.#base;
+    const mcp = this.#mcp();
+    return [
+      { path: "/healthz", handle: (request, response) => this.#healthz(request, response) },
+      { path: "/readyz", handle: (request, response) => this.#readyz(request, response) },
+      { path: METADATA_PATH, handle: (request, response) => this.#metadata(request, response) },
+      { path: `${METADATA_PATH}/*`, handle: (request, response) => this.#metadata(request, response) },
+      ...[...publicPages].map(([path, page]) => ({ path, handle: this.#publicPage(page) })),
+      { path: base === "" ? "/" : base, handle: mcp },
+      { path: `${base}/:name`, handle: mcp },
+      ...featureRoutes.map((route) => ({ path: route.path, handle: this.#ofFeature(route) })),
+      ...this.#sse(),
+      // An unknown path is answered with 404 only after authentication.
+      { path: "*", handle: this.#notFound },
+    ];
+  }
+
+  #mcp(): RouteHandler {
+    const serveMcp = this.#endpoint({});
+    return (request, response, name) => {
+      // Before authentication: the page is for persons who have no host yet.
+      if (!isForBrowser(request)) return serveMcp(request, response, name);
+      checkPageRequestHead(request, this.#settings.rebindingProtection);
+      return sendBrowserPage(request, response);
+    };
+  }
+
+  #sse(): readonly HttpRoute[] {
+    const { sse } = this.#settings;
+    if (sse === undefined) return [];
+    const [opening, taking] = [onlyGet(sse), onlyPost(sse)];
+    const opens = this.#endpoint({ modern: opening, legacy: opening, allow: GET_ONLY });
+    const takes = this.#endpoint({ modern: taking, legacy: taking, allow: POST_ONLY });
+    return [
+      { path: "/sse", handle: opens },
+      { path: MESSAGES_PATH, handle: takes },
+    ];
+  }
+
+  #endpoint(differences: Partial<McpEndpointSettings>): RouteHandler {
+    const { maxBodyBytes } = this.#settings.listen;
+    return this.#authenticated(mcpEndpoint({ ...this.#settings, maxBodyBytes, ...differences }));
+  }
+
+  readonly #notFound: RouteHandler = (...each) =>
+    this.#authenticated((exchange) => this.#refusePath(exchange))(...each);
 
   /** The 404 names the MCP path: users open the URL in a browser, and hosts are configured with wrong paths. */
-  async function notFound({ request }: HttpExchange): Promise<never> {
+  async #refusePath({ request }: HttpExchange): Promise<never> {
+    const { listen, sse } = this.#settings;
     const [path] = (request.url ?? "").split("?", 1);
     const older = path === "/sse" || path === MESSAGES_PATH;
     throw notFoundError(
@@ -112,9 +139,13 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     );
   }
 
-  function authenticated(handler: McpEndpoint): RouteHandler {
+  #authenticated(handler: McpEndpoint): RouteHandler {
+    const { authentication, gateway, forwarder } = this.#settings;
+    // A host that hung up meanwhile no longer triggers the cleanup, so its state would be kept for ever.
+    const serveHere = (exchange: HttpExchange): Promise<void> | undefined =>
+      exchange.response.destroyed ? undefined : handler(exchange);
     return (request, response, endpoint) => {
-      const place = placeOf(request.url);
+      const place = this.#placeOf(request.url);
       const challenge =
         place === ""
           ? authentication.challenge
@@ -129,36 +160,31 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
       // The process that forwarded it has checked its head and its credentials.
       const sender = forwarder?.principalOf(request);
       if (sender !== undefined) return serve(sender);
-      if (handlePreflight(request, response)) return;
+      if (this.#handlePreflight(request, response)) return;
       const principal = authentication.authenticate(request, place);
       return principal instanceof Promise ? principal.then(serve) : serve(principal);
     };
-
-    function serveHere(exchange: HttpExchange): Promise<void> | undefined {
-      // A host that hung up meanwhile no longer triggers the cleanup, so its state would be kept for ever.
-      return exchange.response.destroyed ? undefined : handler(exchange);
-    }
   }
 
-  function publicPage(page: PublicPage): RouteHandler {
+  #publicPage(page: PublicPage): RouteHandler {
     return (request, response) => {
-      checkPublicRequestHead(request, rebindingProtection);
+      checkPublicRequestHead(request, this.#settings.rebindingProtection);
       if (request.method !== "OPTIONS") requireGetOrHead(request);
       writePublicPage(page, request, response);
     };
   }
 
-  function ofFeature(route: HostRoute): RouteHandler {
+  #ofFeature(route: HostRoute): RouteHandler {
     return (request, response, name) => {
-      if (route.asker === "browser") checkPageRequestHead(request, rebindingProtection);
-      else if (handlePreflight(request, response)) return;
-      const served = route.serve(request, response, name);
-      return served ?? authenticated(notFound)(request, response, name);
+      if (route.asker === "browser") checkPageRequestHead(request, this.#settings.rebindingProtection);
+      else if (this.#handlePreflight(request, response)) return;
+      return route.serve(request, response, name) ?? this.#notFound(request, response, name);
     };
   }
 
   /** Checks who is meant and on whose behalf; answers a browser that only asks, which never shows credentials. */
-  function handlePreflight(request: IncomingMessage, response: ServerResponse): boolean {
+  #handlePreflight(request: IncomingMessage, response: ServerResponse): boolean {
+    const { gateway, rebindingProtection } = this.#settings;
     checkRequestHead(request, rebindingProtection);
     const { origin } = request.headers;
     if (origin === undefined) return false;
@@ -167,8 +193,9 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     return request.method === "OPTIONS";
   }
 
-  function metadata(request: IncomingMessage, response: ServerResponse): void {
-    if (handlePreflight(request, response)) return;
+  #metadata(request: IncomingMessage, response: ServerResponse): void {
+    const { authentication } = this.#settings;
+    if (this.#handlePreflight(request, response)) return;
     const document = authentication.metadata();
     if (document === undefined) throw notFoundError();
     const about = request.url?.split("?", 1)[0]?.slice(METADATA_PATH.length) ?? "";
@@ -176,29 +203,29 @@ export function routeTable(settings: HttpRouteSettings): readonly HttpRoute[] {
     const place =
       about === "" || about === "/"
         ? ""
-        : (placeIn(about, base) ?? placeIn(about, pathOf(String(document.resource))));
+        : (placeIn(about, this.#base) ?? placeIn(about, pathOf(String(document.resource))));
     if (place === undefined) throw notFoundError();
     requireGetOrHead(request);
     writeJson(response, 200, authentication.metadata(place) ?? document);
   }
 
   /** What follows the MCP path in the URL of a request. */
-  function placeOf(url = ""): string {
-    if (url === listen.path) return "";
+  #placeOf(url = ""): string {
+    if (url === this.#settings.listen.path) return "";
     const [path = ""] = url.split("?", 1);
-    return placeIn(path, base) ?? "";
+    return placeIn(path, this.#base) ?? "";
   }
 
-  function healthz(request: IncomingMessage, response: ServerResponse): void {
-    checkOperatorRequestHead(request, rebindingProtection);
+  #healthz(request: IncomingMessage, response: ServerResponse): void {
+    checkOperatorRequestHead(request, this.#settings.rebindingProtection);
     requireGetOrHead(request);
     writeJson(response, 200, { status: "ok" });
   }
 
-  function readyz(request: IncomingMessage, response: ServerResponse): void {
-    checkOperatorRequestHead(request, rebindingProtection);
+  #readyz(request: IncomingMessage, response: ServerResponse): void {
+    checkOperatorRequestHead(request, this.#settings.rebindingProtection);
     requireGetOrHead(request);
-    const found = settings.readiness();
+    const found = this.#settings.readiness();
     writeJson(response, found.ready ? 200 : 503, found);
   }
 }
