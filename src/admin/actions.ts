@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { bodyText } from "./body-text.js";
-import { BadQuery } from "./pages.js";
+import { BadQuery } from "./page.js";
 
 /** The actions, keyed by their path after `/api/v1/`. None of them can create or change a server. */
 export const ACTION_PATHS = {

@@ -1,6 +1,7 @@
-/** The response schemas of the admin API, for the OpenAPI document. */
+/** The response schemas of the admin API: the OpenAPI document is written from them, and the types of rows are inferred. */
 import { z } from "zod";
 import { UPSTREAM_STATES } from "../core/upstream.js";
+import { typed } from "./page.js";
 
 const text = z.string();
 const count = z.int().min(0);
@@ -11,6 +12,9 @@ const time = z.iso.datetime();
 const worker = count.optional();
 /** JSON chosen by a server or a host. */
 const anything = z.looseObject({});
+
+const workerRow = z.object({ worker: count, pid: count.optional(), ready: z.boolean(), restarts: count });
+type WorkerRow = z.output<typeof workerRow>;
 
 /** The response to a readiness probe. */
 export const readiness = z.object({
@@ -30,8 +34,8 @@ export const status = readiness.extend({
   url: text.optional(),
   sessions: count,
   openQuestions: count,
-  servers: z.array(anything),
-  workers: z.array(anything).optional(),
+  servers: z.array(typed<object>(anything)),
+  workers: z.array(typed<WorkerRow>(anything)).optional(),
 });
 
 /** `GET /api/v1/servers`. */
@@ -53,7 +57,7 @@ export const servers = z.array(
     restarts: count,
     startedAt: time.optional(),
     stderr: z.array(text).optional(),
-    malformed: z.array(anything),
+    malformed: z.array(typed<object>(anything)),
     misfits: z.array(z.object({ tool: text, reason: text, count })).optional(),
     tokens: count,
   }),
@@ -68,7 +72,7 @@ export const catalog = z.object({
   resourceTemplates: entries,
 });
 
-const outcomeOfServer = z.looseObject({ server: text, ok: z.boolean() });
+const outcomeOfServer = typed<object>(z.looseObject({ server: text, ok: z.boolean() }));
 /** `GET /api/v1/lists`. */
 export const lists = z.object({
   entries: z.array(z.object({ server: text, item: anything })),
@@ -175,17 +179,16 @@ export const approvals = z.array(
 /** `GET /api/v1/tools/disabled`. */
 export const disabledTools = z.object({ tools: z.array(text) });
 /** `GET /api/v1/config`. */
-export const config = z.looseObject({ listen: anything, servers: z.array(anything) });
+export const config = typed<unknown>(z.looseObject({ listen: anything, servers: z.array(anything) }));
 /** `GET /api/v1/explain`. */
-export const explanation = anything;
+export const explanation = typed<object>(anything);
 /** `GET /api/v1/tokens`. */
-export const tokens = z.looseObject({
-  endpoints: z.array(anything),
-  tools: z.array(anything),
-  savings: z.array(anything),
-});
-/** `GET /api/v1/logins`. */
-export const logins = z.array(z.looseObject({ server: text, principal: text, state: text }));
+export const tokens = typed<{
+  readonly endpoints: readonly object[];
+  readonly tools: readonly { readonly name: string; readonly calls?: number }[];
+  readonly savings: readonly object[];
+  readonly counted?: { readonly since: string; readonly seconds: number };
+}>(z.looseObject({ endpoints: z.array(anything), tools: z.array(anything), savings: z.array(anything) }));
 /** `GET /api/v1/cluster`. */
 export const cluster = z.object({
   replicas: z.array(
@@ -201,9 +204,7 @@ export const cluster = z.object({
   storeIsUp: z.boolean().optional(),
 });
 /** `GET /api/v1/workers`. */
-export const workers = z.array(
-  z.object({ worker: count, pid: count.optional(), ready: z.boolean(), restarts: count }),
-);
+export const workers = z.array(workerRow);
 /** `GET /api/v1`. */
 export const pages = z.object({ pages: z.array(text), actions: z.array(text) });
 /** The result of a tool call. */

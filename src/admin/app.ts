@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
+import type { AdminPage } from "../core/admin-page.js";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { negotiatedMetrics } from "../telemetry/open-metrics.js";
@@ -13,7 +14,7 @@ import { bodyText, bodyTooLarge, MAX_BODY_BYTES } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
 import { actionsOf, addFeatureRoutes, isFeaturePath } from "./feature-actions.js";
-import { BadQuery, type Pages } from "./pages.js";
+import { BadQuery } from "./page.js";
 import type { AdminListenerOptions } from "./server.js";
 
 /** The route that calls tools. */
@@ -39,13 +40,17 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
  */
 export function adminRequests(
   settings: AdminListenerOptions,
+  pages: readonly AdminPage[],
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   // Otherwise routes that are loaded later would use the classes that Hono substitutes for the global ones.
-  return getRequestListener(adminApp(settings).fetch, { overrideGlobalObjects: false });
+  return getRequestListener(adminApp(settings, pages).fetch, { overrideGlobalObjects: false });
 }
 
 /** The routes of the listener; exported for a test that visits each. */
-export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpBindings }> {
+export function adminApp(
+  settings: AdminListenerOptions,
+  pages: readonly AdminPage[],
+): Hono<{ Bindings: HttpBindings }> {
   const isOwner = settings.ownerToken === undefined ? () => false : bearerAuth(settings.ownerToken);
   const isOperator = bearerAuth(settings.token);
   const isAuthorized = (authorization: string | undefined): boolean =>
@@ -146,8 +151,8 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
     addActionRoutes(app, settings.actions, (c) => refusedAction(c, "an action"));
   }
 
-  const pages = new Map(Object.entries(settings.pages));
-  app.get("/api/v1", (c) => c.json(contents(settings)));
+  const handlers = new Map(pages.map(({ path, handler }) => [path, handler]));
+  app.get("/api/v1", (c) => c.json(contents(settings, pages)));
   if (settings.callFeed !== undefined) {
     const streams = new CallStreams(settings.callFeed, (row) => writeJson(row, undefined, withoutSecrets));
     app.get(`${CALLS_PATH}/stream`, (c) => {
@@ -159,18 +164,18 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
   app.get("/api/v1/openapi.json", async (c) => {
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
-    return c.json(openApiDocument(settings.version ?? "0", new Set(pages.keys())));
+    return c.json(openApiDocument(settings.version ?? "0", pages, actionsOf(settings.featureActions ?? [])));
   });
-  const showPage = async (c: Context<{ Bindings: HttpBindings }>, page: Pages[string]) => {
-    const shown = (await page(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
+  const showPage = async (c: Context<{ Bindings: HttpBindings }>, handler: AdminPage["handler"]) => {
+    const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
     return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
   };
-  for (const [name, page] of pages) {
-    if (name.includes("/")) app.get(`/api/v1/${name}`, (c) => showPage(c, page));
+  for (const [path, handler] of handlers) {
+    if (path.includes("/")) app.get(`/api/v1/${path}`, (c) => showPage(c, handler));
   }
   app.get("/api/v1/:page", (c) => {
-    const page = pages.get(c.req.param("page"));
-    return page === undefined ? c.notFound() : showPage(c, page);
+    const handler = handlers.get(c.req.param("page"));
+    return handler === undefined ? c.notFound() : showPage(c, handler);
   });
 
   for (const [path, file] of files) {
@@ -193,15 +198,11 @@ export function adminApp(settings: AdminListenerOptions): Hono<{ Bindings: HttpB
 }
 
 /** The paths below `/api/v1`; the console shows the views that they support. */
-function contents({
-  pages,
-  callFeed,
-  call,
-  mcp,
-  featureActions = [],
-  actions,
-}: AdminListenerOptions): object {
-  const names = [...Object.keys(pages), ...(callFeed === undefined ? [] : ["calls/stream"])];
+function contents(
+  { callFeed, call, mcp, featureActions = [], actions }: AdminListenerOptions,
+  pages: readonly AdminPage[],
+): object {
+  const names = [...pages.map(({ path }) => path), ...(callFeed === undefined ? [] : ["calls/stream"])];
   return {
     pages: names.map((name) => `/api/v1/${name}`),
     actions: [

@@ -1,6 +1,7 @@
 /** Filters and formats calls for operators. */
-import type { CallRow } from "../telemetry/call-history.js";
-import { BadQuery } from "./pages.js";
+import type { CallRow as FinishedCall } from "../telemetry/call-history.js";
+import { BadQuery } from "./page.js";
+import type { CallRow } from "./rows.js";
 
 /** Maximum rows of a page. */
 const MAX_LIMIT = 1000;
@@ -10,7 +11,7 @@ const WORDS = ["principal", "server", "tool", "outcome"] as const;
 /** The filter of a query. */
 export interface CallQuery {
   readonly limit: number;
-  readonly matches: (row: Pick<CallRow, "principal" | "server" | "target" | "outcome">) => boolean;
+  readonly matches: (row: Pick<FinishedCall, "principal" | "server" | "target" | "outcome">) => boolean;
 }
 
 /** Reads `limit`, `principal`, `server`, `tool` (the exposed name) and `outcome`. @throws BadQuery */
@@ -34,7 +35,7 @@ export function readCallQuery(query: URLSearchParams): CallQuery {
 }
 
 /** A row for JSON: times in ms with three decimals. */
-export const shownCall = ({ ms, ...row }: CallRow): object => ({
+export const shownCall = ({ ms, ...row }: FinishedCall): CallRow => ({
   ...row,
   at: Math.round(row.at),
   ms: {

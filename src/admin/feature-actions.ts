@@ -7,7 +7,7 @@ import type { AdminAction, OwnAdminAction } from "../core/feature.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { bodyText } from "./body-text.js";
-import { BadQuery } from "./pages.js";
+import { BadQuery } from "./page.js";
 
 /** Responds to an authorized request on behalf of this process. Resolves when the response is sent. */
 type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>;

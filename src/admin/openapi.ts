@@ -1,46 +1,27 @@
-/** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, generated from one table of its routes. */
+/** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, written from its pages and actions. */
 import { z } from "zod";
+import type { PageKind } from "../core/admin-page.js";
+import type { AdminAction } from "../core/feature.js";
 import { LIST_KINDS } from "../core/lists.js";
 import { ACTION_PATHS } from "./actions.js";
 import * as schemas from "./api-schemas.js";
+import { PAGE_TABLE, withFeaturePages } from "./page-table.js";
 
-/** One route of the admin API. */
+/** An operation of the admin API. */
 interface ApiRoute {
   readonly method: "get" | "post";
   /** With parameters in braces. */
   readonly path: string;
   readonly summary: string;
-  /** Parameters of the query; an exclamation mark ends the name of a required one. */
+  /** See `PageKind`. */
   readonly query?: readonly string[];
-  /** Whether a listener serves it only if it has this page. */
-  readonly page?: string;
-  /** Members of the JSON body. */
-  readonly body?: z.ZodType;
-  readonly answer: z.ZodType;
+  /** JSON Schemas. */
+  readonly body?: object;
+  readonly answer: object;
   /** Default: `application/json`. */
   readonly type?: "application/json" | "text/event-stream";
 }
 
-const page = (name: string, summary: string, answer: z.ZodType, query: readonly string[] = []): ApiRoute => ({
-  method: "get",
-  path: `/api/v1/${name}`,
-  summary,
-  query,
-  answer,
-  page: name,
-});
-/** A route that each listener serves. */
-const fixed = (
-  path: string,
-  summary: string,
-  answer: z.ZodType,
-  query: readonly string[] = [],
-): ApiRoute => ({
-  ...{ method: "get", path, summary, query, answer },
-});
-
-const FILTERS = ["principal", "server", "tool", "outcome"];
-const AS = ["as", "group", "scope"];
 const ACTIONS = {
   restart_server: "End the connections of a server and start it again",
   disable_tool: "Hide a tool from all hosts until the next reload",
@@ -50,93 +31,56 @@ const ACTIONS = {
   revoke_approval: "Revoke a remembered approval",
 } as const satisfies Record<keyof typeof ACTION_PATHS, string>;
 
-const login = z.looseObject({ login: z.string() });
+/** What each listener serves beside its pages. */
+const probes = (): readonly ApiRoute[] => {
+  const get = (path: string, summary: string, answer: z.ZodType): ApiRoute => ({
+    ...{ method: "get", path, summary, answer: z.toJSONSchema(answer) },
+  });
+  return [
+    get("/healthz", "Whether the process is alive", z.object({ status: z.literal("ok") })),
+    get("/readyz", "Whether calls can be served; 503 if not", schemas.readiness),
+    get("/api/v1", "The list of pages", schemas.pages),
+    get("/api/v1/openapi.json", "This document", z.looseObject({ openapi: z.string() })),
+  ];
+};
 
-/** Every route below `/api/v1`, and the probes. */
-const API_ROUTES: readonly ApiRoute[] = [
-  fixed("/healthz", "Whether the process is alive", z.object({ status: z.literal("ok") })),
-  fixed("/readyz", "Whether calls can be served; 503 if not", schemas.readiness),
-  fixed("/api/v1", "The list of pages", schemas.pages),
-  fixed("/api/v1/openapi.json", "This document", z.looseObject({ openapi: z.string() })),
-  page("status", "The gateway: version, process, readiness", schemas.status),
-  page("servers", "Each server and its state", schemas.servers),
-  page("catalog", "Tools, prompts and resources by exposed name", schemas.catalog),
-  page("lists", "One list with whole entries, as a principal sees it", schemas.lists, [
-    ...["kind!", "at", "all", "capabilities"],
-    ...AS,
-  ]),
-  page("sessions", "Hosts that are connected", schemas.sessions),
-  page("questions", "Questions that wait for an answer", schemas.questions),
-  page("decisions", "The last decisions of rules", schemas.decisions),
-  page("explain", "Whether a call would be allowed, and why", schemas.explanation, [
-    "name!",
-    "args",
-    "wait",
-    ...AS,
-  ]),
-  page("tokens", "What the definitions of tools cost a model", schemas.tokens, AS),
-  page("logins", "Who is signed in at which server", schemas.logins),
-  page("calls", "The last calls, the newest first", z.array(schemas.call), ["limit", ...FILTERS]),
-  page("calls/running", "Calls under way", schemas.runningCalls),
-  {
-    ...fixed("/api/v1/calls/stream", "Calls as they end", schemas.call, FILTERS),
-    type: "text/event-stream",
-  },
-  page("history", "The last hour in numbers", schemas.history),
-  page("approvals", "Remembered approvals", schemas.approvals),
-  page("tools/disabled", "Tools that are disabled until the next reload", schemas.disabledTools),
-  page("config", "The config in effect, secrets masked", schemas.config),
-  page("cluster", "The replicas of the cluster; none without a cluster", schemas.cluster),
-  page("workers", "Each worker process; only with several workers", schemas.workers),
-  {
-    ...{ method: "post", path: "/api/v1/calls", summary: "Call a tool", answer: schemas.reply },
-    body: z.object({ name: z.string(), arguments: z.looseObject({}).optional() }),
-  },
-  {
-    ...{ method: "post", path: "/api/v1/mcp", summary: "MCP 2026-07-28 of the gateway, for the console" },
-    ...{ body: z.looseObject({ method: z.string() }), answer: z.looseObject({}) },
-  },
-  {
-    ...{ method: "post", path: "/api/v1/logins/{server}", summary: "Begin a sign-in", answer: login },
-    body: z.object({
-      as: z.string().optional(),
-      device: z.boolean().optional(),
-      acceptsAudience: z.boolean().optional(),
-    }),
-  },
-  {
-    ...{ method: "post", path: "/api/v1/logins/{server}/accept-issuer" },
-    ...{ summary: "Pin the issuer that a server names now", body: z.object({}) },
-    answer: z.looseObject({ server: z.string(), issuer: z.string(), isChanged: z.boolean() }),
-  },
-  {
-    ...{ method: "post", path: "/api/v1/logins/{server}/{id}/sign-out", summary: "Sign a principal out" },
-    ...{ body: z.object({}), answer: z.looseObject({ wasSignedIn: z.boolean() }) },
-  },
-  {
-    ...{ method: "post", path: "/api/v1/sign-ins/state", summary: "The outcome of a sign-in" },
-    ...{ body: z.object({ login: z.string() }), answer: z.looseObject({ state: z.string() }) },
-  },
-  {
-    ...{ method: "post", path: "/api/v1/sign-ins/finish", summary: "Finish a sign-in" },
-    ...{ body: z.object({ login: z.string(), url: z.string() }), answer: z.looseObject({}) },
-  },
-  ...(Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]).map(
-    (action): ApiRoute => ({
-      ...{ method: "post", path: `/api/v1/${ACTION_PATHS[action].replace(":target", "{target}")}` },
-      ...{ summary: ACTIONS[action], answer: schemas.done },
-      body: z.object({ worker: z.int().optional() }),
-    }),
-  ),
-];
+/** Calls, and the actions of features and of the gateway itself. */
+function posts(ofFeatures: readonly AdminAction[]): readonly ApiRoute[] {
+  const post = (path: string, summary: string, body: z.ZodType, answer: z.ZodType): ApiRoute => ({
+    ...{ method: "post", path: inBraces(`/api/v1/${path}`), summary },
+    ...{ body: z.toJSONSchema(body), answer: z.toJSONSchema(answer) },
+  });
+  const call = z.object({ name: z.string(), arguments: z.looseObject({}).optional() });
+  const message = z.looseObject({ method: z.string() });
+  const worker = z.object({ worker: z.int().optional() });
+  return [
+    post("calls", "Call a tool", call, schemas.reply),
+    post("mcp", "MCP 2026-07-28 of the gateway, for the console", message, z.looseObject({})),
+    ...ofFeatures.map(
+      ({ path, summary, bodySchema, answerSchema }): ApiRoute => ({
+        ...{ method: "post", path: inBraces(`/api/v1/${path}`), summary },
+        ...{ body: bodySchema(), answer: answerSchema() },
+      }),
+    ),
+    ...(Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]).map((action) =>
+      post(ACTION_PATHS[action], ACTIONS[action], worker, schemas.done),
+    ),
+  ];
+}
+
+/** `a/:b` as `a/{b}`. */
+const inBraces = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
 const JSON_TYPE = "application/json";
 
-/** The document of a listener with these pages. */
-export function openApiDocument(version: string, pages: ReadonlySet<string>): object {
+/** The document of a listener with these pages and actions of features. */
+export function openApiDocument(
+  version: string,
+  pages: readonly PageKind[],
+  actions: readonly AdminAction[],
+): object {
   const paths = new Map<string, Record<string, object>>();
-  for (const route of API_ROUTES) {
-    if (route.page !== undefined && !pages.has(route.page)) continue;
+  for (const route of [...probes(), ...inOrder(pages).map(routeOf), ...posts(actions)]) {
     const operations = paths.get(route.path) ?? {};
     operations[route.method] = operationOf(route);
     paths.set(route.path, operations);
@@ -150,6 +94,19 @@ export function openApiDocument(version: string, pages: ReadonlySet<string>): ob
   };
 }
 
+/** In the order of the table, with its streams. */
+function inOrder(pages: readonly PageKind[]): readonly PageKind[] {
+  const served = new Set(pages.map(({ path }) => path));
+  const own = new Set(PAGE_TABLE.map(({ path }) => path));
+  const ofFeatures = pages.filter(({ path }) => !own.has(path));
+  return withFeaturePages(ofFeatures).filter(({ path, isStream }) => isStream === true || served.has(path));
+}
+
+const routeOf = ({ path, summary, query = [], answerSchema, isStream }: PageKind): ApiRoute => ({
+  ...{ method: "get", path: `/api/v1/${path}`, summary, query, answer: answerSchema() },
+  ...(isStream === true && { type: "text/event-stream" }),
+});
+
 function operationOf({ path, summary, query = [], body, answer, type = JSON_TYPE }: ApiRoute): object {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     ...{ name, in: "path", required: true, schema: { type: "string" } },
@@ -161,7 +118,10 @@ function operationOf({ path, summary, query = [], body, answer, type = JSON_TYPE
     ...(body !== undefined && { requestBody: { required: true, content: contentOf(body, JSON_TYPE) } }),
     responses: {
       200: { description: "Done", content: contentOf(answer, type) },
-      default: { description: "An error, as a sentence", content: contentOf(schemas.problem, JSON_TYPE) },
+      default: {
+        description: "An error, as a sentence",
+        content: contentOf(z.toJSONSchema(schemas.problem), JSON_TYPE),
+      },
     },
   };
 }
@@ -183,6 +143,4 @@ const PARAMETERS: Readonly<Record<string, object>> = {
   scope: REPEATED,
 };
 
-const contentOf = (schema: z.ZodType, type: string): object => ({
-  [type]: { schema: z.toJSONSchema(schema) },
-});
+const contentOf = (schema: object, type: string): object => ({ [type]: { schema } });

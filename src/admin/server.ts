@@ -1,6 +1,7 @@
 /** Binds the admin listener and sets its limits. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { AdminPage } from "../core/admin-page.js";
 import { GatewayError } from "../core/errors.js";
 import type { Readiness } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
@@ -8,7 +9,6 @@ import { isLoopback } from "../http/loopback.js";
 import type { AdminActions } from "./actions.js";
 import type { CallFeed } from "./call-stream.js";
 import type { FeatureActions } from "./feature-actions.js";
-import type { Pages } from "./pages.js";
 
 /** Options of the listener. */
 export interface AdminListenerOptions {
@@ -25,7 +25,8 @@ export interface AdminListenerOptions {
   /** In the Prometheus text format, with exemplars. */
   readonly metrics: { text(): Promise<string> };
   readonly readiness: () => Readiness | Promise<Readiness>;
-  readonly pages: Pages;
+  /** Loads them, at the first request. */
+  readonly pages: () => Promise<readonly AdminPage[]>;
   /** The version of this program, for the OpenAPI document. Default: 0. */
   readonly version?: string;
   /** Lets commands of the gateway's own user use the listener, in addition to `token`. Default: none. */
@@ -109,7 +110,9 @@ function lazyRequests(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   let loaded: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> | undefined;
   return (request, response) => {
-    loaded ??= import("./app.js").then(({ adminRequests }) => adminRequests(settings));
+    loaded ??= Promise.all([import("./app.js"), settings.pages()]).then(([{ adminRequests }, pages]) =>
+      adminRequests(settings, pages),
+    );
     loaded
       .then((serve) => serve(request, response))
       .catch((error: unknown) => {

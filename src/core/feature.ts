@@ -1,13 +1,13 @@
 /** What an open feature plugs into the gateway. The gateway knows features by this page alone, and none by its name. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
+import type { AdminPage, PageKind } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply } from "./call.js";
 import type { CallRecord } from "./call-record.js";
 import type { SharedStore } from "./cluster.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
-import type { StopSignal } from "./stop.js";
 
 /**
  * A place in the stack of a call (`gateway/pipeline.ts` has the order and its reasons).
@@ -75,23 +75,23 @@ export interface HostRoute {
   serve(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> | undefined;
 }
 
-/** Reads a page of the admin API, as data for JSON. `signal` aborts when the client disconnects. */
-export type AdminPageReader = (query: URLSearchParams, signal: StopSignal) => unknown;
-
 /** An action of the admin API: what a POST to its path does. */
 export interface AdminAction {
   /** After `/api/v1/`; `:name` is one part of it. */
   readonly path: string;
+  readonly summary: string;
   /** In sentences about who may do it: `a sign-in`. */
   readonly noun: string;
+  /** Write the JSON Schema of its body and of its answer, for the OpenAPI document. */
+  bodySchema(this: void): object;
+  answerSchema(this: void): object;
   /** Whether the list of actions names it, by which the console knows what the gateway can do. */
   readonly isListed?: boolean;
 }
 
 /** What a feature adds to the admin API, as the process knows it that only passes requests on to others. */
 export interface FeatureAdmin {
-  /** Names of pages after `/api/v1/`, whose content is the same in each process. */
-  readonly pages: readonly string[];
+  readonly pages: readonly PageKind[];
   readonly actions: readonly AdminAction[];
 }
 
@@ -146,8 +146,7 @@ export interface OpenFeature {
   /** What connections to servers ask for credentials; one feature has some. */
   readonly credentials?: CredentialSource;
   readonly routes?: readonly HostRoute[];
-  /** Pages of the admin API, keyed by their path after `/api/v1/`. */
-  readonly pages?: Readonly<Record<string, AdminPageReader>>;
+  readonly pages?: readonly AdminPage[];
   readonly actions?: readonly OwnAdminAction[];
   /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
   argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;

@@ -34,7 +34,6 @@ import {
   type ServerOutcome,
 } from "./views/cli-calls.js";
 import type { ExplainQuery, PrincipalQuery } from "./views/explain.js";
-import { createStatusPages } from "./views/status-pages.js";
 
 /** Where a gateway listens, and which servers are still starting. */
 interface Bound {
@@ -108,7 +107,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const { tokenIssuer } = features;
   const authentication = new LiveAuthentication(config.auth, telemetry, status, tokenIssuer, addressOf);
   const pipeline = () => liveConfig.pipeline;
-  const statusPages = createStatusPages({
+  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry, emit: features.emit });
+  const pagesOptions = {
     pipeline,
     pendingQuestions,
     liveCalls,
@@ -118,13 +118,11 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     calls: metrics.calls,
     version: options.version,
     cluster: parts.cluster,
-  });
-  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry, emit: features.emit });
-  const pages = {
-    ...statusPages,
-    ...features.pages,
-    "tools/disabled": () => ({ tools: actions.disabledTools }),
+    more: features.pages,
+    disabledTools: () => actions.disabledTools,
   };
+  // Loaded with the first request for one, as the listener's routes are.
+  const pages = async () => (await import("./views/status-pages.js")).createStatusPages(pagesOptions);
   const call = (body: string, signal: AbortSignal): Promise<string> =>
     answerCallRequest(pipeline, callIds.next(), body, signal);
   const { ownerToken } = options;

@@ -2,8 +2,7 @@
 import type { AdminActions } from "../admin/actions.js";
 import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { CallFeed } from "../admin/call-stream.js";
-import type { AdminPages } from "../admin/pages.js";
-import { type AdminListener, createAdminListener } from "../admin/server.js";
+import { type AdminListener, type AdminListenerOptions, createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
@@ -37,7 +36,7 @@ interface ListenersOptions {
   readonly authentication: Authentication;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
-  readonly pages: AdminPages;
+  readonly pages: AdminListenerOptions["pages"];
   readonly actions: AdminActions;
   /** See `AdminListenerOptions`. */
   readonly ownerToken?: string | undefined;

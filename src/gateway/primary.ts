@@ -75,7 +75,7 @@ export function createPrimary(
     workers: () => workers.status(),
     ownMetrics: new Metrics({ version }),
     gauges,
-    samePages: featureAdmin.flatMap(({ pages }) => pages),
+    featurePages: featureAdmin.flatMap(({ pages }) => pages),
     version,
     startedAt: Date.now(),
     draining: () => draining,
@@ -90,7 +90,7 @@ export function createPrimary(
     version,
     actions: workerActions(identity, () => workers.status()),
     callFeed: workerCallFeed(identity, () => workers.status()),
-    pages: overview.pages,
+    pages: async () => overview.pages,
     featureActions: { actions: featureAdmin.flatMap(({ actions }) => actions), passOn: toAnyWorker },
     mcp: toAnyWorker,
   });

@@ -1,9 +1,9 @@
 /** The open features of a gateway, by what they plug in. */
 import type { Config } from "../config/config.js";
+import type { AdminPage } from "../core/admin-page.js";
 import type { Call, Middleware, Observer } from "../core/call.js";
 import type { CredentialSource } from "../core/credentials.js";
 import type {
-  AdminPageReader,
   CallSlot,
   CloseOptions,
   HostRoute,
@@ -44,7 +44,7 @@ export class Slots {
   readonly credentials: CredentialSource | undefined;
   readonly tokenIssuer: TokenIssuer | undefined;
   readonly routes: readonly HostRoute[];
-  readonly pages: Readonly<Record<string, AdminPageReader>>;
+  readonly pages: readonly AdminPage[];
   readonly actions: readonly OwnAdminAction[];
 
   constructor(features: readonly OpenFeature[], metrics: Pick<Metrics, "featureGauge" | "featureCounter">) {
@@ -66,7 +66,7 @@ export class Slots {
     this.credentials = features.find(({ credentials }) => credentials !== undefined)?.credentials;
     this.tokenIssuer = features.find(({ tokenIssuer }) => tokenIssuer !== undefined)?.tokenIssuer;
     this.routes = features.flatMap(({ routes = [] }) => routes);
-    this.pages = Object.assign({}, ...features.map(({ pages }) => pages));
+    this.pages = features.flatMap(({ pages = [] }) => pages);
     this.actions = features.flatMap(({ actions = [] }) => actions);
   }
 

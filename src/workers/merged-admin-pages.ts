@@ -1,16 +1,22 @@
 /** The admin pages of all workers, merged: status, readiness and metrics. */
 import { request } from "node:http";
-import { BadQuery, type Pages } from "../admin/pages.js";
+import { BadQuery } from "../admin/page.js";
+import { PAGE_TABLE, PAGES } from "../admin/page-table.js";
+import {
+  type AdminPage,
+  type AnswerOf,
+  firstAnswer,
+  type PageKind,
+  served,
+  type WorkerAnswer,
+} from "../core/admin-page.js";
 import { GatewayError } from "../core/errors.js";
 import type { FeatureGauge } from "../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
 import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { StopSignal } from "../core/stop.js";
-import { UPSTREAM_STATES } from "../core/upstream.js";
 import { ACCEPT_OPEN_METRICS, fromOpenMetrics } from "../telemetry/open-metrics.js";
-import { isObject, type JsonObject } from "../wire/json.js";
 import { MonotonicMetrics } from "./merged-metrics.js";
-import { mergeCalls, mergeHistories, mergeTokenReports } from "./merged-rows.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** The workers, and the primary process that serves the pages. */
@@ -21,58 +27,33 @@ interface MergedAdminPagesOptions {
   readonly ownMetrics: { text(): Promise<string> };
   /** The gauges of features. */
   readonly gauges: readonly FeatureGauge[];
-  /** The pages of features, whose content is the same in each worker. */
-  readonly samePages: readonly string[];
+  readonly featurePages: readonly PageKind[];
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly draining: () => boolean;
 }
 
-interface AdminPage {
+interface PageResponse {
   readonly status: number;
   readonly text: string;
 }
 
 /** The response of one worker. */
-interface WorkerResponse extends AdminPage {
+interface WorkerResponse extends PageResponse {
   readonly worker: number;
 }
 
-/** The pages of every worker. */
-const PAGE_NAMES = [
-  "status",
-  "servers",
-  "catalog",
-  "sessions",
-  "decisions",
-  "approvals",
-  "config",
-  "tools/disabled",
-  "cluster",
-  "calls",
-  "calls/running",
-  "history",
-  "questions",
-  "explain",
-  "lists",
-  "tokens",
-] as const;
-/** Pages that wait for starting servers. */
-const WAITING_PAGES: ReadonlySet<string> = new Set(["lists", "tokens"]);
-/** Maximum rows of a page, the newest first. */
-const MAX_ROWS = 1000;
-
 /** Serves the admin listener of the primary process. */
 export interface MergedAdminPages {
-  readonly pages: Pages;
+  readonly pages: readonly AdminPage[];
   readiness(): Promise<Readiness>;
   metrics(): Promise<string>;
 }
 
 /** Requests the pages of every worker at each call. */
 export function createMergedAdminPages(options: MergedAdminPagesOptions): MergedAdminPages {
-  const { identity, workers, ownMetrics, gauges, samePages, version, startedAt, draining } = options;
+  const { identity, workers, ownMetrics, gauges, featurePages, version, startedAt, draining } = options;
 
   const metrics = new MonotonicMetrics(gauges);
 
@@ -109,36 +90,40 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
     return { ready, reasons: [...new Set(reasons)], ...(starting.length > 0 && { starting }) };
   }
 
-  const page = async (name: string, query: URLSearchParams, signal: StopSignal): Promise<unknown> => {
+  const page = async <Answer>(
+    { path, waits, merge = firstAnswer }: PageKind<Answer>,
+    query: URLSearchParams,
+    signal: StopSignal,
+  ): Promise<Answer> => {
     const words = query.toString();
-    const waits = WAITING_PAGES.has(name) || query.get("wait") === "true";
-    const limit = { ms: waits ? WAITING_TIMEOUT_MS : TIMEOUT_MS, signal };
-    const answers = await requestAll(`/api/v1/${name}${words === "" ? "" : `?${words}`}`, limit);
-    const refused = answers.find(({ status }) => status === 400);
+    const isWaiting = waits === true || query.get("wait") === "true";
+    const limit = { ms: isWaiting ? WAITING_TIMEOUT_MS : TIMEOUT_MS, signal };
+    const responses = await requestAll(`/api/v1/${path}${words === "" ? "" : `?${words}`}`, limit);
+    const refused = responses.find(({ status }) => status === 400);
     if (refused !== undefined) throw new BadQuery((JSON.parse(refused.text) as { error: string }).error);
-    const bodies = answers
-      .filter(({ status }) => status === 200)
-      .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as unknown }));
-    if (bodies.length === 0) throw unavailable(name, answers);
-    if (name === "calls") {
-      return mergeCalls(
-        bodies.map(({ worker, body }) => ({ worker, rows: rowsOf(body) })),
-        query,
-      );
-    }
-    if (name === "history") return mergeHistories(bodies.map(({ body }) => body).filter(isObject));
-    if (samePages.includes(name)) return bodies[0]?.body;
-    if (name === "servers") return mergeServers(bodies.map(({ body }) => rowsOf(body)));
-    return name === "tokens"
-      ? mergeTokenReports(bodies.map(({ body }) => body).filter(isObject))
-      : merge(bodies);
+    const [one, ...others] = answersOf<Answer>(responses);
+    if (one === undefined) throw unavailable(path, responses);
+    return merge([one, ...others], query);
   };
-  const pages = Object.fromEntries(
-    [...PAGE_NAMES, ...samePages].map((name) => [
-      name,
-      (query: URLSearchParams, signal: StopSignal) => page(name, query, signal),
-    ]),
-  );
+  const status = async (): Promise<AnswerOf<typeof PAGES.status>> => {
+    const answers = answersOf<AnswerOf<typeof PAGES.status>>(await requestAll("/api/v1/status"));
+    const sum = (member: "sessions" | "openQuestions"): number =>
+      answers.reduce((total, { body }) => total + body[member], 0);
+    return {
+      ...(answers[0]?.body ?? { servers: [] }),
+      version,
+      node: process.version,
+      pid: process.pid,
+      uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
+      ...(await readiness()),
+      sessions: sum("sessions"),
+      openQuestions: sum("openQuestions"),
+      workers: workers(),
+    };
+  };
+  const merged = [...PAGE_TABLE, ...featurePages]
+    .filter(({ merge }) => merge !== undefined)
+    .map((kind) => served(kind, (query, signal) => page(kind, query, signal)));
 
   return {
     readiness,
@@ -151,69 +136,18 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       // The primary serves no calls; its memory and CPU time belong to the sum.
       return metrics.merged(running, [await ownMetrics.text()]);
     },
-    pages: {
-      ...pages,
-      workers: () => workers(),
-      async status() {
-        const all = await requestAll("/api/v1/status");
-        const first = JSON.parse(all[0]?.text ?? "{}") as JsonObject;
-        const sum = (member: string) =>
-          all.reduce((total, { text }) => total + Number((JSON.parse(text) as JsonObject)[member] ?? 0), 0);
-        return {
-          ...first,
-          version,
-          node: process.version,
-          pid: process.pid,
-          uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
-          ...(await readiness()),
-          sessions: sum("sessions"),
-          openQuestions: sum("openQuestions"),
-          workers: workers(),
-        };
-      },
-    },
+    pages: [served(PAGES.status, status), ...merged, served(PAGES.workers, () => workers())],
   };
 }
 
-/** Lists are concatenated, each row with its worker; any other page is the same in each worker. */
-function merge(answers: readonly { readonly worker: number; readonly body: unknown }[]): unknown {
-  if (!Array.isArray(answers[0]?.body)) return answers[0]?.body;
-  const rows = answers.flatMap(({ worker, body }) =>
-    rowsOf(body).map((row): JsonObject => ({ ...row, worker })),
-  );
-  const time = ({ time }: JsonObject): string => (typeof time === "string" ? time : "");
-  return rows.toSorted((a, b) => time(b).localeCompare(time(a))).slice(0, MAX_ROWS);
-}
-
-const rowsOf = (body: unknown): readonly JsonObject[] => (Array.isArray(body) ? body.filter(isObject) : []);
-
-const CIRCUITS = ["closed", "half_open", "open"];
-
-/** One row per server: its worst state, and the sum of its calls. */
-function mergeServers(lists: readonly (readonly JsonObject[])[]): readonly JsonObject[] {
-  const servers = new Map<unknown, JsonObject>();
-  for (const row of lists.flat()) {
-    const before = servers.get(row.name);
-    servers.set(row.name, before === undefined ? row : worseOf(before, row));
-  }
-  return [...servers.values()];
-}
-
-function worseOf(a: JsonObject, b: JsonObject): JsonObject {
-  const rank = (order: readonly string[], value: unknown): number => order.indexOf(String(value));
-  const add = (member: string) => Number(a[member] ?? 0) + Number(b[member] ?? 0);
-  const base = rank(UPSTREAM_STATES, b.state) > rank(UPSTREAM_STATES, a.state) ? b : a;
-  return {
-    ...base,
-    circuit: rank(CIRCUITS, b.circuit) > rank(CIRCUITS, a.circuit) ? b.circuit : a.circuit,
-    inFlight: add("inFlight"),
-    waiting: add("waiting"),
-    ...(a.calls !== undefined && { calls: add("calls"), restarts: add("restarts") }),
-  };
-}
+/** The JSON of the workers, which run this program too. */
+const answersOf = <Answer>(responses: readonly WorkerResponse[]): readonly WorkerAnswer<Answer>[] =>
+  responses
+    .filter(({ status }) => status === 200)
+    .map(({ worker, text }) => ({ worker, body: JSON.parse(text) as Answer }));
 
 /** The error if no worker has served the page; a worker's 404 for an unknown server is passed on. */
-function unavailable(name: string, answers: readonly AdminPage[]): GatewayError {
+function unavailable(name: string, answers: readonly PageResponse[]): GatewayError {
   const refused = answers.find(({ status }) => status === 503);
   const message = refused === undefined ? undefined : (JSON.parse(refused.text) as { error?: string }).error;
   return new GatewayError("upstream_unavailable", "gateway", message ?? `no worker answers for ${name}`);
@@ -231,7 +165,7 @@ interface PageLimit {
 }
 
 /** Requests an admin page of a worker. @throws Error if the worker does not run or does not respond in time. */
-function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLimit): Promise<AdminPage> {
+function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLimit): Promise<PageResponse> {
   return new Promise((resolve, reject) => {
     const headers = { host: "localhost", accept: `${ACCEPT_OPEN_METRICS}, */*;q=0.5` };
     const sent = request({ socketPath, path, headers }, (response) => {

@@ -6,6 +6,7 @@ import { consoleFiles } from "../../src/admin/console-files.js";
 import { type AdminListenerOptions, createAdminListener } from "../../src/admin/server.js";
 import { SILENT } from "../../src/core/logger.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
+import { pagesOf } from "../support/admin-pages.js";
 
 const compared = vi.hoisted(() => ({ times: 0 }));
 vi.mock("node:crypto", async (load) => {
@@ -27,13 +28,13 @@ const settings: AdminListenerOptions = {
   logger: SILENT,
   metrics: new Metrics({ version: "1", process: false }),
   readiness: () => ({ ready: true, reasons: [] }),
-  pages: {
+  pages: pagesOf({
     status: () => ({ version: "1", node: "v20", pid: 1, uptimeSeconds: 1, ready: true, reasons: [] }),
     servers: () => [],
     catalog: () => ({ tools: [], prompts: [], resources: [], resourceTemplates: [] }),
     sessions: () => [],
     questions: () => [],
-  },
+  }),
 };
 
 async function started(changes: Partial<AdminListenerOptions> = {}): Promise<string> {
@@ -46,7 +47,7 @@ async function started(changes: Partial<AdminListenerOptions> = {}): Promise<str
 /** Every page that is served, parameters filled in. */
 const paths = [
   ...new Set(
-    adminApp(settings)
+    adminApp(settings, await settings.pages())
       .routes.filter(({ method }) => method === "GET")
       .map(({ path }) => path.replace(":page", "status")),
   ),

@@ -1,17 +1,19 @@
 import { connect, Server } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { type AdminPages, BadQuery } from "../../src/admin/pages.js";
+import { BadQuery } from "../../src/admin/page.js";
 import {
   type AdminListener,
   type AdminListenerOptions,
   createAdminListener,
 } from "../../src/admin/server.js";
+import type { PageHandler } from "../../src/core/admin-page.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
 import type { StopSignal } from "../../src/core/stop.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
+import { pagesOf } from "../support/admin-pages.js";
 
-const pages: AdminPages = {
+const pages = {
   status: () => ({
     version: "1.2.3",
     node: "v20",
@@ -30,7 +32,7 @@ const pages: AdminPages = {
   sessions: () => [],
   questions: () => [],
   decisions: (query) => ({ limit: query.get("limit") }),
-};
+} satisfies Readonly<Record<string, PageHandler>>;
 
 let admin: AdminListener | undefined;
 afterEach(async () => {
@@ -45,7 +47,7 @@ async function started(changes: Partial<AdminListenerOptions> = {}) {
     logger: SILENT,
     metrics: new Metrics({ version: "1.2.3", process: false }),
     readiness: () => ({ ready: true, reasons: [] }),
-    pages,
+    pages: pagesOf(pages),
     ...changes,
   });
   return admin.start();
@@ -127,7 +129,7 @@ describe("the API", () => {
     const refused = () => {
       throw new BadQuery("name=… says which tool");
     };
-    const { url } = await started({ pages: { ...pages, explain: refused } });
+    const { url } = await started({ pages: pagesOf({ ...pages, explain: refused }) });
     const response = await fetch(`${url}/api/v1/explain`);
     expect([response.status, await response.json()]).toEqual([400, { error: "name=… says which tool" }]);
   });
@@ -143,7 +145,7 @@ describe("the API", () => {
       throw error;
     };
     const redact = (text: string): string => text.replaceAll("s3cr3t", "[redacted]");
-    const { url } = await started({ redact, pages: { ...pages, status } });
+    const { url } = await started({ redact, pages: pagesOf({ ...pages, status }) });
     const text = await (await fetch(`${url}/api/v1/status`)).text();
     expect([text.includes("[redacted]"), text.includes("s3cr3t")]).toEqual([true, false]);
   });
@@ -152,7 +154,7 @@ describe("the API", () => {
     const lists = () => {
       throw new GatewayError("upstream_unavailable", "upstream", "required server a is not connected");
     };
-    const { url } = await started({ pages: { ...pages, lists } });
+    const { url } = await started({ pages: pagesOf({ ...pages, lists }) });
     const response = await fetch(`${url}/api/v1/lists`);
     expect([response.status, await response.json()]).toEqual([
       503,
@@ -174,7 +176,7 @@ describe("the API", () => {
       asked?.();
       return gone;
     };
-    const { url } = await started({ pages: { ...pages, lists } });
+    const { url } = await started({ pages: pagesOf({ ...pages, lists }) });
     const client = new AbortController();
     const response = fetch(`${url}/api/v1/lists`, { signal: client.signal });
     await waits;
@@ -189,12 +191,12 @@ describe("the API", () => {
     const failure = new Error("with a secret in it");
     const { url } = await started({
       logger,
-      pages: {
+      pages: pagesOf({
         ...pages,
         status: () => {
           throw failure;
         },
-      },
+      }),
     });
     const response = await fetch(`${url}/api/v1/status`);
     expect(response.status).toBe(500);
@@ -337,7 +339,7 @@ describe("start and stop", () => {
       logger: SILENT,
       metrics: new Metrics({ version: "1", process: false }),
       readiness: () => ({ ready: true, reasons: [] }),
-      pages,
+      pages: pagesOf(pages),
     });
     await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
   });

@@ -4,7 +4,8 @@ import { ClientRequest, createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { BadQuery } from "../../src/admin/pages.js";
+import { BadQuery } from "../../src/admin/page.js";
+import { firstAnswer } from "../../src/core/admin-page.js";
 import { workerSocket } from "../../src/core/owners.js";
 import { Stop } from "../../src/core/stop.js";
 import { createMergedAdminPages, type MergedAdminPages } from "../../src/workers/merged-admin-pages.js";
@@ -59,7 +60,7 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
     version: "1.2.3",
     startedAt: Date.now(),
     gauges: [],
-    samePages: ["logins"],
+    featurePages: [{ path: "logins", summary: "", answerSchema: () => ({}), merge: firstAnswer }],
     draining: () => draining,
   });
 }
@@ -74,8 +75,8 @@ class Refused {
   ) {}
 }
 
-const page = (overview: MergedAdminPages, name: string, query = ""): unknown =>
-  overview.pages[name]?.(new URLSearchParams(query), new Stop().signal);
+const page = (overview: MergedAdminPages, name: string, query = "", { signal } = new Stop()): unknown =>
+  overview.pages.find(({ path }) => path === name)?.handler(new URLSearchParams(query), signal);
 const ready = (ready: boolean, ...reasons: string[]): Fake => ({
   answers: { "/readyz": { ready, reasons } },
 });
@@ -99,16 +100,17 @@ test("/readyz fails while the gateway stops, with that reason first", async () =
 
 test("a server has its worst state and the calls of all workers", async () => {
   const row = { name: "git", transport: "stdio", required: false };
-  const well = { ...row, state: "ready", circuit: "closed", inFlight: 2, waiting: 1 };
+  const well = { ...row, state: "ready", circuit: "closed", inFlight: 2, waiting: 1, calls: 5, restarts: 0 };
   const ill = { ...row, state: "backoff", lastError: "it ended", circuit: "open", inFlight: 1, waiting: 0 };
+  const counted = { ...ill, calls: 2, restarts: 3 };
   const other = { ...well, name: "files" };
   const overview = await overviewOf([
     { answers: { "/api/v1/servers": [well, other] } },
-    { answers: { "/api/v1/servers": [ill, other] } },
+    { answers: { "/api/v1/servers": [counted, other] } },
   ]);
   expect(await page(overview, "servers")).toEqual([
-    { ...ill, inFlight: 3, waiting: 1 },
-    { ...other, inFlight: 4, waiting: 2 },
+    { ...ill, inFlight: 3, waiting: 1, calls: 7, restarts: 3 },
+    { ...other, inFlight: 4, waiting: 2, calls: 10, restarts: 0 },
   ]);
 });
 
@@ -244,7 +246,7 @@ test.each([
 test("the request to a worker is cancelled when the client disconnects", async () => {
   const overview = await overviewOf([{ answers: { "/api/v1/lists?kind=tools": HANGS } }]);
   const client = new Stop();
-  const asked = overview.pages.lists?.(new URLSearchParams("kind=tools"), client.signal);
+  const asked = page(overview, "lists", "kind=tools", client);
   client.abort();
   await expect(asked).rejects.toThrow("no worker answers for lists");
 });

@@ -10,6 +10,7 @@ import { principalKey } from "../../core/principal.js";
 import { ownerNamed } from "../../downstream/authenticate/authentication.js";
 import type { LoginActions } from "./admin-actions.js";
 import { LiveCredentials } from "./live-credentials.js";
+import type { LoginRow } from "./login-rows.js";
 import type { OpenedSignIns } from "./open-sign-ins.js";
 import type { SignInCounter } from "./sign-in-events.js";
 import type { SignInPage } from "./sign-in-pages.js";
@@ -51,7 +52,7 @@ export class LiveSignIns implements LoginActions {
     return this.#open().then(({ pages }) => pages.serve(page, request, response, ticket));
   }
 
-  logins(): Promise<unknown> {
+  logins(): Promise<readonly LoginRow[]> {
     return this.#with(({ signIns }) => signIns.logins());
   }
 

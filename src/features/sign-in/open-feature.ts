@@ -1,10 +1,11 @@
 /** The sign-ins of a gateway, by what they plug into it. */
 import { join } from "node:path";
+import { served } from "../../core/admin-page.js";
 import type { CredentialStore } from "../../core/credentials.js";
 import type { LayeredServer, OpenFeature, RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
 import { principalKey } from "../../core/principal.js";
-import { loginActions } from "./admin-actions.js";
+import { LOGINS, loginActions } from "./admin-actions.js";
 import { LiveSignIns } from "./live-sign-ins.js";
 import { COUNTERS, countedIn, EXPIRING } from "./metrics.js";
 import { type PromptSignInOptions, promptSignIn, signInError } from "./prompt-sign-in.js";
@@ -32,7 +33,7 @@ export function openFeature(stateFolder: string, logger: Logger): OpenFeature {
       asker: "browser",
       serve: (...exchange) => signIns.serve(page, ...exchange),
     })),
-    pages: { logins: () => signIns.logins() },
+    pages: [served(LOGINS, () => signIns.logins())],
     actions: loginActions(signIns),
     readings: [{ gauge: EXPIRING, read: () => signIns.expiring }],
     counters: COUNTERS,

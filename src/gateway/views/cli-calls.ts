@@ -1,5 +1,5 @@
 /** Calls of commands such as `cardea list`, `call` and `explain`, which use a gateway without a host. */
-import { BadQuery } from "../../admin/pages.js";
+import { BadQuery } from "../../admin/page.js";
 import { exposedPrefix } from "../../catalog/naming.js";
 import type { Config, ConfiguredServer } from "../../config/config.js";
 import type { Reply } from "../../core/call.js";

@@ -1,5 +1,5 @@
 /** Explains why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
-import { BadQuery } from "../../admin/pages.js";
+import { BadQuery } from "../../admin/page.js";
 import type { Catalog } from "../../catalog/catalog.js";
 import type { AuthConfig } from "../../config/auth-config.js";
 import { closest } from "../../config/closest.js";

@@ -1,10 +1,12 @@
 /** The admin pages of the running gateway, at the time of the request. */
 import { readCallQuery, shownCall } from "../../admin/call-rows.js";
-import type { AdminPages, CatalogRow } from "../../admin/pages.js";
+import { PAGES } from "../../admin/page-table.js";
+import type { CatalogRow } from "../../admin/rows.js";
 import { DefinitionCosts } from "../../catalog/definition-cost.js";
 import { type Config, isMisconfigured } from "../../config/config.js";
 import { placedReasonOf } from "../../config/misconfigured.js";
 import { asInFile } from "../../config/section.js";
+import { type AdminPage, served } from "../../core/admin-page.js";
 import { ANONYMOUS, type Client } from "../../core/client.js";
 import type { ClusterParts } from "../../core/cluster.js";
 import type { ListKind } from "../../core/lists.js";
@@ -33,6 +35,10 @@ export interface StatusPagesOptions {
   readonly calls: Pick<CallMetrics, "toolCalls">;
   readonly version: string;
   readonly cluster?: Pick<ClusterParts, "directory" | "store"> | undefined;
+  /** Those of features. */
+  readonly more: readonly AdminPage[];
+  /** The exposed names of the tools that are disabled. */
+  readonly disabledTools: () => readonly string[];
 }
 
 /** Sees what a host without capabilities sees. */
@@ -55,7 +61,9 @@ export function createStatusPages({
   calls,
   version,
   cluster,
-}: StatusPagesOptions): AdminPages {
+  more,
+  disabledTools,
+}: StatusPagesOptions): readonly AdminPage[] {
   const costs = new DefinitionCosts();
   const callCounts: CallCounts = {
     since: new Date(status.startedAt),
@@ -69,8 +77,8 @@ export function createStatusPages({
         const title = stringAt(item, "title");
         return { name: route.exposed, server: route.upstream, ...(title !== undefined && { title }) };
       });
-  return {
-    status() {
+  return [
+    served(PAGES.status, () => {
       const { config } = pipeline();
       const { url, startedAt } = status;
       return {
@@ -86,8 +94,8 @@ export function createStatusPages({
         openQuestions: pendingQuestions.list().length,
         servers: pipeline().catalog.status(),
       };
-    },
-    async servers() {
+    }),
+    served(PAGES.servers, async () => {
       await costs.prepare(pipeline().catalog.view(OPERATOR_CLIENT).list("tools"));
       const { servers, catalog } = pipeline();
       const lists = new Map(catalog.status().map((status) => [status.name, status]));
@@ -119,23 +127,24 @@ export function createStatusPages({
           tokens: tools.get(config.name)?.tokens ?? 0,
         };
       });
-    },
-    calls(query) {
+    }),
+    served(PAGES.calls, (query) => {
       const { limit, matches } = readCallQuery(query);
       return liveCalls.recent.latest(limit, matches).map(shownCall);
-    },
-    "calls/running": () => liveCalls.running.list(),
-    history: () => liveCalls.history.page(),
-    questions: () => pendingQuestions.list(),
-    config: () => maskedConfig(pipeline().config),
-    cluster: () => clusterPage(cluster, version, status.startedAt),
-    approvals: () => pipeline().policy.approvals(),
-    decisions: () => pipeline().policy.decisions(),
-    explain: (query, signal) =>
+    }),
+    served(PAGES.runningCalls, () => liveCalls.running.list()),
+    served(PAGES.history, () => liveCalls.history.page()),
+    served(PAGES.questions, () => pendingQuestions.list()),
+    served(PAGES.config, () => maskedConfig(pipeline().config)),
+    served(PAGES.cluster, () => clusterPage(cluster, version, status.startedAt)),
+    served(PAGES.approvals, () => pipeline().policy.approvals()),
+    served(PAGES.decisions, () => pipeline().policy.decisions()),
+    served(PAGES.explain, (query, signal) =>
       query.get("wait") === "true"
         ? cliExplain(pipeline, readExplainQuery(query), { signal })
         : explainCall(pipeline(), readExplainQuery(query)),
-    async lists(query, signal) {
+    ),
+    served(PAGES.lists, async (query, signal) => {
       const entries = await cliLists(pipeline, readListKind(query), {
         as: readPrincipalQuery(query),
         at: query.get("at") ?? undefined,
@@ -144,16 +153,17 @@ export function createStatusPages({
         signal,
       });
       return { entries, missing: missingServers(pipeline()) };
-    },
-    tokens: (query, signal) =>
+    }),
+    served(PAGES.tokens, (query, signal) =>
       tokenReport(pipeline, { as: readPrincipalQuery(query), signal, calls: callCounts, costs }),
-    catalog: () => ({
+    ),
+    served(PAGES.catalog, () => ({
       tools: rows("tools"),
       prompts: rows("prompts"),
       resources: rows("resources"),
       resourceTemplates: rows("resourceTemplates"),
-    }),
-    sessions: () => [
+    })),
+    served(PAGES.sessions, () => [
       ...legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
         ...shown,
         era: "legacy" as const,
@@ -169,8 +179,10 @@ export function createStatusPages({
         ageSeconds: Math.round((Date.now() - firstAt) / 1000),
         idleSeconds: Math.round((Date.now() - lastAt) / 1000),
       })),
-    ],
-  };
+    ]),
+    ...more,
+    served(PAGES.disabledTools, () => ({ tools: disabledTools() })),
+  ];
 }
 
 /** The replicas known to this one, itself first. */

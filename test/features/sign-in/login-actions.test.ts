@@ -5,6 +5,7 @@ import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { type LoginActions, loginActions } from "../../../src/features/sign-in/admin-actions.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
+import { pagesOf } from "../../support/admin-pages.js";
 
 const TOKEN = "a-token-of-some-length";
 const OWNER = "a-token-of-the-owner";
@@ -41,13 +42,13 @@ async function started(changes: Partial<AdminListenerOptions> = {}) {
     logger: SILENT,
     metrics: new Metrics({ version: "1", process: false }),
     readiness: () => ({ ready: true, reasons: [] }),
-    pages: {
+    pages: pagesOf({
       status: () => ({ version: "1", node: "v20", pid: 1, uptimeSeconds: 1, ready: true, reasons: [] }),
       servers: () => [],
       catalog: () => ({ tools: [], prompts: [], resources: [], resourceTemplates: [] }),
       sessions: () => [],
       questions: () => [],
-    },
+    }),
     featureActions: loginActions(logins),
     ...changes,
   });

@@ -1,9 +1,10 @@
 /** The live list of the last calls. */
+
+import type { CallRow } from "../../rows.js";
 import { access, getPage, send } from "./api.js";
 import { readEvents } from "./event-stream.js";
 import { gateway } from "./gateway.js";
 import { hasPage } from "./gateway-state.js";
-import type { CallRow } from "./rows.js";
 import { Store } from "./store.js";
 
 /** The number of calls that the page keeps. */

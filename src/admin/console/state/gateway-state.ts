@@ -2,13 +2,13 @@
 import type {
   Catalog,
   DecisionRow,
-  LoginRow,
   QuestionRow,
   RunningCall,
   ServerRow,
   SessionRow,
   Status,
-} from "./rows.js";
+} from "../../rows.js";
+import type { LoginRow } from "./feature-rows.js";
 
 /** The available pages, by path: a view without its page is hidden. */
 export interface Served {

@@ -1,6 +1,7 @@
 /** The problems of the gateway, worst first, for the overview. */
+
+import type { ServerRow } from "../../rows.js";
 import type { GatewayState } from "./gateway-state.js";
-import type { ServerRow } from "./rows.js";
 
 /** A problem, and a link to its view. */
 export interface Problem {
@@ -41,7 +42,7 @@ export function problemsOf(state: GatewayState, now: number): readonly Problem[]
 }
 
 function problemsOfServer(server: ServerRow): readonly Problem[] {
-  const { name, state, lastError, circuit, waiting = 0, malformed = [] } = server;
+  const { name, state, lastError, circuit, waiting, malformed } = server;
   const at = { view: "servers", item: name };
   if (state === "backoff" || state === "stopped") {
     const title = `${name} is ${state === "stopped" ? "stopped" : "down, and is tried again"}`;

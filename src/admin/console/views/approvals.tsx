@@ -1,20 +1,12 @@
 /** Remembered approvals, with a button to revoke each. */
+
+import type { ApprovalRow } from "../../rows.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
 import { usePage } from "../state/page.js";
 import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
 import { Empty, Panel, Table } from "../ui/panel.js";
-
-interface ApprovalRow {
-  readonly id: string | number;
-  readonly rule: string;
-  readonly principal: string;
-  readonly target: string;
-  readonly server: string;
-  readonly until: string | number;
-  readonly worker?: number;
-}
 
 /** Reloaded with every poll of the gateway. */
 export function Approvals() {

@@ -1,7 +1,8 @@
 /** A call of the list: its waterfall and its facts. */
+
+import type { CallRow } from "../../rows.js";
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";
-import type { CallRow } from "../state/rows.js";
 import { StateBadge } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
 import { Fact } from "../ui/panel.js";

@@ -1,8 +1,9 @@
 /** Calls as rows: how each ended stands before its name, so that it is seen without scrolling. */
+
+import type { CallRow } from "../../rows.js";
 import { msOf, timeOf } from "../format.js";
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";
-import type { CallRow } from "../state/rows.js";
 import { StateBadge } from "../ui/badge.js";
 import { Table } from "../ui/panel.js";
 

@@ -1,10 +1,10 @@
 /** The live list of calls, with filters and a detail view. */
 import { useState } from "preact/hooks";
+import type { CallRow, RunningCall } from "../../rows.js";
 import { spanOf } from "../format.js";
 import { calls, keyOf } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
-import type { CallRow, RunningCall } from "../state/rows.js";
 import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
 import { Badge } from "../ui/badge.js";

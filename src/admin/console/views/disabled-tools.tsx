@@ -1,11 +1,12 @@
 /** The tools that an operator has disabled, with a button to enable each. */
+import type { DisabledToolsPage } from "../../rows.js";
 import { usePage } from "../state/page.js";
 import { ActionButton } from "../ui/act.js";
 import { Panel } from "../ui/panel.js";
 
 /** Nothing if no tool is disabled. `version`: reloads the page when it changes. */
 export function DisabledTools({ version }: { readonly version: string }) {
-  const { page } = usePage<{ readonly tools: readonly string[] }>("tools/disabled", version);
+  const { page } = usePage<DisabledToolsPage>("tools/disabled", version);
   if (page === undefined || page.tools.length === 0) return null;
   return (
     <Panel title="Disabled until the next reload">

@@ -1,9 +1,9 @@
 /** Charts of the last hour, and the token cost of each server's tools. */
 import { useMemo } from "preact/hooks";
+import type { History, ServerRow } from "../../rows.js";
 import { grouped, msOf, perSecond } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";
-import type { History, ServerRow } from "../state/rows.js";
 import { useStore } from "../state/store.js";
 import { Empty, Panel, ViewTitle } from "../ui/panel.js";
 import { Chart } from "./chart.js";
@@ -72,13 +72,13 @@ function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
 }
 
 function Tokens({ servers }: { readonly servers: readonly ServerRow[] }) {
-  const rows = [...servers].sort((a, b) => (b.tokens ?? 0) - (a.tokens ?? 0));
-  const most = Math.max(1, ...rows.map(({ tokens = 0 }) => tokens));
+  const rows = [...servers].sort((a, b) => b.tokens - a.tokens);
+  const most = Math.max(1, ...rows.map(({ tokens }) => tokens));
   return (
     <Panel title="Tokens of the lists">
       {rows.length === 0 && <Empty title="No server is configured." />}
       <ul class="bars">
-        {rows.map(({ name, tokens = 0 }) => (
+        {rows.map(({ name, tokens }) => (
           <li key={name}>
             <span class="label">{name}</span>
             <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">

@@ -1,9 +1,9 @@
 /** The policy: recent decisions, and a form that explains a call. */
 import { useState } from "preact/hooks";
+import type { DecisionRow } from "../../rows.js";
 import { timeOf } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { hasPage } from "../state/gateway-state.js";
-import type { DecisionRow } from "../state/rows.js";
 import { useStore } from "../state/store.js";
 import { StateBadge } from "../ui/badge.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";

@@ -1,9 +1,9 @@
 /** The servers: state, lists, latency, restarts, errors, sign-ins and actions of each. */
 import { useEffect, useState } from "preact/hooks";
+import type { ServerRow } from "../../rows.js";
 import { countOf, grouped, msOf, words } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasAction } from "../state/gateway-state.js";
-import type { ServerRow } from "../state/rows.js";
 import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
 import { Badge, StateBadge, toneOf } from "../ui/badge.js";
@@ -65,11 +65,11 @@ interface ServerCardProps {
 }
 
 function ServerCard({ server, state, isChosen }: ServerCardProps) {
-  const { name, serverInfo, circuit, required, lastError, latencyMs, restarts, malformed = [] } = server;
+  const { name, serverInfo, circuit, required, lastError, latencyMs, restarts, malformed } = server;
   const own = (rows: readonly { server: string }[]): number =>
     rows.filter((row) => row.server === name).length;
   const { catalog } = state;
-  const stderr = typeof server.stderr === "string" ? server.stderr : server.stderr?.join("\n");
+  const stderr = server.stderr?.join("\n");
   return (
     <article id={`server-${name}`} class={`card server ${isChosen ? "chosen" : ""}`} aria-label={name}>
       <div class="card-head">
@@ -90,16 +90,16 @@ function ServerCard({ server, state, isChosen }: ServerCardProps) {
       )}
       <dl class="facts">
         <Fact label="Transport">{server.transport}</Fact>
-        <Fact label="Revision">{server.revisions?.join(", ") || "–"}</Fact>
+        <Fact label="Revision">{server.revisions.join(", ") || "–"}</Fact>
         <Fact label="In flight">
-          {server.inFlight ?? 0}
-          {(server.waiting ?? 0) > 0 && ` + ${server.waiting} waiting`}
+          {server.inFlight}
+          {server.waiting > 0 && ` + ${server.waiting} waiting`}
         </Fact>
         <Fact label="Tools">{grouped(own(catalog.tools))}</Fact>
-        <Fact label="Tokens">{grouped(server.tokens ?? 0)}</Fact>
+        <Fact label="Tokens">{grouped(server.tokens)}</Fact>
         <Fact label="Prompts">{grouped(own(catalog.prompts))}</Fact>
         <Fact label="Resources">{grouped(own(catalog.resources) + own(catalog.resourceTemplates))}</Fact>
-        {restarts !== undefined && <Fact label="Restarts">{grouped(restarts)}</Fact>}
+        <Fact label="Restarts">{grouped(restarts)}</Fact>
         {latencyMs?.p50 !== undefined && <Fact label="Median">{msOf(latencyMs.p50)}</Fact>}
         {latencyMs?.p95 !== undefined && <Fact label="95 %">{msOf(latencyMs.p95)}</Fact>}
       </dl>

@@ -1,8 +1,9 @@
 /** The sign-ins at a server, with buttons to sign in and out. */
 import { useState } from "preact/hooks";
+import type { ServerRow } from "../../rows.js";
 import { postAction } from "../state/api.js";
+import type { LoginRow } from "../state/feature-rows.js";
 import { refresh } from "../state/gateway.js";
-import type { LoginRow, ServerRow } from "../state/rows.js";
 import { ActionButton, withToken } from "../ui/act.js";
 import { StateBadge } from "../ui/badge.js";
 

@@ -1,8 +1,9 @@
 /** A live topology of hosts, gateway and servers: an edge is animated while calls are in flight. */
+
+import type { CallRow, ServerRow, SessionRow } from "../../rows.js";
 import { countOf, cut, msOf, perSecond } from "../format.js";
 import type { GatewayState } from "../state/gateway-state.js";
 import { hrefOf } from "../state/route.js";
-import type { CallRow, ServerRow, SessionRow } from "../state/rows.js";
 import { StateBadge, type Tone, toneOf } from "../ui/badge.js";
 import { Icon } from "../ui/icon.js";
 import { Logo } from "../ui/logo.js";
@@ -106,7 +107,7 @@ interface ServerNodeProps {
 }
 
 function ServerNode({ server, rate }: ServerNodeProps) {
-  const { name, state, inFlight = 0, latencyMs, transport } = server;
+  const { name, state, inFlight, latencyMs, transport } = server;
   const median = latencyMs?.p50 === undefined ? undefined : `${msOf(latencyMs.p50)} median`;
   const busy = inFlight > 0 ? `${inFlight} in flight` : undefined;
   return (
@@ -168,7 +169,7 @@ function hostsOf(
 }
 
 /** Broken or busy servers come first. */
-function weight({ state, inFlight = 0 }: ServerRow): number {
+function weight({ state, inFlight }: ServerRow): number {
   const tone = toneOf(state);
   return (tone === "bad" ? 1_000_000 : tone === "warn" ? 100_000 : 0) + inFlight;
 }

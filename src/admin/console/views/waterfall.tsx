@@ -1,6 +1,7 @@
 /** The timing of a call. */
+
+import type { CallRow } from "../../rows.js";
 import { msOf } from "../format.js";
-import type { CallRow } from "../state/rows.js";
 
 /** In chronological order. */
 const PARTS = [

@@ -1,0 +1,26 @@
+/** A row of the table of pages, whose answer has the type of its schema. */
+import { z } from "zod";
+import type { PageKind } from "../core/admin-page.js";
+
+/** What a page answers by its schema, read only. */
+export type Shown<T> = T extends readonly (infer Entry)[]
+  ? readonly Shown<Entry>[]
+  : T extends object
+    ? { readonly [Member in keyof T]: Shown<T[Member]> }
+    : T;
+
+/** A schema that says less than its type: what the document leaves open, the type has as far as it is read. */
+export const typed = <Type>(schema: z.ZodType): z.ZodType<Type> => schema as z.ZodType<Type>;
+
+/** Makes a row. */
+export const page = <Schema extends z.ZodType>({
+  schema,
+  ...row
+}: { readonly schema: Schema } & Omit<PageKind<Shown<z.output<Schema>>>, "answerSchema">): PageKind<
+  Shown<z.output<Schema>>
+> => ({ ...row, answerSchema: () => z.toJSONSchema(schema) });
+
+/** An invalid query of a page; the response carries its message. */
+export class BadQuery extends Error {
+  override readonly name = "BadQuery";
+}

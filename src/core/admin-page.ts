@@ -1,0 +1,51 @@
+/** A page of the admin API: its path, what it answers, and how the answers of several workers become one. */
+import type { StopSignal } from "./stop.js";
+
+/** The answer of one worker. */
+export interface WorkerAnswer<Answer> {
+  readonly worker: number;
+  readonly body: Answer;
+}
+
+/** One or more. */
+export type WorkerAnswers<Answer> = readonly [WorkerAnswer<Answer>, ...WorkerAnswer<Answer>[]];
+
+/** Everything about a page but its handler. */
+export interface PageKind<Answer = unknown> {
+  /** After `/api/v1/`. */
+  readonly path: string;
+  readonly summary: string;
+  /** Parameters of the query; an exclamation mark ends the name of a required one. */
+  readonly query?: readonly string[];
+  /** Writes the JSON Schema of its answer, for the OpenAPI document. */
+  answerSchema(this: void): object;
+  /** Makes one answer of those of all workers. Absent: the primary process answers by itself. */
+  merge?(this: void, answers: WorkerAnswers<Answer>, query: URLSearchParams): Answer;
+  /** Whether it always waits for starting servers; others do with `wait=true`. */
+  readonly waits?: true;
+  /** Whether it is a stream of such answers, which has a handler of its own. */
+  readonly isStream?: true;
+}
+
+/** Answers a request; `signal` aborts when the client disconnects. May throw a `BadQuery` or a `GatewayError`. */
+export type PageHandler<Answer = unknown> = (
+  query: URLSearchParams,
+  signal: StopSignal,
+) => Answer | Promise<Answer>;
+
+/** A page with its handler: what a listener serves. */
+export interface AdminPage<Answer = unknown> extends PageKind<Answer> {
+  readonly handler: PageHandler<Answer>;
+}
+
+/** What a page answers. */
+export type AnswerOf<Kind> = Kind extends PageKind<infer Answer> ? Answer : never;
+
+/** The page with its handler. */
+export const served = <Answer>(
+  kind: PageKind<Answer>,
+  handler: PageHandler<NoInfer<Answer>>,
+): AdminPage<Answer> => ({ ...kind, handler });
+
+/** The merge of a page that is the same in each worker. */
+export const firstAnswer = <Answer>([{ body }]: WorkerAnswers<Answer>): Answer => body;
