@@ -31,93 +31,114 @@ export interface ConfigWatch {
  * Calls `changed` with each new content, or with why there is none. The folder is watched, because a file may be
  * replaced as a whole, and because in Kubernetes the change is that of a symbolic link beside it.
  */
-export function watchConfig(
+export const watchConfig = (
   file: string,
   changed: (content: FileContent) => void,
   options: WatchOptions = {},
-): ConfigWatch {
-  const { pollMs = 5_000, settleMs = 100, read = () => readConfigFile(file) } = options;
-  let known = options.current === undefined ? undefined : fingerprint({ text: options.current });
-  let candidate: string | undefined;
-  let reportUnchanged = false;
-  let closed = false;
-  let isPolling = false;
-  let pollAgain = false;
-  let settleTimer: NodeJS.Timeout | undefined;
-  let folder: FSWatcher | undefined;
+): ConfigWatch => new FileWatch(file, changed, options);
 
-  const poll = async (): Promise<void> => {
-    if (isPolling) {
-      pollAgain = true;
+class FileWatch implements ConfigWatch {
+  readonly #file: string;
+  readonly #changed: (content: FileContent) => void;
+  readonly #read: () => Promise<FileContent>;
+  readonly #settleMs: number;
+  readonly #pollTimer: NodeJS.Timeout;
+  #known: string | undefined;
+  /** Seen once; reported when it is still the same a moment later. */
+  #candidate: string | undefined;
+  #reportUnchanged = false;
+  #isClosed = false;
+  #isPolling = false;
+  #pollAgain = false;
+  #settleTimer: NodeJS.Timeout | undefined;
+  #folder: FSWatcher | undefined;
+
+  constructor(file: string, changed: (content: FileContent) => void, options: WatchOptions) {
+    const { pollMs = 5_000, settleMs = 100, read = () => readConfigFile(file), current } = options;
+    this.#file = file;
+    this.#changed = changed;
+    this.#read = read;
+    this.#settleMs = settleMs;
+    this.#known = current === undefined ? undefined : fingerprint({ text: current });
+    this.#open();
+    this.#pollTimer = setInterval(() => {
+      this.#open();
+      this.#pollNow();
+    }, pollMs);
+    this.#pollTimer.unref();
+  }
+
+  check(): void {
+    this.#reportUnchanged = true;
+    this.#pollSoon();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#pollTimer);
+    clearTimeout(this.#settleTimer);
+    this.#drop();
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) {
+      this.#pollAgain = true;
       return;
     }
-    isPolling = true;
+    this.#isPolling = true;
     let content: FileContent;
     try {
-      content = await read();
+      content = await this.#read();
     } finally {
-      isPolling = false;
+      this.#isPolling = false;
     }
-    if (closed) return;
+    if (this.#isClosed) return;
+    if (this.#pollAgain) {
+      this.#pollAgain = false;
+      this.#pollSoon();
+    } else this.#take(content);
+  }
+
+  #take(content: FileContent): void {
     const print = fingerprint(content);
-    if (pollAgain) {
-      pollAgain = false;
-      pollSoon();
-    } else if (print === known && !reportUnchanged) {
-      candidate = undefined;
-    } else if (print === candidate) {
-      candidate = undefined;
-      known = print;
-      reportUnchanged = false;
-      changed(content);
+    if (print === this.#known && !this.#reportUnchanged) {
+      this.#candidate = undefined;
+    } else if (print === this.#candidate) {
+      this.#candidate = undefined;
+      this.#known = print;
+      this.#reportUnchanged = false;
+      this.#changed(content);
     } else {
-      // Seen once; reported when it is still the same a moment later.
-      candidate = print;
-      pollSoon();
+      this.#candidate = print;
+      this.#pollSoon();
     }
-  };
+  }
 
-  // The file cannot be read now; the next poll retries.
-  const pollNow = (): void => void poll().catch(() => {});
-  const pollSoon = (): void => {
-    clearTimeout(settleTimer);
-    settleTimer = setTimeout(pollNow, settleMs);
-  };
+  /** The file may not be readable now; the next poll tries again. */
+  #pollNow(): void {
+    this.#poll().catch(() => {});
+  }
 
-  const open = (): void => {
-    if (folder !== undefined || closed) return;
+  #pollSoon(): void {
+    clearTimeout(this.#settleTimer);
+    this.#settleTimer = setTimeout(() => this.#pollNow(), this.#settleMs);
+  }
+
+  #open(): void {
+    if (this.#folder !== undefined || this.#isClosed) return;
     try {
-      folder = watch(dirname(file), { persistent: false }, pollSoon);
-      folder.on("error", drop);
+      this.#folder = watch(dirname(this.#file), { persistent: false }, () => this.#pollSoon());
+      this.#folder.on("error", () => this.#drop());
     } catch {
       // No watch is available (the folder is missing, or no watches are left): polling must suffice.
-      folder = undefined;
+      this.#folder = undefined;
     }
-  };
-  const drop = (): void => {
-    folder?.close();
-    folder = undefined;
-  };
+  }
 
-  open();
-  const pollTimer = setInterval(() => {
-    open();
-    pollNow();
-  }, pollMs);
-  pollTimer.unref();
-
-  return {
-    check: () => {
-      reportUnchanged = true;
-      pollSoon();
-    },
-    close: () => {
-      closed = true;
-      clearInterval(pollTimer);
-      clearTimeout(settleTimer);
-      drop();
-    },
-  };
+  #drop(): void {
+    this.#folder?.close();
+    this.#folder = undefined;
+  }
 }
 
 const fingerprint = (content: FileContent): string =>

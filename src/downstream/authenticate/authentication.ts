@@ -90,99 +90,113 @@ interface CachedPrincipal {
 }
 
 /** Authenticates by the API keys and the token issuer of the config. */
-export function createAuthentication(config: AuthConfig, options: AuthenticationOptions): Authentication {
-  const { url, logger = SILENT, onFailure = () => {}, addressOf = peerOf, authorizationServer } = options;
-  const acceptsTokens = config.jwt !== undefined || authorizationServer !== undefined;
-  const keys = new ApiKeys(config.keys);
-  const verify = options.checkToken ?? lazyTokenVerifier(config, options);
-  const cache = new LRUCache<string, CachedPrincipal>({
+export const createAuthentication = (config: AuthConfig, options: AuthenticationOptions): Authentication =>
+  new CredentialCheck(config, options);
+
+class CredentialCheck implements Authentication {
+  readonly isRequired = true;
+  readonly challenge: Authentication["challenge"];
+  readonly #config: AuthConfig;
+  readonly #options: AuthenticationOptions;
+  readonly #addressOf: ClientAddress;
+  readonly #acceptsTokens: boolean;
+  readonly #keys: ApiKeys;
+  readonly #verify: (text: string) => Promise<CheckedToken>;
+  readonly #cache = new LRUCache<string, CachedPrincipal>({
     ...CACHE_LIMITS,
     sizeCalculation: ({ size }) => size,
   });
-  // Makes the cache keys unpredictable for clients.
-  const salt = randomBytes(32).toString("base64");
-  const resource = (): string => config.resource ?? url();
-  const refusals = new RefusalLog(logger);
+  /** Makes the cache keys unpredictable for clients. */
+  readonly #salt = randomBytes(32).toString("base64");
+  readonly #refusals: RefusalLog;
 
-  return {
-    isRequired: true,
-    authenticate(request, place = "") {
-      const credential = credentialOf(request);
-      if (credential === undefined)
-        throw refused(missingCredentials(acceptsTokens), addressOf(request), place);
-      const name = hash("sha256", `${salt}${credential.kind}${credential.text}`, "base64");
-      const known = cache.get(name);
-      if (known !== undefined && known.until > Date.now()) {
-        if (known.endpoints === undefined || isFor(known.endpoints, place)) return known.principal;
-        throw refused(elsewhere(), addressOf(request), place);
-      }
-      const address = addressOf(request);
-      if (credential.kind === "token" && acceptsTokens)
-        return authenticateToken(credential.text, name, address, place);
-      const { principal, expiresAt } = authenticateKey(credential, address, place);
-      const size = credential.text.length;
-      return cachePrincipal(name, { principal, endpoints: undefined, until: expiresAt, size });
-    },
-    metadata(place = "") {
-      const issuers = [authorizationServer?.issuer(), config.jwt?.issuer].filter(
-        (each) => each !== undefined,
-      );
-      return acceptsTokens ? resourceMetadata(config, issuers, resource(), place) : undefined;
-    },
-    challenge: (scopes, place = "") => challenge(challengeParameters(scopes, place), "insufficient_scope"),
-  };
+  constructor(config: AuthConfig, options: AuthenticationOptions) {
+    this.#config = config;
+    this.#options = options;
+    this.#addressOf = options.addressOf ?? peerOf;
+    this.#acceptsTokens = config.jwt !== undefined || options.authorizationServer !== undefined;
+    this.#keys = new ApiKeys(config.keys);
+    this.#verify = options.checkToken ?? lazyTokenVerifier(config, options);
+    this.#refusals = new RefusalLog(options.logger ?? SILENT);
+    this.challenge = (scopes, place = "") =>
+      challenge(this.#challengeParameters(scopes, place), "insufficient_scope");
+  }
 
-  function authenticateKey(
-    { text }: Credential,
-    address: string | undefined,
-    place: string,
-  ): {
-    readonly principal: Principal;
-    readonly expiresAt: number;
-  } {
-    const found = keys.find(hash("sha256", text, "buffer"));
+  authenticate(request: AuthenticatedRequest, place = ""): Principal | Promise<Principal> {
+    const credential = credentialOf(request);
+    if (credential === undefined)
+      throw this.#refused(missingCredentials(this.#acceptsTokens), this.#addressOf(request), place);
+    const name = hash("sha256", `${this.#salt}${credential.kind}${credential.text}`, "base64");
+    const known = this.#cache.get(name);
+    if (known !== undefined && known.until > Date.now()) {
+      if (known.endpoints === undefined || isFor(known.endpoints, place)) return known.principal;
+      throw this.#refused(elsewhere(), this.#addressOf(request), place);
+    }
+    const address = this.#addressOf(request);
+    if (credential.kind === "token" && this.#acceptsTokens)
+      return this.#authenticateToken(credential.text, name, address, place);
+    const { principal, expiresAt } = this.#authenticateKey(credential, address, place);
+    const size = credential.text.length;
+    return this.#cachePrincipal(name, { principal, endpoints: undefined, until: expiresAt, size });
+  }
+
+  metadata(place = ""): JsonObject | undefined {
+    const { authorizationServer } = this.#options;
+    const issuers = [authorizationServer?.issuer(), this.#config.jwt?.issuer];
+    const known = issuers.filter((each) => each !== undefined);
+    return this.#acceptsTokens ? resourceMetadata(this.#config, known, this.#resource, place) : undefined;
+  }
+
+  get #resource(): string {
+    return this.#config.resource ?? this.#options.url();
+  }
+
+  #authenticateKey({ text }: Credential, address: string | undefined, place: string): KnownKey {
+    const found = this.#keys.find(hash("sha256", text, "buffer"));
     if (found === undefined)
-      throw refused(new AuthError("unknown_key", "this key is not known here"), address, place);
+      throw this.#refused(new AuthError("unknown_key", "this key is not known here"), address, place);
     if (found.expiresAt <= Date.now())
-      throw refused(new AuthError("expired", "this key has expired"), address, place);
+      throw this.#refused(new AuthError("expired", "this key has expired"), address, place);
     return found;
   }
 
-  async function authenticateToken(
+  async #authenticateToken(
     text: string,
     name: string,
     address: string | undefined,
     place: string,
   ): Promise<Principal> {
     try {
-      const { principal, expiresAt, endpoints } = await verify(text);
+      const { principal, expiresAt, endpoints } = await this.#verify(text);
       const until = Math.min(expiresAt, Date.now() + CACHE_TTL_MS);
-      const cached = cachePrincipal(name, { principal, endpoints, until, size: text.length });
+      const cached = this.#cachePrincipal(name, { principal, endpoints, until, size: text.length });
       if (endpoints !== undefined && !isFor(endpoints, place)) throw elsewhere();
       return cached;
     } catch (error) {
-      throw error instanceof AuthError ? refused(error, address, place) : error;
+      throw error instanceof AuthError ? this.#refused(error, address, place) : error;
     }
   }
 
   /** The same credential yields the same object, so that WeakMaps can be keyed by it. */
-  function cachePrincipal(name: string, entry: CachedPrincipal): Principal {
-    const before = cache.get(name);
+  #cachePrincipal(name: string, entry: CachedPrincipal): Principal {
+    const before = this.#cache.get(name);
     if (before !== undefined && before.until > Date.now()) return before.principal;
-    cache.set(name, entry);
+    this.#cache.set(name, entry);
     return entry.principal;
   }
 
-  function refused(error: AuthError, address: string | undefined, place: string) {
-    onFailure(error.reason);
-    refusals.add(error.reason, address, error.cause);
-    return refusal(error, challengeParameters([], place));
+  #refused(error: AuthError, address: string | undefined, place: string): ReturnType<typeof refusal> {
+    this.#options.onFailure?.(error.reason);
+    this.#refusals.add(error.reason, address, error.cause);
+    return refusal(error, this.#challengeParameters([], place));
   }
 
   /** What a token needs for an operation with `scopes` at `place`. */
-  function challengeParameters(scopes: readonly string[], place: string): ChallengeParameters {
-    const all = [...new Set([...config.requiredScopes, ...scopes])];
-    return acceptsTokens ? { metadataUrl: metadataUrlOf(resource(), place), scopes: all } : { scopes: [] };
+  #challengeParameters(scopes: readonly string[], place: string): ChallengeParameters {
+    const all = [...new Set([...this.#config.requiredScopes, ...scopes])];
+    return this.#acceptsTokens
+      ? { metadataUrl: metadataUrlOf(this.#resource, place), scopes: all }
+      : { scopes: [] };
   }
 }
 

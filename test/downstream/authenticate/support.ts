@@ -38,7 +38,7 @@ export function authenticationOf(
     onFailure: (reason) => failures.push(reason),
     ...options,
   });
-  return { ...made, failures };
+  return Object.assign(made, { failures });
 }
 
 /** The principal, or the refusal, for these headers. */
