@@ -1,5 +1,5 @@
 /**
- * Bundles the console (src/admin/console/) into dist/admin/console/: one script, one style sheet and an icon, named by the
+ * Bundles the console (src/console/) into dist/admin/console/: one script, one style sheet and an icon, named by the
  * digests of their contents, the page, and `files.json` with all names. Preact and uPlot become part of the script.
  */
 import { createHash } from "node:crypto";
@@ -7,7 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
 import { root } from "./install.mjs";
 
-const source = `${root}src/admin/console/`;
+const source = `${root}src/console/`;
 const target = `${root}dist/admin/console/`;
 /** Packages that become part of the script. */
 const BUNDLED = ["preact", "uplot"];

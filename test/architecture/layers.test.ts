@@ -4,7 +4,16 @@ import { filesOf, type Import, importsOf, readImports } from "./imports.js";
 
 /** Everything that the wiring in `gateway/` puts together. */
 const BELOW_GATEWAY = [
-  ...["admin", "catalog", "config", "core", "downstream", "downstream/edge.ts", "downstream/legacy"],
+  ...[
+    "admin",
+    "admin/rows.ts",
+    "catalog",
+    "config",
+    "core",
+    "downstream",
+    "downstream/edge.ts",
+    "downstream/legacy",
+  ],
   ...[
     "downstream/modern",
     "http",
@@ -103,7 +112,11 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   // What is kept on the disk; it knows no era.
   state: ["core", "wire", "runtime", "config", "state/private-file.ts"],
   "state/private-file.ts": [],
-  admin: ["core", "wire", "http", "http/loopback.ts", "telemetry"],
+  admin: ["core", "wire", "http", "http/loopback.ts", "telemetry", "admin/rows.ts"],
+  // Types alone.
+  "admin/rows.ts": ["admin"],
+  // The page in the browser.
+  console: ["wire", "admin/rows.ts"],
   workers: ["core", "wire", "config", "admin", "telemetry"],
   gateway: BELOW_GATEWAY,
   // What commands and the admin API read of a pipeline.

@@ -1,6 +1,6 @@
 /** The policy: recent decisions, and a form that explains a call. */
 import { useState } from "preact/hooks";
-import type { DecisionRow } from "../../rows.js";
+import type { DecisionRow } from "../../admin/rows.js";
 import { timeOf } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { hasPage } from "../state/gateway-state.js";

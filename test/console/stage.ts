@@ -3,12 +3,12 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import type { Gateway } from "../../../src/gateway/gateway.js";
-import { startBrowser } from "../../support/browser.js";
-import { inRepository } from "../../support/cardea.js";
-import { gatewayOf } from "../../support/gateway.js";
-import { TAKES_ALL } from "../../support/sample.js";
-import { type Scripted, startUpstream } from "../../support/scripted/upstreams.js";
+import type { Gateway } from "../../src/gateway/gateway.js";
+import { startBrowser } from "../support/browser.js";
+import { inRepository } from "../support/cardea.js";
+import { gatewayOf } from "../support/gateway.js";
+import { TAKES_ALL } from "../support/sample.js";
+import { type Scripted, startUpstream } from "../support/scripted/upstreams.js";
 
 export const TOKEN = "the-token-of-the-stage";
 /** Where the screenshots go. */

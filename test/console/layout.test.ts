@@ -1,8 +1,8 @@
 /** What a person sees in the console without scrolling, with many servers, long names and little room. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
-import { sample } from "../../support/sample.js";
+import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
+import { sample } from "../support/sample.js";
 import { type Stage, startStage } from "./stage.js";
 
 /** The rows of 20 servers; the first is down, the second needs a sign-in. */

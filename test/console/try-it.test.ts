@@ -1,7 +1,7 @@
 /** Tools tried from the page: its MCP client against a gateway with servers that ask. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
+import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
 import { type Opened, type Stage, startStage } from "./stage.js";
 
 describe.runIf(HAS_BROWSER)("a tool tried in the console", () => {

@@ -1,7 +1,7 @@
 /** The console in a real browser, in front of a gateway with real servers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
-import { sample } from "../../support/sample.js";
+import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
+import { sample } from "../support/sample.js";
 import { type Stage, startStage, TOKEN } from "./stage.js";
 
 /** Views that each gateway has, and a text that only they show. */

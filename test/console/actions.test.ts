@@ -3,10 +3,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
-import { hasFeature } from "../../support/features.js";
-import { hostOf } from "../../support/modern-host.js";
-import { sample } from "../../support/sample.js";
+import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
+import { hasFeature } from "../support/features.js";
+import { hostOf } from "../support/modern-host.js";
+import { sample } from "../support/sample.js";
 import { type Opened, type Stage, startStage, TOKEN } from "./stage.js";
 
 const LOOKS = [

@@ -1,6 +1,6 @@
 /** The console's MCP client: revision 2026-07-28, repeating a request until all questions are answered. */
-import { argumentAt, paramHeaders } from "../../../wire/mirrored-headers.js";
-import { META, MODERN_REVISION } from "../../../wire/names.js";
+import { argumentAt, paramHeaders } from "../../wire/mirrored-headers.js";
+import { META, MODERN_REVISION } from "../../wire/names.js";
 import { Refused, send } from "../state/api.js";
 import { readEvents } from "../state/event-stream.js";
 import { headerValue } from "./header-value.js";

@@ -7,7 +7,7 @@ import type {
   ServerRow,
   SessionRow,
   Status,
-} from "../../rows.js";
+} from "../../admin/rows.js";
 import type { LoginRow } from "./feature-rows.js";
 
 /** The available pages, by path: a view without its page is hidden. */

@@ -1,7 +1,7 @@
 /** What the console shows of calls of hosts, and what its buttons do. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HAS_BROWSER, seriousFindings } from "../../support/browser.js";
-import { sample } from "../../support/sample.js";
+import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
+import { sample } from "../support/sample.js";
 import { type Stage, startStage } from "./stage.js";
 
 describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
