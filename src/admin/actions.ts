@@ -1,23 +1,43 @@
 /** Operator actions over the admin listener. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
-import { isObject, type JsonObject } from "../wire/json.js";
-import { parseJson } from "../wire/json-text.js";
-import { bodyText } from "./body-text.js";
+import { bodyObject } from "./body-text.js";
 import { BadQuery } from "./page.js";
 
-/** The actions, keyed by their path after `/api/v1/`. None of them can create or change a server. */
-export const ACTION_PATHS = {
-  restart_server: "servers/:target/restart",
-  disable_tool: "tools/:target/disable",
-  enable_tool: "tools/:target/enable",
-  end_session: "sessions/:target/end",
-  cancel_call: "calls/:target/cancel",
-  revoke_approval: "approvals/:target/revoke",
-} as const;
+/** Everything about an action but what it does. */
+export interface ActionKind {
+  /** After `/api/v1/`. */
+  readonly path: string;
+  readonly summary: string;
+  /** Whether only some workers have its target: then one that has none is no failure. */
+  readonly isOfOne?: true;
+}
+
+/** The actions, by their names in logs. None of them can create or change a server. */
+export const ACTIONS = {
+  restart_server: {
+    path: "servers/:target/restart",
+    summary: "End the connections of a server and start it again",
+  },
+  disable_tool: {
+    path: "tools/:target/disable",
+    summary: "Hide a tool from all hosts until the next reload",
+  },
+  enable_tool: { path: "tools/:target/enable", summary: "Show a disabled tool again" },
+  end_session: { path: "sessions/:target/end", summary: "End a session over HTTP", isOfOne: true },
+  cancel_call: { path: "calls/:target/cancel", summary: "Cancel a running call", isOfOne: true },
+  revoke_approval: {
+    path: "approvals/:target/revoke",
+    summary: "Revoke a remembered approval",
+    isOfOne: true,
+  },
+} as const satisfies Readonly<Record<string, ActionKind>>;
+
+/** The same as a list. */
+export const ACTION_KINDS: readonly ActionKind[] = Object.values(ACTIONS);
 
 /** The name of an action in logs. */
-export type ActionName = keyof typeof ACTION_PATHS;
+export type ActionName = keyof typeof ACTIONS;
 
 /** Undefined on success, otherwise the reason as a sentence. */
 export type ActionOutcome = string | undefined;
@@ -32,9 +52,7 @@ type App = Hono<{ Bindings: HttpBindings }>;
 type Request = Context<{ Bindings: HttpBindings }>;
 
 const ACTION_PATH = new RegExp(
-  `^/api/v1/(?:${Object.values(ACTION_PATHS)
-    .map((path) => path.replace(":target", "[^/]+"))
-    .join("|")})$`,
+  `^/api/v1/(?:${ACTION_KINDS.map(({ path }) => path.replace(":target", "[^/]+")).join("|")})$`,
 );
 
 /** Whether a POST to this path is one of these actions. */
@@ -50,25 +68,14 @@ export function addActionRoutes(
   actions: AdminActions,
   refused: (c: Request) => Response | undefined,
 ): void {
-  for (const [action, path] of Object.entries(ACTION_PATHS) as [ActionName, string][]) {
+  for (const [action, { path }] of Object.entries(ACTIONS) as [ActionName, ActionKind][]) {
     app.post(`/api/v1/${path}`, async (c) => {
       const refusal = refused(c);
       if (refusal !== undefined) return refusal;
-      const { worker } = bodyOf(await bodyText(c.req.raw));
+      const { worker } = await bodyObject(c.req.raw);
       if (worker !== undefined && typeof worker !== "number") throw new BadQuery('"worker" is a number');
       const error = await actions.act(action, c.req.param("target") ?? "", worker);
       return error === undefined ? c.json({ done: true }) : c.json({ error }, 409);
     });
   }
-}
-
-function bodyOf(text: string): JsonObject {
-  let body: unknown;
-  try {
-    body = text.trim() === "" ? {} : parseJson(text);
-  } catch (cause) {
-    throw new BadQuery("the body is not JSON", { cause });
-  }
-  if (!isObject(body)) throw new BadQuery("the body must be a JSON object");
-  return body;
 }

@@ -9,7 +9,7 @@ import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
 import { negotiatedMetrics } from "../telemetry/open-metrics.js";
 import { writeJson } from "../wire/json-text.js";
-import { ACTION_PATHS, addActionRoutes, isActionPath } from "./actions.js";
+import { ACTION_KINDS, addActionRoutes, isActionPath } from "./actions.js";
 import { bodyText, bodyTooLarge, MAX_BODY_BYTES } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
@@ -209,7 +209,7 @@ function contents(
       ...(call === undefined ? [] : [CALLS_PATH]),
       ...(mcp === undefined ? [] : [MCP_PATH]),
       ...actionsOf(featureActions).flatMap(({ path, isListed }) => (isListed ? [`/api/v1/${path}`] : [])),
-      ...(actions === undefined ? [] : Object.values(ACTION_PATHS).map((path) => `/api/v1/${path}`)),
+      ...(actions === undefined ? [] : ACTION_KINDS.map(({ path }) => `/api/v1/${path}`)),
     ],
   };
 }

@@ -1,5 +1,8 @@
-/** The body of a request to the admin listener as text, whether its length was declared or not. */
+/** The body of a request to the admin listener, whether its length was declared or not. */
 import { GatewayError } from "../core/errors.js";
+import { isObject, type JsonObject } from "../wire/json.js";
+import { parseJson } from "../wire/json-text.js";
+import { BadQuery } from "./page.js";
 
 /** The maximum size of a body in bytes. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -18,6 +21,19 @@ export async function bodyText({ body }: Request): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The body as an object of JSON; no body is an empty one. @throws BadQuery, GatewayError `too_large` */
+export async function bodyObject(request: Request): Promise<JsonObject> {
+  const text = await bodyText(request);
+  let body: unknown;
+  try {
+    body = text.trim() === "" ? {} : parseJson(text);
+  } catch (cause) {
+    throw new BadQuery("the body is not JSON", { cause });
+  }
+  if (!isObject(body)) throw new BadQuery("the body must be a JSON object");
+  return body;
 }
 
 /** The error (413) for a body beyond the limit. */

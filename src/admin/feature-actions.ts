@@ -4,10 +4,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Hono } from "hono";
 import type { AdminAction, OwnAdminAction } from "../core/feature.js";
-import { isObject, type JsonObject } from "../wire/json.js";
-import { parseJson } from "../wire/json-text.js";
-import { bodyText } from "./body-text.js";
-import { BadQuery } from "./page.js";
+import { bodyObject } from "./body-text.js";
 
 /** Responds to an authorized request on behalf of this process. Resolves when the response is sent. */
 type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -53,22 +50,11 @@ export function addFeatureRoutes(
 }
 
 async function done(c: Request, action: OwnAdminAction): Promise<Response> {
-  const body = bodyOf(await bodyText(c.req.raw));
+  const body = await bodyObject(c.req.raw);
   return c.json(await action.act((part) => c.req.param(part) ?? "", body));
 }
 
 async function passed(c: Request, passOn: PassOn): Promise<Response> {
   await passOn(c.env.incoming as IncomingMessage, c.env.outgoing as ServerResponse);
   return RESPONSE_ALREADY_SENT;
-}
-
-function bodyOf(text: string): JsonObject {
-  let body: unknown;
-  try {
-    body = text.trim() === "" ? {} : parseJson(text);
-  } catch {
-    throw new BadQuery("the body is not JSON");
-  }
-  if (!isObject(body)) throw new BadQuery("the body must be a JSON object");
-  return body;
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { PageKind } from "../core/admin-page.js";
 import type { AdminAction } from "../core/feature.js";
 import { LIST_KINDS } from "../core/lists.js";
-import { ACTION_PATHS } from "./actions.js";
+import { ACTION_KINDS } from "./actions.js";
 import * as schemas from "./api-schemas.js";
 import { PAGE_TABLE, withFeaturePages } from "./page-table.js";
 
@@ -21,15 +21,6 @@ interface ApiRoute {
   /** Default: `application/json`. */
   readonly type?: "application/json" | "text/event-stream";
 }
-
-const ACTIONS = {
-  restart_server: "End the connections of a server and start it again",
-  disable_tool: "Hide a tool from all hosts until the next reload",
-  enable_tool: "Show a disabled tool again",
-  end_session: "End a session over HTTP",
-  cancel_call: "Cancel a running call",
-  revoke_approval: "Revoke a remembered approval",
-} as const satisfies Record<keyof typeof ACTION_PATHS, string>;
 
 /** What each listener serves beside its pages. */
 const probes = (): readonly ApiRoute[] => {
@@ -62,9 +53,7 @@ function posts(ofFeatures: readonly AdminAction[]): readonly ApiRoute[] {
         ...{ body: bodySchema(), answer: answerSchema() },
       }),
     ),
-    ...(Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]).map((action) =>
-      post(ACTION_PATHS[action], ACTIONS[action], worker, schemas.done),
-    ),
+    ...ACTION_KINDS.map(({ path, summary }) => post(path, summary, worker, schemas.done)),
   ];
 }
 

@@ -16,14 +16,13 @@ import { clientAddress } from "../http/client-address.js";
 import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
 import { Lifecycle } from "./lifecycle.js";
-import { createEdges, createListeners } from "./listeners.js";
-import { LiveActions } from "./live-actions.js";
+import { createEdges, createHostListener } from "./listeners.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
+import { createOperatorListener } from "./operator-listener.js";
 import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
 import {
-  answerCallRequest,
   type CliList,
   cliCall,
   cliExplain,
@@ -87,7 +86,7 @@ export interface Gateway {
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const parts = createParts(config, options);
   const { telemetry, features, sessions, callIds } = parts;
-  const { logger, metrics, pendingQuestions, liveCalls } = telemetry;
+  const { logger, metrics, liveCalls } = telemetry;
   features.attach({
     config: () => liveConfig.pipeline.config,
     url: () => status.url,
@@ -107,41 +106,17 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const { tokenIssuer } = features;
   const authentication = new LiveAuthentication(config.auth, telemetry, status, tokenIssuer, addressOf);
   const pipeline = () => liveConfig.pipeline;
-  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry, emit: features.emit });
-  const pagesOptions = {
-    pipeline,
-    pendingQuestions,
-    liveCalls,
-    legacy: edges.legacy,
-    modern: edges.modern,
-    status,
-    calls: metrics.calls,
-    version: options.version,
-    cluster: parts.cluster,
-    more: features.pages,
-    disabledTools: () => actions.disabledTools,
-  };
-  // Loaded with the first request for one, as the listener's routes are.
-  const pages = async () => (await import("./views/status-pages.js")).createStatusPages(pagesOptions);
-  const call = (body: string, signal: AbortSignal): Promise<string> =>
-    answerCallRequest(pipeline, callIds.next(), body, signal);
-  const { ownerToken } = options;
-  const listeners = createListeners(config.listen, {
-    ...{
-      parts,
-      edges,
-      authentication,
-      status,
-      overload,
-      pages,
-      actions,
-      ownerToken,
-      call,
-    },
+  const { listen } = config;
+  const admin = createOperatorListener({
+    ...{ listen, parts, liveConfig, edges, status, overload },
+    ownerToken: options.ownerToken,
+  });
+  const http = createHostListener({
+    ...{ listen: listen.http, parts, edges, authentication, status, overload },
   });
   const lifecycle = new Lifecycle({
     edges,
-    listeners,
+    listeners: { http, admin },
     liveConfig,
     status,
     overload,
@@ -185,7 +160,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         if (!isDeepStrictEqual(next.auth, before.auth)) {
           authentication.replace(next.auth);
         }
-        actions.reloaded();
+        admin.reloaded();
         status.reloadErrors = [];
         metrics.configReloaded(true);
       });

@@ -1,8 +1,5 @@
-/** The edges, one per era and one for HTTP+SSE, and the two listeners for hosts and operators. */
-import type { AdminActions } from "../admin/actions.js";
-import { readCallQuery, shownCall } from "../admin/call-rows.js";
-import type { CallFeed } from "../admin/call-stream.js";
-import { type AdminListener, type AdminListenerOptions, createAdminListener } from "../admin/server.js";
+/** The edges, one per era and one for HTTP+SSE, and the listener for hosts. */
+import type { AdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
@@ -13,12 +10,9 @@ import { createHttpListener, type HttpListener, type PeerListener } from "../dow
 import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js";
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
-import { operatorEndpoint } from "../downstream/operator-endpoint.js";
-import { BodyBudget } from "../downstream/read-body.js";
 import { serverCardPages } from "../downstream/server-card.js";
 import { admitWorkers, workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
-import type { LiveCalls } from "../telemetry/live-calls.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
 import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
 import type { GatewayParts } from "./parts.js";
@@ -30,62 +24,38 @@ export interface Listeners {
   readonly admin: AdminListener;
 }
 
-interface ListenersOptions {
+interface HostListenerOptions {
+  readonly listen: Config["listen"]["http"];
   readonly parts: GatewayParts;
   readonly edges: Edges;
   readonly authentication: Authentication;
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
-  readonly pages: AdminListenerOptions["pages"];
-  readonly actions: AdminActions;
-  /** See `AdminListenerOptions`. */
-  readonly ownerToken?: string | undefined;
-  readonly call: (body: string, signal: AbortSignal) => Promise<string>;
 }
 
-/** Both listeners, unbound. A worker binds its admin pages to a socket that only the primary process reads. */
-export function createListeners(
-  { http: listen, admin }: Config["listen"],
-  options: ListenersOptions,
-): Listeners {
-  const { parts, edges, authentication, status, overload } = options;
-  const { pages, ownerToken, call, actions } = options;
-  const { logger, metrics, redact, liveCalls } = parts.telemetry;
-  const { worker } = parts.identity;
-  const { routes: featureRoutes, actions: featureActions } = parts.features;
-  const { pressure, onShed, bodyBudgetBytes } = overload;
-  const { gateway, legacy, modern, sse } = edges;
+/** The listener for hosts, unbound. */
+export function createHostListener({
+  listen,
+  parts,
+  edges: { gateway, legacy, modern, sse },
+  authentication,
+  status,
+  overload: { pressure, onShed, bodyBudgetBytes },
+}: HostListenerOptions): HttpListener {
+  const { logger } = parts.telemetry;
+  const { routes: featureRoutes } = parts.features;
   const readiness = () => status.probe();
-  const bodyBudget = new BodyBudget({ pressure, onShed, limit: bodyBudgetBytes });
-  return {
-    http: createHttpListener({
-      ...{ listen, gateway, modern, legacy, authentication, featureRoutes, readiness, logger },
-      ...{ pressure, onShed, bodyBudgetBytes },
-      ...(listen.legacySse && { sse }),
-      ...peerListener(parts, gateway),
-      publicPages: serverCardPages({
-        listen,
-        version: parts.identity.info.version,
-        needsKey: () => authentication.isRequired && authentication.metadata() === undefined,
-      }),
-    }),
-    admin: createAdminListener({
-      ...(worker === undefined
-        ? admin
-        : { host: "localhost", port: 0, socket: workerSocket(worker, worker.number, "admin") }),
-      allowedHosts: listen.allowedHosts,
-      ...{ logger, redact, metrics, readiness, pages },
+  return createHttpListener({
+    ...{ listen, gateway, modern, legacy, authentication, featureRoutes, readiness, logger },
+    ...{ pressure, onShed, bodyBudgetBytes },
+    ...(listen.legacySse && { sse }),
+    ...peerListener(parts, gateway),
+    publicPages: serverCardPages({
+      listen,
       version: parts.identity.info.version,
-      callFeed: localCallFeed(liveCalls),
-      mcp: operatorEndpoint({ gateway, modern, bodyBudget, logger }),
-      // The primary process has no tools, and only it reads the pages of a worker.
-      ...(worker === undefined && { call }),
-      featureActions,
-      actions,
-      // The primary process acts for the operator, whose token it has checked.
-      ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),
+      needsKey: () => authentication.isRequired && authentication.metadata() === undefined,
     }),
-  };
+  });
 }
 
 /** How the processes of the gateway reach each other: as replicas, or as workers of one machine. */
@@ -101,16 +71,6 @@ function peerListener(
   const forwarder = createForwarder(workerOwners(worker, records !== undefined), logger, options);
   return { peers: { forwarder, bind, admit: admitWorkers(worker) } };
 }
-
-/** The calls of this process. */
-const localCallFeed = (calls: Pick<LiveCalls, "follow">): CallFeed => ({
-  follow(query, listener) {
-    const { matches } = readCallQuery(query);
-    return calls.follow((row) => {
-      if (matches(row)) listener(shownCall(row));
-    });
-  },
-});
 
 /** The edges, and the gateway API that they call. */
 export interface Edges {

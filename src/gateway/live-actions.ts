@@ -2,12 +2,11 @@
 
 import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
 import type { Config, ConfiguredServer } from "../config/config.js";
-import { ANONYMOUS, type Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import type { EmitEvent } from "../core/gateway-events.js";
 import { shortText } from "../core/short-text.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
-import type { LiveConfig } from "./live-config.js";
+import { type LiveConfig, OPERATOR_CLIENT } from "./live-config.js";
 import type { Telemetry } from "./parts.js";
 
 interface LiveActionsOptions {
@@ -16,15 +15,6 @@ interface LiveActionsOptions {
   readonly telemetry: Pick<Telemetry, "logger" | "liveCalls">;
   readonly emit: EmitEvent | undefined;
 }
-
-/** Sees all tools that no rule hides from a host without capabilities. */
-const OPERATOR: Client = {
-  principal: ANONYMOUS,
-  affinity: "operator",
-  session: false,
-  endpoint: "",
-  capabilities: {},
-};
 
 /** A tool that is disabled until the next reload. */
 interface DisabledTool {
@@ -116,8 +106,8 @@ export class LiveActions implements AdminActions {
     const { liveConfig } = this.#options;
     const { catalog } = liveConfig.pipeline;
     // The server that has it may be starting.
-    await catalog.prepare(OPERATOR, [{ kind: "tools", name }]);
-    const route = catalog.unfilteredView(OPERATOR).find("tools", name);
+    await catalog.prepare(OPERATOR_CLIENT, [{ kind: "tools", name }]);
+    const route = catalog.unfilteredView(OPERATOR_CLIENT).find("tools", name);
     if (route === undefined || route.upstream === "") return "there is no such tool";
     const tool = { server: route.upstream, glob: globOf(route.target) };
     await liveConfig.replace(

@@ -33,6 +33,9 @@ export const CLI_CLIENT: Client = {
   capabilities: {},
 };
 
+/** The client of pages and actions of the admin API: sees all that no rule hides from a host without capabilities. */
+export const OPERATOR_CLIENT: Client = { ...CLI_CLIENT, affinity: "operator" };
+
 /** A config, or a function of the live config at its turn. */
 type NextConfig = Config | ((current: Config) => Config);
 

@@ -1,14 +1,17 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
-import { ACTION_PATHS, type ActionName, type ActionOutcome, type AdminActions } from "../admin/actions.js";
+import {
+  ACTIONS,
+  type ActionKind,
+  type ActionName,
+  type ActionOutcome,
+  type AdminActions,
+} from "../admin/actions.js";
 import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** Timeout (ms) of a worker's response; a server may need as long to restart. */
 const TIMEOUT_MS = 60_000;
-
-/** Targets that only some workers have; a missing one is not a failure if another worker has it. */
-const IS_OF_ONE: ReadonlySet<ActionName> = new Set(["end_session", "cancel_call", "revoke_approval"]);
 
 /** Sends the action to every ready worker, or to the named one. */
 export function workerActions(
@@ -32,7 +35,8 @@ export function workerActions(
           ),
         ),
       );
-      if (IS_OF_ONE.has(action) && outcomes.includes(undefined)) return undefined;
+      const { isOfOne }: ActionKind = ACTIONS[action];
+      if (isOfOne === true && outcomes.includes(undefined)) return undefined;
       return outcomes.find((outcome) => outcome !== undefined);
     },
   };
@@ -45,7 +49,7 @@ function actAt(
   action: ActionName,
   target: string,
 ): Promise<ActionOutcome> {
-  const path = `/api/v1/${ACTION_PATHS[action].replace(":target", encodeURIComponent(target))}`;
+  const path = `/api/v1/${ACTIONS[action].path.replace(":target", encodeURIComponent(target))}`;
   const headers = {
     host: "localhost",
     authorization: `Bearer ${token}`,

@@ -123,8 +123,12 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/views": [...BELOW_GATEWAY, "gateway", "operator"],
   // What commands do with the vault and with sign-ins, and what the definitions of tools cost.
   operator: [...BELOW_GATEWAY, "gateway", "gateway/views", "cli"],
-  // The composition root, which also starts the operator's pages.
-  "gateway/gateway.ts": [...BELOW_GATEWAY, "gateway", "gateway/views", "operator"],
+  // Joins the admin API with what it shows.
+  "gateway/operator-listener.ts": [...BELOW_GATEWAY, "gateway", "gateway/views"],
+  // The composition root.
+  "gateway/gateway.ts": [
+    ...[...BELOW_GATEWAY, "gateway", "gateway/operator-listener.ts", "gateway/views", "operator"],
+  ],
   "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],
   cli: [
     ...["gateway/gateway.ts", "gateway/primary.ts", "gateway/views", "operator"],

@@ -7,7 +7,6 @@ import { type Config, isMisconfigured } from "../../config/config.js";
 import { placedReasonOf } from "../../config/misconfigured.js";
 import { asInFile } from "../../config/section.js";
 import { type AdminPage, served } from "../../core/admin-page.js";
-import { ANONYMOUS, type Client } from "../../core/client.js";
 import type { ClusterParts } from "../../core/cluster.js";
 import type { ListKind } from "../../core/lists.js";
 import { stateInUse } from "../../core/upstream.js";
@@ -19,6 +18,7 @@ import type { LiveCalls } from "../../telemetry/live-calls.js";
 import type { PendingQuestions } from "../../telemetry/pending-questions.js";
 import { isSecretField } from "../../telemetry/secrets.js";
 import { stringAt } from "../../wire/json.js";
+import { OPERATOR_CLIENT } from "../live-config.js";
 import type { Pipeline } from "../pipeline.js";
 import type { GatewayStatus } from "../status.js";
 import { cliExplain, cliLists, missingServers, readCapabilities, readListKind } from "./cli-calls.js";
@@ -40,15 +40,6 @@ export interface StatusPagesOptions {
   /** The exposed names of the tools that are disabled. */
   readonly disabledTools: () => readonly string[];
 }
-
-/** Sees what a host without capabilities sees. */
-const OPERATOR_CLIENT: Client = {
-  principal: ANONYMOUS,
-  affinity: "operator",
-  session: false,
-  endpoint: "",
-  capabilities: {},
-};
 
 /** The pages of one gateway. */
 export function createStatusPages({
