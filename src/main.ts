@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CommandContext, Log } from "./cli/command-context.js";
 import { asUsageError } from "./cli/exit.js";
-import type { FeatureContext, ProbedServer } from "./cli/feature.js";
+import { channelsOf, type FeatureContext, type ProbedServer } from "./cli/feature.js";
 import { packageVersion } from "./cli/help.js";
 import { checkFeatures, openFeatures } from "./cli/open-features.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
@@ -57,6 +57,7 @@ const shell: CommandContext = {
       processRegistry,
       ...(sessionFiles !== undefined && { sessionFiles }),
       features,
+      channels: channelsOf(FEATURES),
       ...(cluster !== undefined && { cluster }),
       ...(store !== undefined && { store }),
       ...(ownerToken !== undefined && { ownerToken }),
@@ -76,7 +77,8 @@ const shell: CommandContext = {
     const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
     const featureAdmin = FEATURES.flatMap((feature) => feature.admin ?? []);
     const version = packageVersion();
-    return createPrimary(config, { count, logger, onWorkerLost, gauges, featureAdmin, version });
+    const channels = channelsOf(FEATURES);
+    return createPrimary(config, { count, logger, onWorkerLost, gauges, featureAdmin, channels, version });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;
@@ -100,7 +102,7 @@ const shell: CommandContext = {
     const { probeServer } = await import("./cli/probe.js");
     const gateway = { name: SERVER_NAME, version: packageVersion() };
     const connect: ProbedServer["connect"] = (credentials) =>
-      probeServer(server, { gateway, signal, credentials });
+      probeServer(server, { gateway, signal, credentials, channels: channelsOf(FEATURES) });
     const prober = FEATURES.find((feature) => feature.probe !== undefined);
     if (prober?.probe === undefined) return connect(undefined);
     const store = server.auth === undefined ? undefined : await openSharedStore(config, SILENT);

@@ -1,7 +1,7 @@
 /** The response schemas of the admin API: the OpenAPI document is written from them, and the types of rows are inferred. */
 import { z } from "zod";
 import { UPSTREAM_STATES } from "../core/upstream.js";
-import { typed } from "./page.js";
+import { transport, typed } from "./page.js";
 
 const text = z.string();
 const count = z.int().min(0);
@@ -42,7 +42,7 @@ export const status = readiness.extend({
 export const servers = z.array(
   z.object({
     name: text,
-    transport: z.enum(["stdio", "http", "openapi", "unknown"]),
+    transport,
     state: z.enum(UPSTREAM_STATES),
     revisions: z.array(text),
     required: z.boolean(),

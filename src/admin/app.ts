@@ -164,7 +164,14 @@ export function adminApp(
   app.get("/api/v1/openapi.json", async (c) => {
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
-    return c.json(openApiDocument(settings.version ?? "0", pages, actionsOf(settings.featureActions ?? [])));
+    return c.json(
+      openApiDocument(
+        settings.version ?? "0",
+        pages,
+        actionsOf(settings.featureActions ?? []),
+        settings.serverTypes ?? [],
+      ),
+    );
   });
   const showPage = async (c: Context<{ Bindings: HttpBindings }>, handler: AdminPage["handler"]) => {
     const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;

@@ -62,14 +62,19 @@ const inBraces = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
 const JSON_TYPE = "application/json";
 
-/** The document of a listener with these pages and actions of features. */
+/** The document of a listener with these pages and actions of features, and with the types of servers that features reach. */
 export function openApiDocument(
   version: string,
   pages: readonly PageKind[],
   actions: readonly AdminAction[],
+  serverTypes: readonly string[],
 ): object {
   const paths = new Map<string, Record<string, object>>();
-  for (const route of [...probes(), ...inOrder(pages).map(routeOf), ...posts(actions)]) {
+  for (const route of [
+    ...probes(),
+    ...inOrder(pages).map((page) => routeOf(page, serverTypes)),
+    ...posts(actions),
+  ]) {
     const operations = paths.get(route.path) ?? {};
     operations[route.method] = operationOf(route);
     paths.set(route.path, operations);
@@ -91,8 +96,11 @@ function inOrder(pages: readonly PageKind[]): readonly PageKind[] {
   return withFeaturePages(ofFeatures).filter(({ path, isStream }) => isStream === true || served.has(path));
 }
 
-const routeOf = ({ path, summary, query = [], answerSchema, isStream }: PageKind): ApiRoute => ({
-  ...{ method: "get", path: `/api/v1/${path}`, summary, query, answer: answerSchema() },
+const routeOf = (
+  { path, summary, query = [], answerSchema, isStream }: PageKind,
+  serverTypes: readonly string[],
+): ApiRoute => ({
+  ...{ method: "get", path: `/api/v1/${path}`, summary, query, answer: answerSchema(serverTypes) },
   ...(isStream === true && { type: "text/event-stream" }),
 });
 

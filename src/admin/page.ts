@@ -12,13 +12,24 @@ export type Shown<T> = T extends readonly (infer Entry)[]
 /** A schema that says less than its type: what the document leaves open, the type has as far as it is read. */
 export const typed = <Type>(schema: z.ZodType): z.ZodType<Type> => schema as z.ZodType<Type>;
 
+/** How a server is reached: `stdio`, `http`, a `type` of a feature; `unknown` where its entry in the config is wrong. */
+export const transport = z.string();
+
 /** Makes a row. */
 export const page = <Schema extends z.ZodType>({
   schema,
   ...row
 }: { readonly schema: Schema } & Omit<PageKind<Shown<z.output<Schema>>>, "answerSchema">): PageKind<
   Shown<z.output<Schema>>
-> => ({ ...row, answerSchema: () => z.toJSONSchema(schema) });
+> => ({
+  ...row,
+  answerSchema: (serverTypes) =>
+    z.toJSONSchema(schema, {
+      override: ({ zodSchema, jsonSchema }) => {
+        if (zodSchema === transport) jsonSchema.enum = ["stdio", "http", ...serverTypes, "unknown"];
+      },
+    }),
+});
 
 /** An invalid query of a page; the response carries its message. */
 export class BadQuery extends Error {

@@ -29,6 +29,8 @@ export interface AdminListenerOptions {
   readonly pages: () => Promise<readonly AdminPage[]>;
   /** The version of this program, for the OpenAPI document. Default: 0. */
   readonly version?: string;
+  /** The types of servers that features reach, for the OpenAPI document. Default: none. */
+  readonly serverTypes?: readonly string[];
   /** Lets commands of the gateway's own user use the listener, in addition to `token`. Default: none. */
   readonly ownerToken?: string;
   /**

@@ -10,6 +10,7 @@ import { isNonSecretValue } from "../telemetry/secrets.js";
 import { agreementOf, rememberAgreement } from "./agreements.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import { sectionsOf } from "./feature.js";
 import { isFlagSet, type YesFlag } from "./flags.js";
 import { isTracked } from "./git-index.js";
 import type { OpenedConfig } from "./open-config.js";
@@ -27,7 +28,7 @@ export async function refusalToStart(
 ): Promise<number | undefined> {
   const path = resolve(shell.cwd, location.file);
   if (!mayBeForeign(location, path)) return undefined;
-  const { lines, digest } = startPlan(loaded.text, path, isNonSecretValue);
+  const { lines, digest } = startPlan(loaded.text, path, loaded.sections, isNonSecretValue);
   const agreement = agreementOf(shell.env, path, digest);
   if (lines.length === 0 || agreement === "agreed") return undefined;
   const safe = lines.map((line) => log.redact(escapeHidden(line)));
@@ -69,7 +70,8 @@ export async function agreeToOwn(
   shell: CommandContext,
   log: Log,
 ): Promise<void> {
-  const digestOf = (text: string): string => startPlan(text, path, () => false).digest;
+  const sections = await sectionsOf(shell.features);
+  const digestOf = (text: string): string => startPlan(text, path, sections, () => false).digest;
   const isForeign = basename(path) === ".mcp.json" || isTracked(path);
   const isKnown = before !== undefined && agreementOf(shell.env, path, digestOf(before)) === "agreed";
   if (before !== undefined && isForeign && !isKnown) return;

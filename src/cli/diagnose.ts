@@ -1,9 +1,10 @@
 /** Turns the observations of a server into one sentence for people, and advice. */
 import { otherPrefixOwner } from "../config/collisions.js";
-import type { Config, OpenApiTransport, ServerConfig } from "../config/config.js";
+import type { Config, FeatureTransport, ServerConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ProxyError } from "../outgoing/proxy.js";
+import { type ChannelKind, type ChannelKinds, kindOf } from "../upstream/supervision/channel-kind.js";
 import { stringAt } from "../wire/json.js";
 import { diagnoseRunner, headlineOf } from "./diagnose-runner.js";
 import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
@@ -55,40 +56,43 @@ export interface Observations extends ProbeResult {
   readonly misfits?: readonly Misfit[];
 }
 
-/** @param config of all servers: name conflicts depend on all of them */
+/**
+ * @param config of all servers: name conflicts depend on all of them
+ * @param channels the ways to reach servers that features add. Default: none
+ */
 export function diagnose(
   server: ServerConfig,
   probed: Observations,
   config: Pick<Config, "servers" | "naming">,
+  channels: ChannelKinds = [],
 ): Diagnosis {
+  const { transport } = server;
   if (probed.connected !== undefined)
     return healthyDiagnosis(
       probed.connected,
       probed,
       foreignNames(server, probed.connected, config),
-      probed.connected.shownTools ?? probed.connected.tools,
+      misfitsAdvice(probed.misfits ?? [], transport, channels),
     );
-  const { transport } = server;
   if (transport.kind === "stdio") return diagnoseProcess(transport, probed);
-  return transport.kind === "openapi"
-    ? diagnoseDocument(transport, probed.error)
-    : diagnoseAddress(transport, probed.error);
+  if (transport.kind === "http") return diagnoseAddress(transport, probed.error);
+  return diagnoseTranslated(transport, kindOf(channels, transport), probed.error);
 }
 
 type Connected = NonNullable<ProbeResult["connected"]>;
 
 function healthyDiagnosis(
   connected: Connected,
-  { nonProtocolOutput, misfits = [] }: Observations,
+  { nonProtocolOutput }: Observations,
   foreign: readonly string[],
-  shown: number,
+  misfits: readonly string[],
 ): Diagnosis {
-  const { serverInfo, tools, malformed } = connected;
+  const { serverInfo, tools, shownTools: shown = tools, malformed } = connected;
   const self = [stringAt(serverInfo, "name"), stringAt(serverInfo, "version")].filter(Boolean).join(" ");
   const sentence = `all right: ${self === "" ? "" : `${self}, `}${shown === tools ? "" : `${shown} of `}${tools === 1 ? "1 tool" : `${tools} tools`}`;
   const remarks = [
     ...(malformed.length === 0 ? [] : [malformedAdvice(malformed)]),
-    ...(misfits.length === 0 ? [] : [misfitsAdvice(misfits)]),
+    ...misfits,
     ...(foreign.length === 0 ? [] : [takenNamesAdvice(foreign)]),
     ...(nonProtocolOutput.length === 0 ? [] : [NON_PROTOCOL_OUTPUT_ADVICE]),
     ...(connected.isRival === true ? [RIVAL_ADVICE] : []),
@@ -136,7 +140,13 @@ const malformedText = ({ list, name, member, reason }: MalformedEntry): string =
 
 const MISFITS_SHOWN = 5;
 
-function misfitsAdvice(misfits: readonly Misfit[]): string {
+/** At most one sentence; only servers of features have any. */
+function misfitsAdvice(
+  misfits: readonly Misfit[],
+  transport: ServerConfig["transport"],
+  channels: ChannelKinds,
+): readonly string[] {
+  if (misfits.length === 0 || transport.kind === "stdio" || transport.kind === "http") return [];
   const shown = misfits
     .slice(0, MISFITS_SHOWN)
     .map(
@@ -144,7 +154,8 @@ function misfitsAdvice(misfits: readonly Misfit[]): string {
         `${JSON.stringify(tool)} (${count === 1 ? "once" : `${count} times`}): ${reason}`,
     );
   const more = misfits.length - MISFITS_SHOWN;
-  return `its answers do not keep the OpenAPI document, so they went out without structured content: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+  const { misfits: what } = kindOf(channels, transport);
+  return [`${what}: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}`];
 }
 
 type Process = Extract<ServerConfig["transport"], { kind: "stdio" }>;
@@ -208,19 +219,11 @@ function diagnoseProcess(transport: Process, { error, stderr, nonProtocolOutput 
   return { cause: "refused", sentence: message };
 }
 
-/** An API is not called at the start; only its OpenAPI document can fail. */
-function diagnoseDocument({ document }: OpenApiTransport, error: unknown): Diagnosis {
-  const message = messageOf(error);
-  const isDocument = / has (?:a|no) document\b/.test(message);
-  if ("url" in document && !isDocument) return diagnoseAddress(document, error);
-  return {
-    cause: "bad_document",
-    sentence: `its OpenAPI document cannot be used: it ${withoutName(message)}`,
-  };
+/** A server for which a feature answers MCP. */
+function diagnoseTranslated(transport: FeatureTransport, kind: ChannelKind, error: unknown): Diagnosis {
+  const fault = kind.faultOf(transport, messageOf(error));
+  return "url" in fault ? diagnoseAddress(fault, error) : { cause: "bad_document", sentence: fault.sentence };
 }
-
-/** Without the server's name, which is printed before it. */
-const withoutName = (message: string): string => message.replace(/^.*? (?=has )/, "");
 
 type Address = Pick<Extract<ServerConfig["transport"], { kind: "http" }>, "url">;
 

@@ -8,11 +8,13 @@ import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { proxyFor } from "../outgoing/proxy.js";
 import { escapeHidden } from "../telemetry/log-format.js";
+import { type ChannelKinds, kindOf } from "../upstream/supervision/channel-kind.js";
 import { refusalToStart } from "./agreement.js";
 import { type CommandContext, write } from "./command-context.js";
 import { type Diagnosis, diagnose, type Observations } from "./diagnose.js";
 import { diagnoseEntry } from "./diagnose-entry.js";
 import { EXIT } from "./exit.js";
+import { channelsOf } from "./feature.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import type { ProbeNoteLine, ProbeResult } from "./probe.js";
@@ -62,6 +64,7 @@ export async function doctor(
   const waiting = new Set(config.servers.map(({ name }) => name));
   const progress = new Progress(shell.stderr, shell.env, waitingText(waiting, config));
   const probes = new Map<string, ProbeResult>();
+  const channels = channelsOf(shell.features);
   const misfits = runningMisfits(opened.file, shell, log);
   const work = mapConcurrently(config.servers, async (server) => {
     const [found, unfit] = await Promise.all([
@@ -70,8 +73,10 @@ export async function doctor(
     ]);
     const probed = { ...found, misfits: unfit.get(server.name) ?? [] };
     probes.set(server.name, probed);
-    const diagnosis = isMisconfigured(server) ? diagnoseEntry(server) : diagnose(server, probed, config);
-    const reported = report(server, diagnosis, probed, safe);
+    const diagnosis = isMisconfigured(server)
+      ? diagnoseEntry(server)
+      : diagnose(server, probed, config, channels);
+    const reported = report(server, diagnosis, probed, channels, safe);
     waiting.delete(server.name);
     if (json || giveUp.signal.aborted) return reported;
     progress.clear();
@@ -144,10 +149,11 @@ function report(
   { name, transport }: ConfiguredServer,
   diagnosis: Diagnosis,
   { stderr, connected, notes = [], misfits = [] }: Observations,
+  channels: ChannelKinds,
   safe: (text: string) => string,
 ): Report {
   const ok = diagnosis.cause === "ok";
-  const proxy = proxyOf(transport);
+  const proxy = proxyOf(transport, channels);
   return {
     server: name,
     ok,
@@ -169,12 +175,9 @@ function report(
 }
 
 /** The proxy in use, as its errors name it; undefined for a direct connection, and for an address that is none. */
-function proxyOf(transport: ConfiguredServer["transport"]): string | undefined {
+function proxyOf(transport: ConfiguredServer["transport"], channels: ChannelKinds): string | undefined {
   if (transport.kind === "stdio" || transport.kind === "unknown") return undefined;
-  const url =
-    transport.kind === "http"
-      ? transport.url
-      : (transport.baseUrl ?? ("url" in transport.document ? transport.document.url : undefined));
+  const url = transport.kind === "http" ? transport.url : kindOf(channels, transport).urlOf(transport);
   if (url === undefined) return undefined;
   try {
     return proxyFor(url, transport.network?.proxy)?.shown;

@@ -9,6 +9,7 @@ import type { OwnStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import type { FeatureAdmin, FeatureCounter, FeatureGauge, OpenFeature } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
+import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
 import type { ProbeResult } from "./probe.js";
 
@@ -59,6 +60,8 @@ export interface Feature {
   /** Its sections of the config; loaded before a config is read. */
   loadSections?(): Promise<readonly Section[]>;
   readonly commands?: FeatureCommands;
+  /** The ways to reach servers that it adds; each has a section. They need no open feature, as a probe has none. */
+  readonly channels?: readonly ChannelKind[];
   /** Its metrics, whether it is open or not. */
   readonly gauges?: readonly FeatureGauge[];
   readonly counters?: readonly FeatureCounter[];
@@ -89,6 +92,10 @@ export interface ProbedServer {
 
 /** What features read of a config. */
 export type FeaturedConfig = Pick<Config, "features">;
+
+/** The ways to reach servers of all features. */
+export const channelsOf = (features: readonly Feature[]): readonly ChannelKind[] =>
+  features.flatMap(({ channels = [] }) => channels);
 
 /** The sections of all features. */
 export const sectionsOf = async (features: readonly Feature[]): Promise<readonly Section[]> =>

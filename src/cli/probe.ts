@@ -7,6 +7,7 @@ import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { withTimeout } from "../core/stop.js";
 import type { ServerList } from "../core/upstream.js";
+import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
 import type { Channel } from "../upstream/transport/channel.js";
 import { openStdioChannel } from "../upstream/transport/stdio.js";
 import { createUpstream, type StartableUpstream } from "../upstream/upstream.js";
@@ -61,6 +62,8 @@ export interface ProbeNoteLine {
 export interface ProbeOptions {
   readonly gateway: { readonly name: string; readonly version: string };
   readonly signal: AbortSignal;
+  /** Those of features. Default: none. */
+  readonly channels?: ChannelKinds;
   /** For a server behind a login. Default: none. */
   readonly credentials?: CredentialStore | undefined;
 }
@@ -69,7 +72,7 @@ const MAX_LINES = 200;
 
 /** Connects to a server once and closes the connection. Never rejects: an error is part of the result. */
 export async function probeServer(server: ServerConfig, options: ProbeOptions): Promise<ProbeResult> {
-  const { gateway, signal, credentials } = options;
+  const { gateway, signal, channels, credentials } = options;
   const { name, transport } = server;
   const stderr: string[] = [];
   const nonProtocolOutput: string[] = [];
@@ -86,7 +89,7 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
         credentials,
         // There is no client to send a question to.
         questions: { directory: { find: () => undefined } },
-        lifecycle: { openChannel },
+        lifecycle: { openChannel, channels },
       },
     );
   const upstream = createWith(

@@ -6,7 +6,7 @@ import { checkRules, workersConflict } from "../config/check-rules.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
-import type { Section } from "../config/section.js";
+import { type Section, sectionsWithin } from "../config/section.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
@@ -28,7 +28,7 @@ function withoutRestartKeys(now: Config, running: Config, sections: readonly Sec
     ...(credentials !== undefined && { credentials }),
     ...(cluster !== undefined && { cluster }),
     features: Object.fromEntries(
-      sections
+      sectionsWithin(sections, "file")
         .map(({ path, change }) => [path, (change === "restart" ? running : now).features[path]])
         .filter(([, settings]) => settings !== undefined),
     ),
@@ -38,7 +38,7 @@ function withoutRestartKeys(now: Config, running: Config, sections: readonly Sec
 /** The changes that need a restart, by key. */
 const postponedKeys = (now: Config, running: Config, sections: readonly Section[]): readonly string[] => [
   ...RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key])),
-  ...sections
+  ...sectionsWithin(sections, "file")
     .filter(({ change }) => change === "restart")
     .map(({ path }) => path)
     .filter((path) => !isDeepStrictEqual(now.features[path], running.features[path])),

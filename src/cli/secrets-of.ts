@@ -4,41 +4,50 @@
  */
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, parse, sep } from "node:path";
-import { type TransportConfig, usableServers } from "../config/config.js";
+import { type ChannelSection, channelAt } from "../config/channel-section.js";
+import { type FeatureTransport, type TransportConfig, usableServers } from "../config/config.js";
 import type { GoodConfig } from "../config/read.js";
+import { channelsOf } from "../config/section.js";
 import type { Network } from "../outgoing/network.js";
 import { proxiesIn, proxyCredentials } from "../outgoing/proxy.js";
 import { isNonSecretValue, isSecretName, mayBeSecretName } from "../telemetry/secrets.js";
 
 /** The secret values of a config, to redact from logs. */
-export function secretsOf({ secrets, config }: GoodConfig): readonly string[] {
+export function secretsOf({ secrets, config, sections }: GoodConfig): readonly string[] {
+  const channels = channelsOf(sections);
   const found = [
     ...secrets.flatMap((value) => secretPartsOf(value, isPlain(value))),
-    ...usableServers(config).flatMap(({ transport }) => secretsOfTransport(transport)),
+    ...usableServers(config).flatMap(({ transport }) => secretsOfTransport(transport, channels)),
     ...proxiesIn(process.env).flatMap(proxyCredentials),
   ];
   return [...new Set(found)];
 }
 
-function secretsOfTransport(transport: TransportConfig): readonly string[] {
+function secretsOfTransport(
+  transport: TransportConfig,
+  channels: readonly ChannelSection[],
+): readonly string[] {
   switch (transport.kind) {
     case "stdio":
       return [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)];
     case "http":
-      return [
-        ...secretsInNamedValues(transport.headers),
-        ...secretsInUrl(transport.url),
-        ...secretsOfNetwork(transport.network),
-      ];
-    case "openapi":
-      return [
-        ...secretsInNamedValues(transport.headers),
-        ...secretsInUrl("url" in transport.document ? transport.document.url : ""),
-        ...secretsInUrl(transport.baseUrl ?? ""),
-        ...secretsOfNetwork(transport.network),
-      ];
+      return secretsOfRequests(transport, [transport.url]);
+    default:
+      return secretsOfRequests(
+        transport,
+        Object.values(channelAt(channels, transport)?.urlsOf(transport) ?? {}),
+      );
   }
 }
+
+const secretsOfRequests = (
+  { headers, network }: Pick<FeatureTransport, "headers" | "network">,
+  urls: readonly string[],
+): readonly string[] => [
+  ...secretsInNamedValues(headers),
+  ...urls.flatMap(secretsInUrl),
+  ...secretsOfNetwork(network),
+];
 
 const secretsOfNetwork = ({ proxy, tls }: Network = {}): readonly string[] => [
   ...(proxy === undefined ? [] : proxyCredentials(proxy)),

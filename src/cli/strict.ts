@@ -27,12 +27,12 @@ export async function strictProblems(loaded: GoodConfig, shell: CommandContext):
 
 /** Advice on a config, with its places. */
 export async function adviceOn(
-  { config, secrets, serverPath, problemAt }: GoodConfig,
+  { config, sections, secrets, serverPath, problemAt }: GoodConfig,
   shell: CommandContext,
 ): Promise<readonly Problem[]> {
   const hasRules = config.policy !== undefined || config.limits !== undefined;
   const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
-  const found: readonly Advice[] = [...advise(config), ...adviseFolders(config), ...onRules];
+  const found: readonly Advice[] = [...advise(config, sections), ...adviseFolders(config), ...onRules];
   return found.map(({ server, path, message, values = [] }) => {
     const safe = masked(message, values, secrets);
     return server === undefined

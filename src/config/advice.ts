@@ -1,8 +1,10 @@
 /** Advice about a valid config: settings that are probably not intended. */
 import { isLoopback } from "../http/loopback.js";
+import { type ChannelSection, channelAt } from "./channel-section.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import { type Config, type ServerConfig, usableServers } from "./config.js";
 import { packageRunner, programName } from "./package-runner.js";
+import { channelsOf, type Section } from "./section.js";
 import type { Path } from "./tree.js";
 
 /** Advice about one path of the config. */
@@ -16,8 +18,9 @@ export interface Advice {
   readonly values?: readonly string[];
 }
 
-/** Advice for a valid config; empty if there is none. */
-export function advise(config: Config): readonly Advice[] {
+/** Advice for a valid config that was read with `sections`; empty if there is none. */
+export function advise(config: Config, sections: readonly Section[] = []): readonly Advice[] {
+  const channels = channelsOf(sections);
   return [
     ...(config.servers.length === 0 ? [{ path: [], message: "there are no servers in it" }] : []),
     ...adviseNaming(config),
@@ -26,7 +29,7 @@ export function advise(config: Config): readonly Advice[] {
     ...adviseAccess(config),
     ...usableServers(config).flatMap((server) =>
       [
-        ...adviseTransport(server),
+        ...adviseTransport(server, channels),
         ...advisePrefix(server, config),
         ...adviseSharedPrefix(server, config),
         ...adviseOverrides(server, config),
@@ -136,14 +139,11 @@ function adviseAccess({ listen, auth }: Config): readonly Found[] {
   return found;
 }
 
-function adviseTransport({ transport }: ServerConfig): readonly Found[] {
+function adviseTransport({ transport }: ServerConfig, channels: readonly ChannelSection[]): readonly Found[] {
   if (transport.kind === "http") return adviseUrl("url", transport.url);
-  if (transport.kind === "openapi") {
-    const { document, baseUrl } = transport;
-    return [
-      ...("url" in document ? adviseUrl("url", document.url) : []),
-      ...(baseUrl === undefined ? [] : adviseUrl("baseUrl", baseUrl)),
-    ];
+  if (transport.kind !== "stdio") {
+    const urls = channelAt(channels, transport)?.urlsOf(transport) ?? {};
+    return Object.entries(urls).flatMap(([key, url]) => adviseUrl(key, url));
   }
   const { command, args, env } = transport;
   const program = programName(command);

@@ -1,26 +1,23 @@
 /** Completes one server of the file: its transport, absolute paths, durations in ms. */
-import { createHash } from "node:crypto";
-import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Network } from "../outgoing/network.js";
-import { completeNetwork } from "./complete-network.js";
+import { type ChannelSection, channelAt } from "./channel-section.js";
+import { checkedUrl, completeRequests } from "./complete-requests.js";
 import {
   type ConfiguredServer,
   isMisconfigured,
   type NameFilter,
-  type OpenApiTransport,
   type ServerConfig,
   type ShorteningConfig,
   type TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
-import { completeForwardHeaders, type ForwardedHeader } from "./forward-headers.js";
-import { homeFolder } from "./home-folder.js";
+import { absolutePath } from "./home-folder.js";
 import type { ReadNamedFile } from "./named-files.js";
 import { packageRunner } from "./package-runner.js";
-import { type Section, settingsOf } from "./section.js";
+import { channelsOf, type Section, settingsOf } from "./section.js";
 import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
 import { ServerConfigError } from "./server-config-error.js";
+import { URL_KEYS } from "./server-keys.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
 import { readErrorMessage } from "./text-file.js";
 import { parseDuration } from "./units.js";
@@ -50,19 +47,19 @@ const fetchesPackage = (transport: TransportConfig): boolean =>
 /** @throws ServerConfigError */
 export function completeServer(name: string, shape: ServerShape, context: FileContext): ServerConfig {
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
-  const transport = transportOf(shape, context);
+  const channels = channelsOf(context.sections ?? []);
+  const transport = transportOf(shape, context, channels);
   const schemas = { ...context.defaults?.schemas, ...shape.schemas };
   const shortening = shorteningOf({ ...context.defaults, ...shape, schemas });
   const auth = authOf(shape, transport, context.hasPrincipals === true);
-  // For an HTTP API the gateway itself implements MCP, so there are neither revisions nor sessions.
-  const isApi = transport.kind === "openapi";
   return {
     name,
     transport,
     ...(auth !== undefined && { auth }),
     prefix: shape.prefix ?? name,
-    protocol: isApi ? "modern" : shape.protocol,
-    lease: isApi ? "shared" : (shape.lease ?? context.defaults?.lease ?? "auto"),
+    protocol: shape.protocol,
+    lease: shape.lease ?? context.defaults?.lease ?? "auto",
+    ...channelAt(channels, transport)?.fixed,
     start: startOf(shape, transport),
     idleTimeoutMs: milliseconds(shape.idleTimeout),
     required: shape.required,
@@ -117,17 +114,19 @@ function shorteningOf({
   return { ...(descriptions !== undefined && { descriptionLength: descriptions.maxLength }), compactSchemas };
 }
 
-function transportOf(shape: ServerShape, context: FileContext): TransportConfig {
-  const urlKeys = (["url", "serverUrl", "httpUrl"] as const).filter((key) => shape[key] !== undefined);
-  const [urlKey, secondUrl] = urlKeys;
+function transportOf(
+  shape: ServerShape,
+  context: FileContext,
+  channels: readonly ChannelSection[],
+): TransportConfig {
+  const [urlKey, secondUrl] = URL_KEYS.filter((key) => shape[key] !== undefined);
   if (secondUrl !== undefined)
     throw new ServerConfigError(`has both "${urlKey}" and "${secondUrl}"`, secondUrl);
 
-  const type = shape.type === undefined ? undefined : SERVER_TYPES[shape.type];
-  if (type === "openapi") return openApi(shape, urlKey, context);
-  const foreign = OPENAPI_KEYS.find((key) => shape[key] !== undefined);
-  if (foreign !== undefined)
-    throw new ServerConfigError(`has "${foreign}", which is for servers with "type": "openapi"`, foreign);
+  const channel = channels.find(({ type }) => type === shape.type);
+  refuseForeignKeys(shape, channels, channel);
+  if (channel !== undefined) return channel.complete(shape, { ...context, urlKey });
+  const type = typeOf(shape);
   if (type === undefined && shape.command !== undefined && urlKey !== undefined) {
     throw new ServerConfigError(`has both "command" and "${urlKey}"; it can be one or the other`, urlKey);
   }
@@ -153,75 +152,43 @@ function transportOf(shape: ServerShape, context: FileContext): TransportConfig 
     url: address,
     headers: shape.headers,
     sse: type === "sse",
-    ...requestsOf(shape, address, context),
+    ...completeRequests(shape, address, context.hasPrincipals),
   };
 }
 
 /** Keys of servers that are reached by HTTP. */
 const HTTP_KEYS = ["proxy", "tls", "forwardHeaders"] as const;
 
-/** @param url where requests go; undefined if only the OpenAPI document says it */
-function requestsOf(
+/** What the word of a host means; undefined if the entry has none. */
+const typeOf = ({ type }: ServerShape): "stdio" | "http" | "sse" | undefined =>
+  Object.entries(SERVER_TYPES).find(([word]) => word === type)?.[1];
+
+/** Keys of another way to reach servers. */
+function refuseForeignKeys(
   shape: ServerShape,
-  url: string | undefined,
-  { hasPrincipals = false }: FileContext,
-): { readonly network?: Network; readonly forwardHeaders?: readonly ForwardedHeader[] } {
-  const network = completeNetwork(shape);
-  const forwardHeaders = completeForwardHeaders(shape, hasPrincipals);
-  if (network?.tls !== undefined && url?.startsWith("http:") === true)
-    throw new ServerConfigError('has "tls", and a URL that is http:', "tls");
-  return {
-    ...(network !== undefined && { network }),
-    ...(forwardHeaders !== undefined && { forwardHeaders }),
-  };
-}
-
-/** As much as the server of the document reads (bytes). */
-const MAX_DOCUMENT_BYTES = 67_108_864;
-
-const OPENAPI_KEYS = ["spec", "baseUrl", "include", "exclude"] as const;
-
-function openApi(
-  shape: ServerShape,
-  urlKey: "url" | "serverUrl" | "httpUrl" | undefined,
-  context: FileContext,
-): OpenApiTransport {
-  const { command, spec, baseUrl, headers, include, exclude } = shape;
-  const { folder, readFile, readDocument = readFile } = context;
-  if (command !== undefined)
-    throw new ServerConfigError('has "command", which an openapi server has not', "command");
-  const url = urlKey === undefined ? undefined : shape[urlKey];
-  if (urlKey !== undefined && spec !== undefined)
-    throw new ServerConfigError(`has both "${urlKey}" and "spec"; the document has one place`, "spec");
-  const others = {
-    ...(baseUrl !== undefined && { baseUrl: checkedUrl(baseUrl, "baseUrl") }),
-    headers,
-    ...requestsOf(shape, baseUrl ?? url, context),
-    ...(include !== undefined && { include }),
-    ...(exclude !== undefined && { exclude }),
-  };
-  if (urlKey !== undefined && url !== undefined)
-    return { kind: "openapi", document: { url: checkedUrl(url, urlKey) }, ...others };
-  if (spec === undefined)
-    throw new ServerConfigError('needs the OpenAPI document: its "url", or "spec" where it is a file');
-  const file = absolutePath(spec, folder);
-  let content: string;
-  try {
-    content = readDocument(file, MAX_DOCUMENT_BYTES);
-  } catch (error) {
-    throw new ServerConfigError(`names a "spec" that cannot be read: ${readErrorMessage(error)}`, "spec");
+  channels: readonly ChannelSection[],
+  own: ChannelSection | undefined,
+): void {
+  for (const { type, keys } of channels) {
+    if (type === own?.type) continue;
+    const foreign = Object.keys(keys).find((key) => (shape as Record<string, unknown>)[key] !== undefined);
+    if (foreign !== undefined)
+      throw new ServerConfigError(`has "${foreign}", which is for servers with "type": "${type}"`, foreign);
   }
-  return { kind: "openapi", document: { file, digest: digestOf(content) }, ...others };
 }
 
-/** The server, whose document may not refer to these files. */
-export function withConfigFiles(server: ConfiguredServer, configFiles: readonly string[]): ConfiguredServer {
-  const { transport } = server;
-  if (isMisconfigured(server) || transport.kind !== "openapi" || "url" in transport.document) return server;
-  return { ...server, transport: { ...transport, document: { ...transport.document, configFiles } } };
+/** The server, when all files of its config are known. */
+export function withConfigFiles(
+  server: ConfiguredServer,
+  sections: readonly Section[],
+  files: readonly string[],
+): ConfiguredServer {
+  if (isMisconfigured(server)) return server;
+  const channel = channelAt(channelsOf(sections), server.transport);
+  return channel === undefined
+    ? server
+    : { ...server, transport: channel.withConfigFiles(server.transport, files) };
 }
-
-const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /** As `cwd`: the folder of the host. A folder of this name is \`./roots\`. */
 const ROOTS = "roots";
@@ -252,22 +219,6 @@ function fileEnvironment(file: string, folder: string, readFile: ReadNamedFile) 
       "envFile",
     );
   }
-}
-
-/** The message must not show the URL: it may contain a key. */
-function checkedUrl(text: string, key: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) throw new ServerConfigError(`has a "${key}" that is not an absolute URL`, key);
-  if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new ServerConfigError(`has a "${key}" that is neither http: nor https:`, key);
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new ServerConfigError(
-      `has a "${key}" with a user name or password in it; send them in an Authorization header`,
-      key,
-    );
-  }
-  return url.href;
 }
 
 function checkedOverrides(overrides: Overrides): Overrides {
@@ -305,9 +256,6 @@ function rootOf(root: NonNullable<ServerShape["roots"]>[number], folder: string)
   const uri = isUri ? new URL(location).href : pathToFileURL(absolutePath(location, folder)).href;
   return name === undefined ? { uri } : { uri, name };
 }
-
-const absolutePath = (path: string, folder: string): string =>
-  resolve(folder, path.startsWith("~/") ? homeFolder() + path.slice(1) : path);
 
 function milliseconds(duration: string): number {
   const ms = parseDuration(duration);

@@ -149,7 +149,7 @@ export interface ProfileConfig {
 /** The family of models that input schemas are listed for. */
 export type DialectConfig = "openai" | "gemini" | "anthropic" | "none";
 
-/** The transport of a server. */
+/** How a server is reached: as a process, over HTTP, or by the channel of a feature. */
 export type TransportConfig =
   | {
       readonly kind: "stdio";
@@ -175,36 +175,22 @@ export type TransportConfig =
       /** True for `type: "sse"`: the 2024-11-05 transport is tried first. */
       readonly sse: boolean;
     }
-  | OpenApiTransport;
+  | FeatureTransports[keyof FeatureTransports];
 
-/** An HTTP API that an OpenAPI document describes. */
-export interface OpenApiTransport {
-  readonly kind: "openapi";
-  readonly document:
-    | { readonly url: string }
-    /** An absolute path, and the SHA-256 of the file when the config was read: another digest is a change. */
-    | {
-        readonly file: string;
-        readonly digest: string;
-        /** The files that the config came from, which the document may not refer to; absolute paths. */
-        readonly configFiles?: readonly string[];
-      };
-  /** Absent: the document's first server. */
-  readonly baseUrl?: string;
+/** Those of features, by their `kind`: each extends `FeatureTransport`. @public a feature adds its own by a declaration */
+// biome-ignore lint/suspicious/noEmptyInterface: features add members
+export interface FeatureTransports {}
+
+/** What the gateway knows of a server that a feature reaches. */
+export interface FeatureTransport {
+  /** The word of `type`. */
+  readonly kind: string;
+  /** Of each request to it. */
   readonly headers: Readonly<Record<string, string>>;
   /** Absent without proxy and TLS settings. */
   readonly network?: Network;
-  /** Headers of hosts that the API gets; absent if there are none. */
+  /** Headers of hosts that it gets; absent if there are none. */
   readonly forwardHeaders?: readonly ForwardedHeader[];
-  readonly include?: OperationFilter;
-  readonly exclude?: OperationFilter;
-}
-
-/** Selects operations by globs over tags and paths, and by methods in lower case. */
-export interface OperationFilter {
-  readonly tags?: readonly string[] | undefined;
-  readonly paths?: readonly string[] | undefined;
-  readonly methods?: readonly string[] | undefined;
 }
 
 /** One server. */
@@ -239,7 +225,7 @@ export interface ServerConfig {
   readonly features: ServerFeatureSettings;
   /** Overrides of single tools, by the server's own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
-  /** Whether JSON texts of arguments are parsed where a tool's schema admits no text; absent: those of an HTTP API. */
+  /** Whether JSON texts of arguments are parsed where a tool's schema admits no text; absent: as its channel does. */
   readonly parseJsonText?: boolean;
   /** How the definitions of its tools are shortened; absent if they are not. */
   readonly shortening?: ShorteningConfig;

@@ -1,5 +1,6 @@
 /** The home folder of the user of this process. */
 import { homedir } from "node:os";
+import { resolve } from "node:path";
 
 /**
  * `$HOME`, otherwise the one of the user's entry in the system. A user without both, as in containers that run under any
@@ -13,3 +14,7 @@ export function homeFolder({ HOME }: { readonly [name: string]: string | undefin
     return "/";
   }
 }
+
+/** `path` from `folder`, or from the home folder where it begins with `~/`. */
+export const absolutePath = (path: string, folder: string): string =>
+  resolve(folder, path.startsWith("~/") ? homeFolder() + path.slice(1) : path);

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
 import { moveSignIn } from "./host-sign-in.js";
-import { keysOfServers, NO_SUCH_FEATURE, type Section } from "./section.js";
+import { NO_SUCH_FEATURE, type Section, serverKeyNames } from "./section.js";
 import { SERVER_KEYS } from "./server-keys.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
@@ -98,7 +98,7 @@ export function stripServers(
   warnings: Fault[],
   sections: readonly Section[] = [],
 ): ObjectTree {
-  const keysOfFeatures = new Set(Object.keys(keysOfServers(sections)));
+  const keysOfFeatures = new Set(serverKeyNames(sections));
   const members = new Map<string, Member>();
   for (const [name, member] of servers.members) {
     if (member.value.kind !== "object") members.set(name, member);

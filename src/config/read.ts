@@ -7,7 +7,7 @@ import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
 import { completeAuth, completeCredentials, completeLimits, completePolicy } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
-import type { Config, ExposureConfig } from "./config.js";
+import type { Config, ExposureConfig, ServerConfig } from "./config.js";
 import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
@@ -27,7 +27,7 @@ import { readProfiles } from "./read-profiles.js";
 import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
-import { type Section, settingsOf } from "./section.js";
+import { type Section, sectionsWithin, settingsOf } from "./section.js";
 import { secretsOf } from "./server-auth.js";
 import { isServerKey } from "./server-keys.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
@@ -68,6 +68,8 @@ export interface GoodConfig {
   readonly warnings: readonly Problem[];
   /** Secret values: the results of variable expansion. */
   readonly secrets: readonly string[];
+  /** The sections of features that it was read with. */
+  readonly sections: readonly Section[];
   readonly rules: Rules;
   /** A problem at one path of the file. */
   readonly problemAt: (path: Path, message: string) => Problem;
@@ -151,7 +153,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     defaults: shape,
     problemsOf: (ofServer) => positions.problems(ofServer),
   });
-  const asWritten = completed.map((server) => withConfigFiles(server, [...configFiles]));
+  const asWritten = completed.map((server) => withConfigFiles(server, sections, [...configFiles]));
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, shape?.tools ?? exposureSchema.parse({}));
@@ -200,19 +202,27 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ),
       ...(credentials?.keys ?? []),
       ...secretsOfCluster(cluster),
-      ...sections.flatMap((section) => {
-        const holders = section.of === "file" ? [config] : servers;
-        const found = holders.map(({ features }) => features[section.path]);
-        return found.flatMap((settings) => (settings === undefined ? [] : section.secretsOf(settings)));
-      }),
+      ...secretsOfFeatures(sections, "file", [config]),
+      ...secretsOfFeatures(sections, "server", servers),
       ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
+    sections,
     serverPath: (name) => serverPath(findings.tree, name),
     problems: positions.problems(withHint(findings.serverFaults)),
     ...found,
     warnings: [...found.warnings, ...unshared],
   };
 }
+
+/** Secret values in the settings of features. */
+const secretsOfFeatures = (
+  sections: readonly Section[],
+  where: "file" | "server",
+  holders: readonly Pick<Config | ServerConfig, "features">[],
+): readonly string[] =>
+  sectionsWithin(sections, where).flatMap(({ path, secretsOf: secretsIn }) =>
+    holders.flatMap(({ features }) => (features[path] === undefined ? [] : secretsIn(features[path]))),
+  );
 
 const IS_TOML = `a config is JSON or YAML, and TOML is a host's: "cardea import FILE" turns Codex's into Cardea's`;
 

@@ -1,9 +1,13 @@
 /** A section of the config file that belongs to a feature: its schema, and the settings that the feature gets. */
 import type { z } from "zod";
+import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import type { Config, ConfiguredServer } from "./config.js";
 
+/** What a feature adds to the file: a section, or a way to reach servers. */
+export type Section = SettingsSection | ChannelSection;
+
 /** One section. */
-export interface Section {
+interface SettingsSection {
   /** Whether it stands in the file, or in each server. */
   readonly of: "file" | "server";
   /** Its key: `audit`; or within a section of the gateway: `telemetry.otlp`. */
@@ -26,7 +30,7 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly complete: (shape: z.output<Schema>, folder: string) => Settings;
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
-}): Section {
+}): SettingsSection {
   const { complete, of = "file", secretsOf = () => [] } = section;
   return {
     ...section,
@@ -35,6 +39,17 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
     secretsOf: (settings) => secretsOf(settings as Settings),
   };
 }
+
+/** The ways to reach servers among `sections`. */
+export const channelsOf = (sections: readonly Section[]): readonly ChannelSection[] =>
+  sections.filter((section) => section.of === "channel");
+
+/** Those of the file, or of each server, which have settings. */
+export const sectionsWithin = (
+  sections: readonly Section[],
+  where: SettingsSection["of"],
+): readonly SettingsSection[] =>
+  sections.filter((section): section is SettingsSection => section.of === where);
 
 /** The sections of the gateway in which features have keys too. */
 const SHARED_SECTIONS: readonly string[] = ["telemetry"];
@@ -52,35 +67,39 @@ export function keysWithin(
 ): Readonly<Record<string, z.ZodType>> {
   const prefix = parent === undefined ? "" : `${parent}.`;
   return Object.fromEntries(
-    sections.flatMap(({ of, path, schema }) => {
+    sectionsWithin(sections, "file").flatMap(({ path, schema }) => {
       const key = path.slice(prefix.length);
-      return of === "file" && path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
+      return path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
     }),
   );
 }
 
-/** The keys of `sections` in a server, with their schemas. */
+/** The keys of `sections` in any server, with their schemas. */
 export const keysOfServers = (sections: readonly Section[]): Readonly<Record<string, z.ZodType>> =>
-  Object.fromEntries(sections.filter(({ of }) => of === "server").map(({ path, schema }) => [path, schema]));
+  Object.fromEntries(sectionsWithin(sections, "server").map(({ path, schema }) => [path, schema]));
+
+/** The names of all keys of `sections` in servers. */
+export const serverKeyNames = (sections: readonly Section[]): readonly string[] => [
+  ...Object.keys(keysOfServers(sections)),
+  ...Object.keys(keysOfChannels(channelsOf(sections))),
+];
 
 /** The settings of the sections that are in the file or server `shape`, keyed by path. */
 export const settingsOf = (
   sections: readonly Section[],
-  where: Section["of"],
+  where: SettingsSection["of"],
   shape: unknown,
   folder: string,
 ): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
-    sections
-      .filter(({ of }) => of === where)
-      .flatMap((section) => {
-        const content = contentOf(section, shape);
-        return content === undefined ? [] : [[section.path, section.complete(content, folder)]];
-      }),
+    sectionsWithin(sections, where).flatMap((section) => {
+      const content = contentOf(section, shape);
+      return content === undefined ? [] : [[section.path, section.complete(content, folder)]];
+    }),
   );
 
 /** The content of a section in a valid file or server; undefined if it is absent. */
-function contentOf({ path }: Section, file: unknown): unknown {
+function contentOf({ path }: SettingsSection, file: unknown): unknown {
   let content = file;
   for (const key of path.split("."))
     content = (content as Readonly<Record<string, unknown>> | undefined)?.[key];

@@ -61,7 +61,8 @@ interface Contradiction {
 
 /** The inputs of a server that decide its sign-in. */
 export interface SignInSubject {
-  readonly kind: "stdio" | "http" | "openapi";
+  /** Of its transport. */
+  readonly kind: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the gateway authenticates its hosts. */
   readonly hasPrincipals: boolean;

@@ -1,8 +1,9 @@
 /** The shape of one server in the config: what hosts write, and Cardea's own keys. */
 import { z } from "zod";
+import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import { duration } from "./duration-schema.js";
 import { networkSchemas } from "./network-schema.js";
-import { keysOfServers, type Section } from "./section.js";
+import { channelsOf, keysOfServers, type Section } from "./section.js";
 import { serverAuthSchema } from "./sign-in-schema.js";
 import { argumentsSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 
@@ -24,7 +25,7 @@ const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.te
 /** Every revision that can be pinned; the wire's own list may not be imported here, a test compares them. */
 export const REVISIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
 
-/** `type` as the hosts write it, and what it means. */
+/** `type` as the hosts write it, and what it means. Features add words of their own. */
 export const SERVER_TYPES = {
   stdio: "stdio",
   http: "http",
@@ -32,7 +33,6 @@ export const SERVER_TYPES = {
   streamableHttp: "http",
   streamablehttp: "http",
   sse: "sse",
-  openapi: "openapi",
 } as const;
 
 /** More braces in a glob nest too deeply for RE2. */
@@ -80,7 +80,8 @@ const environment = z.record(
   z.string().refine((value) => !value.includes("\0"), { error: "cannot hold a NUL character" }),
 );
 
-const argument = z
+/** A text without NUL. */
+export const argument = z
   .string()
   .refine((value) => !value.includes("\0"), { error: "cannot hold a NUL character" });
 
@@ -91,35 +92,24 @@ const root = z.strictObject({
 
 const OWN_NAMES = "the server's own names";
 
-/** HTTP methods that an OpenAPI document can describe (3.1.1, "Path Item Object"). */
-const HTTP_METHODS = ["get", "put", "post", "delete", "options", "head", "patch"] as const;
-
-/** `sentence` describes the key. */
-const operationFilter = (sentence: string) =>
-  z
-    .strictObject({
-      tags: globs.optional().describe("Globs over the operation's tags."),
-      paths: globs
-        .optional()
-        .describe("Globs over its path, as the document writes it. `*` matches slashes too: `/pets*`."),
-      methods: z
-        .array(z.enum(HTTP_METHODS))
-        .optional()
-        .describe("Its HTTP method, in lower case: `get`, `delete` …"),
-    })
-    .exactOptional()
-    .describe(sentence);
-
 /** Which calls share a connection to a server. */
 export const leaseSchema = z.enum(["auto", "shared", "principal", "session"]);
 
-/** The keys of the gateway before those of features. */
-const firstKeys = {
+/** `a, b, or c`. */
+const orList = (words: readonly string[]): string => `${words.slice(0, -1).join(", ")}, or ${words.at(-1)}`;
+
+/** The keys of the gateway that say how a server is reached. */
+const firstKeys = (channels: readonly ChannelSection[]) => ({
   type: z
-    .enum(Object.keys(SERVER_TYPES) as (keyof typeof SERVER_TYPES)[])
+    .enum([...Object.keys(SERVER_TYPES), ...channels.map(({ type }) => type)])
     .optional()
     .describe(
-      "The transport: `stdio`, `http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`), `sse`, or `openapi` (an HTTP API with an OpenAPI 3 document). Default: `stdio` where there is a `command`, `http` where there is a `url`. With `sse` HTTP+SSE of 2024-11-05 is tried first.",
+      `The transport: ${orList([
+        "`stdio`",
+        "`http` (also written `streamable-http`, `streamableHttp`, `streamablehttp`)",
+        "`sse`",
+        ...channels.map(({ type, reference }) => `\`${type}\` (${reference.type})`),
+      ])}. Default: \`stdio\` where there is a \`command\`, \`http\` where there is a \`url\`. With \`sse\` HTTP+SSE of 2024-11-05 is tried first.`,
     ),
   command: argument.min(1).optional().describe("The program to start, without a shell."),
   args: z.array(argument).default([]).describe("Its arguments, passed unchanged."),
@@ -149,7 +139,11 @@ const firstKeys = {
     .string()
     .min(1)
     .optional()
-    .describe("The server's address, `http:` or `https:`. With `type: openapi` that of the document."),
+    .describe(
+      ["The server's address, `http:` or `https:`.", ...channels.map(({ reference }) => reference.url)].join(
+        " ",
+      ),
+    ),
   serverUrl: z.string().min(1).optional().describe("The same as `url`, as Windsurf writes it."),
   httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
   headers: headers.default({}).describe("HTTP headers of every request to the server."),
@@ -159,25 +153,10 @@ const firstKeys = {
     .describe(
       "How the gateway signs in to the server (`docs/sign-in.md`). Default: `oauth` as each principal if an HTTP server requires it and `headers` has no `Authorization`.",
     ),
-  spec: argument
-    .min(1)
-    .optional()
-    .describe(
-      "With `type: openapi`: the OpenAPI document as a file (JSON or YAML), instead of `url`; relative to the config file's folder.",
-    ),
-  baseUrl: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      "With `type: openapi`: the base URL of the API. Default: the document's first server. Its query is added to every request.",
-    ),
-  include: operationFilter(
-    "With `type: openapi`: the operations that become tools: those that all lists match. Default: all.",
-  ),
-  exclude: operationFilter(
-    "With `type: openapi`: operations that are left out: those that one of the lists matches, included or not.",
-  ),
+});
+
+/** The keys of the gateway after those of the ways to reach servers. */
+const middleKeys = {
   prefix: z
     .string()
     .regex(/^[^\p{C}]*$/u, { error: "cannot hold control characters" })
@@ -240,20 +219,30 @@ const firstKeys = {
 };
 
 /** The keys of the gateway after those of features. */
-const lastKeys = {
-  arguments: argumentsSchema.exactOptional().describe("How arguments of its tools are read."),
+const lastKeys = (channels: readonly ChannelSection[]) => ({
+  arguments: argumentsSchema(channels.map(({ reference }) => reference.servers))
+    .exactOptional()
+    .describe("How arguments of its tools are read."),
   overrides: overridesSchema
     .exactOptional()
     .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),
   ...shorteningSchemas,
-};
+});
 
 /** The zod schema of one server, without the keys of features. */
-export const serverSchema = z.strictObject({ ...firstKeys, ...lastKeys });
+export const serverSchema = z.strictObject({ ...firstKeys([]), ...middleKeys, ...lastKeys([]) });
 
 /** The zod schema of one server, with the keys of features. */
-export const wholeServerSchema = (sections: readonly Section[]): z.ZodType<ServerShape> =>
-  z.strictObject({ ...firstKeys, ...keysOfServers(sections), ...lastKeys });
+export function wholeServerSchema(sections: readonly Section[]): z.ZodType<ServerShape> {
+  const channels = channelsOf(sections);
+  return z.strictObject({
+    ...firstKeys(channels),
+    ...keysOfChannels(channels),
+    ...middleKeys,
+    ...keysOfServers(sections),
+    ...lastKeys(channels),
+  });
+}
 
 /** The keys of the gateway in a server, as the file has them. Those of features are found by `settingsOf`. */
 export type ServerShape = z.infer<typeof serverSchema>;

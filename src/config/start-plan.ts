@@ -5,7 +5,8 @@ import { isHostFile, stripHostFile } from "./host-config-file.js";
 import { namedFiles, type ReadNamedFile } from "./named-files.js";
 import { parse } from "./read.js";
 import { isDisabled } from "./read-servers.js";
-import { isServerKey } from "./server-keys.js";
+import { channelsOf, type Section } from "./section.js";
+import { isServerKey, URL_KEYS } from "./server-keys.js";
 import { plainValue } from "./tree.js";
 
 /** The servers of a config that are not disabled. */
@@ -26,11 +27,13 @@ const HARMLESS: ReadonlySet<string> = new Set([
 
 /**
  * @param path of the config, absolute
+ * @param sections of features
  * @param isNamable whether a value can be shown; the names of all others are
  */
 export function startPlan(
   text: string,
   path: string,
+  sections: readonly Section[],
   isNamable: (value: string) => boolean,
   read?: ReadNamedFile,
 ): StartPlan {
@@ -39,13 +42,14 @@ export function startPlan(
   const hash = createHash("sha256");
   const lines: string[] = [];
   if (whole?.kind !== "object") return { lines, digest: hash.digest("hex") };
-  const { tree } = isHostFile(path, whole) ? stripHostFile(whole) : { tree: whole };
+  const { tree } = isHostFile(path, whole) ? stripHostFile(whole, sections) : { tree: whole };
+  const placeKeys = [...URL_KEYS, ...channelsOf(sections).flatMap((channel) => channel.placeKeys)];
   for (const [key, { value }] of tree.members) {
     if (!isServerKey(key) || value.kind !== "object") continue;
     for (const [name, { value: member }] of value.members) {
       if (member.kind !== "object" || isDisabled(member)) continue;
       const server = plainValue(member) as Server;
-      lines.push(`${name}: ${describe(server, isNamable)}`);
+      lines.push(`${name}: ${describe(server, placeKeys, isNamable)}`);
       const facts = Object.entries(server).filter(([each]) => !HARMLESS.has(each));
       hash.update(JSON.stringify([name, sorted(facts), contentOf(server.envFile, readFile)]));
     }
@@ -69,10 +73,14 @@ function contentOf(file: unknown, read: ReadNamedFile): string | null {
 const sorted = (facts: readonly (readonly [string, unknown])[]) =>
   facts.toSorted(([one], [other]) => (one < other ? -1 : 1));
 
-function describe(server: Server, isNamable: (value: string) => boolean): string {
-  const { command, args, url, serverUrl, httpUrl, spec, baseUrl, cwd, env, envFile, headers } = server;
+function describe(
+  server: Server,
+  placeKeys: readonly string[],
+  isNamable: (value: string) => boolean,
+): string {
+  const { command, args, cwd, env, envFile, headers } = server;
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === "string");
-  const address = [url, serverUrl, httpUrl, spec, baseUrl].filter((part) => typeof part === "string");
+  const address = placeKeys.map((key) => server[key]).filter((part) => typeof part === "string");
   const parts = [
     ...(typeof cwd === "string" ? [`in ${cwd}`] : []),
     ...(typeof envFile === "string" ? [`with the variables of ${envFile}`] : []),

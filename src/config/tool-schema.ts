@@ -60,14 +60,15 @@ const toolArguments = z.strictObject({
     .describe("Instead of `arguments.parseJsonText` of the server, for this tool."),
 });
 
-/** The zod schema of `arguments` of a server. */
-export const argumentsSchema = z.strictObject({
-  parseJsonText: z
-    .boolean()
-    .describe(
-      'Whether an argument that is JSON text (`"{\\"a\\": 1}"`) is parsed where the input schema of its tool admits no text, before rules are evaluated; a text that cannot be parsed is refused by name. Default: `true` for HTTP APIs (OpenAPI), else `false`.',
-    ),
-});
+/** The zod schema of `arguments` of a server. @param parsed the servers for which it is `true` by default */
+export const argumentsSchema = (parsed: readonly string[]) =>
+  z.strictObject({
+    parseJsonText: z
+      .boolean()
+      .describe(
+        `Whether an argument that is JSON text (\`"{\\"a\\": 1}"\`) is parsed where the input schema of its tool admits no text, before rules are evaluated; a text that cannot be parsed is refused by name. Default: ${parsed.map((servers) => `\`true\` for ${servers}, else `).join("")}\`false\`.`,
+      ),
+  });
 
 /** The zod schema of `overrides`. */
 export const overridesSchema = z.record(

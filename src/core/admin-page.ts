@@ -17,8 +17,8 @@ export interface PageKind<Answer = unknown> {
   readonly summary: string;
   /** Parameters of the query; an exclamation mark ends the name of a required one. */
   readonly query?: readonly string[];
-  /** Writes the JSON Schema of its answer, for the OpenAPI document. */
-  answerSchema(this: void): object;
+  /** Writes the JSON Schema of its answer, for the OpenAPI document. `serverTypes`: the types of servers that features reach. */
+  answerSchema(this: void, serverTypes: readonly string[]): object;
   /** Makes one answer of those of all workers. Absent: the primary process answers by itself. */
   merge?(this: void, answers: WorkerAnswers<Answer>, query: URLSearchParams): Answer;
   /** Whether it always waits for starting servers; others do with `wait=true`. */

@@ -3,6 +3,7 @@ import type { Feature } from "../cli/feature.js";
 import { audit } from "./audit/feature.js";
 import { authorizationServer } from "./authorization-server/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
+import { openapi } from "./openapi/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
 import { tracing } from "./tracing/feature.js";
@@ -13,6 +14,7 @@ export const FEATURES: readonly Feature[] = [
   audit,
   authorizationServer,
   keptLists,
+  openapi,
   schemaChecks,
   signIn,
   tracing,

@@ -7,6 +7,7 @@ import { workerSocket } from "../core/owners.js";
 import { operatorEndpoint } from "../downstream/operator-endpoint.js";
 import { BodyBudget } from "../downstream/read-body.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
+import { typesOf } from "../upstream/supervision/channel-kind.js";
 import type { Edges } from "./listeners.js";
 import { LiveActions } from "./live-actions.js";
 import type { LiveConfig } from "./live-config.js";
@@ -49,6 +50,7 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
       : { host: "localhost", port: 0, socket: workerSocket(worker, worker.number, "admin") }),
     allowedHosts: http.allowedHosts,
     ...{ logger, redact, metrics, version: info.version },
+    serverTypes: typesOf(features.channels),
     readiness: () => status.probe(),
     // Loaded with the first request for one, as the listener's routes are.
     pages: async () =>

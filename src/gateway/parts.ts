@@ -16,6 +16,7 @@ import { LiveCalls } from "../telemetry/live-calls.js";
 import { Metrics } from "../telemetry/metrics.js";
 import { PendingQuestions } from "../telemetry/pending-questions.js";
 import { ParkedCalls } from "../upstream/legacy/parked-calls.js";
+import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
 import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
@@ -45,6 +46,8 @@ export interface GatewayOptions {
   readonly store?: OwnStore;
   /** The features that are open, in the order of their list; the gateway closes them. Default: none. */
   readonly features?: readonly OpenFeature[];
+  /** The ways to reach servers that features add. Default: none. */
+  readonly channels?: ChannelKinds;
 }
 
 interface GatewayIdentity {
@@ -138,7 +141,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   );
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
-  const features = new Slots(options.features ?? [], metrics);
+  const features = new Slots(options.features ?? [], metrics, options.channels);
   return {
     identity: {
       info: { name: SERVER_NAME, version },

@@ -35,7 +35,6 @@ import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-c
 import type { Metrics } from "../telemetry/metrics.js";
 import { argumentForms } from "./argument-forms.js";
 import { emittedExpiry } from "./emitted-events.js";
-import { layered } from "./layered-server.js";
 import { refuseAtOwnUrl, showMisconfigured } from "./misconfigured-server.js";
 import type { GatewayParts } from "./parts.js";
 import {
@@ -98,7 +97,7 @@ export function createPipeline(
     kept: (server) => servers.get(server)?.kept,
     listHints: (server) => servers.get(server)?.listHints,
   });
-  const slot = features.call(config.servers.map(layered));
+  const slot = features.call(config.servers);
   const handlers = new Map(
     [...servers].map(([name, running]): [string, Handler] => [
       name,
@@ -111,7 +110,7 @@ export function createPipeline(
           }),
     ]),
   );
-  const forms = argumentForms(config.servers);
+  const forms = argumentForms(config.servers, features.channels);
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
   const { credentials } = features;
@@ -233,7 +232,7 @@ function serverStack(
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
   const { name: server, timeoutMs, transport } = config;
-  const slot = features.server(layered(config));
+  const slot = features.server(config);
   return compose(
     [
       ...slot("person"), // outermost: no timeout runs while a person acts, and earlier attempts count as separate calls

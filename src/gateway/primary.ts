@@ -14,6 +14,7 @@ import { GatewayError } from "../core/errors.js";
 import type { FeatureAdmin, FeatureGauge } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
 import { Metrics } from "../telemetry/metrics.js";
+import { type ChannelKinds, typesOf } from "../upstream/supervision/channel-kind.js";
 import { workerActions } from "../workers/act-on-workers.js";
 import { workerCallFeed } from "../workers/follow-calls.js";
 import { forwardToAnyWorker } from "../workers/forward-to-any.js";
@@ -33,6 +34,8 @@ export interface PrimaryOptions {
   readonly gauges: readonly FeatureGauge[];
   /** What features add to the admin API. */
   readonly featureAdmin: readonly FeatureAdmin[];
+  /** The ways to reach servers that features add. */
+  readonly channels: ChannelKinds;
 }
 
 /** A gateway as the command line sees it. Each worker watches the config file itself. */
@@ -44,7 +47,7 @@ export interface Primary extends Pick<Gateway, "start" | "stop" | "failed" | "ha
 /** The primary, with no worker started yet. @throws Error if this process is itself a worker. */
 export function createPrimary(
   config: Config,
-  { count, logger, version, onWorkerLost, gauges, featureAdmin }: PrimaryOptions,
+  { count, logger, version, onWorkerLost, gauges, featureAdmin, channels }: PrimaryOptions,
 ): Primary {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
@@ -88,6 +91,7 @@ export function createPrimary(
     metrics: { text: () => overview.metrics() },
     readiness: () => overview.readiness(),
     version,
+    serverTypes: typesOf(channels),
     actions: workerActions(identity, () => workers.status()),
     callFeed: workerCallFeed(identity, () => workers.status()),
     pages: async () => overview.pages,

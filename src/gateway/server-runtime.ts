@@ -88,6 +88,7 @@ export function startServer(
     },
     lifecycle: {
       openChannel: processes.openChannel?.(config),
+      channels: features.channels,
       processes: processes.groups,
       spawnLimiter: processes.spawnLimiter,
       requestIds: processes.requestIds,

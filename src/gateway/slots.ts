@@ -1,5 +1,5 @@
 /** The open features of a gateway, by what they plug in. */
-import type { Config } from "../config/config.js";
+import type { Config, ConfiguredServer } from "../config/config.js";
 import type { AdminPage } from "../core/admin-page.js";
 import type { Call, Middleware, Observer } from "../core/call.js";
 import type { CredentialSource } from "../core/credentials.js";
@@ -7,7 +7,6 @@ import type {
   CallSlot,
   CloseOptions,
   HostRoute,
-  LayeredServer,
   OpenFeature,
   OwnAdminAction,
   Problem,
@@ -19,6 +18,8 @@ import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-l
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
+import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
+import { layered } from "./layered-server.js";
 
 declare module "../core/feature.js" {
   interface OpenFeature {
@@ -46,9 +47,16 @@ export class Slots {
   readonly routes: readonly HostRoute[];
   readonly pages: readonly AdminPage[];
   readonly actions: readonly OwnAdminAction[];
+  /** The ways to reach servers that features add. */
+  readonly channels: ChannelKinds;
 
-  constructor(features: readonly OpenFeature[], metrics: Pick<Metrics, "featureGauge" | "featureCounter">) {
+  constructor(
+    features: readonly OpenFeature[],
+    metrics: Pick<Metrics, "featureGauge" | "featureCounter">,
+    channels: ChannelKinds = [],
+  ) {
     this.#features = features;
+    this.channels = channels;
     this.observers = features.flatMap(({ observers = [] }) => observers);
     this.recordSinks = features.flatMap((feature) => feature.onRecord?.bind(feature) ?? []);
     const listeners = features.flatMap((feature) => feature.onEvent?.bind(feature) ?? []);
@@ -81,20 +89,23 @@ export class Slots {
   }
 
   /** The layers of a config with these servers, by slot. */
-  call(servers: readonly LayeredServer[]): (slot: CallSlot) => readonly Middleware[] {
-    const layers = this.#features.flatMap((feature) => feature.callLayers?.(servers) ?? []);
+  call(servers: readonly ConfiguredServer[]): (slot: CallSlot) => readonly Middleware[] {
+    const layeredServers = servers.map((server) => layered(server, this.channels));
+    const layers = this.#features.flatMap((feature) => feature.callLayers?.(layeredServers) ?? []);
     return (slot) => layers.flatMap((each) => each[slot] ?? []);
   }
 
-  server(server: LayeredServer): (slot: ServerSlot) => readonly Middleware[] {
-    const layers = this.#features.flatMap((feature) => feature.serverLayers?.(server) ?? []);
+  server(server: ConfiguredServer): (slot: ServerSlot) => readonly Middleware[] {
+    const layeredServer = layered(server, this.channels);
+    const layers = this.#features.flatMap((feature) => feature.serverLayers?.(layeredServer) ?? []);
     return (slot) => layers.flatMap((each) => each[slot] ?? []);
   }
 
   /** The first that a feature finds. */
-  async argumentsFault(call: Call, server: LayeredServer): Promise<string | undefined> {
+  async argumentsFault(call: Call, server: ConfiguredServer): Promise<string | undefined> {
+    const layeredServer = layered(server, this.channels);
     for (const feature of this.#features) {
-      const fault = await feature.argumentsFault?.(call, server);
+      const fault = await feature.argumentsFault?.(call, layeredServer);
       if (fault !== undefined) return fault;
     }
     return undefined;

@@ -139,7 +139,7 @@ describe("the OpenAPI document", () => {
   test("has the pages of the listener that serves it: that of workers only where there are some", () => {
     const paths = (pages: readonly string[]) => {
       const served = PAGE_TABLE.filter(({ path }) => pages.includes(path));
-      return Object.keys((openApiDocument("1", served, []) as Document).paths);
+      return Object.keys((openApiDocument("1", served, [], []) as Document).paths);
     };
     expect(paths(["status", "workers"])).toContain("/api/v1/workers");
     expect(paths(["status"])).not.toContain("/api/v1/workers");

@@ -28,6 +28,7 @@ const BELOW_GATEWAY = [
   ...["state", "workers", "cluster", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   "state/private-file.ts",
+  "upstream/supervision/channel-kind.ts",
 ];
 
 /**
@@ -83,8 +84,10 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   "upstream/supervision": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
-    ...["upstream/legacy", "upstream/modern", "upstream/openapi"],
+    ...["upstream/legacy", "upstream/modern", "upstream/supervision/channel-kind.ts"],
   ],
+  // How servers with a `type` of a feature are reached: a feature names the file, and commands what it says of servers.
+  "upstream/supervision/channel-kind.ts": ["core", "config", "upstream/transport", "upstream/supervision"],
   // Translates an OpenAPI document; it is a channel, and knows neither era. `http` says which addresses are public.
   "upstream/openapi": [
     ...["core", "wire", "runtime", "config", "patterns", "http", "outgoing", "upstream/transport"],
@@ -134,7 +137,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["gateway/gateway.ts", "gateway/primary.ts", "gateway/views", "operator"],
     ...["catalog", "config", "telemetry", "patterns", "policy", "runtime", "outgoing", "core", "wire"],
     ...["http/loopback.ts", "sign-in", "sign-in/types.ts", "state", "state/private-file.ts"],
-    ...["upstream", "upstream/transport"],
+    ...["upstream", "upstream/supervision/channel-kind.ts", "upstream/transport"],
   ],
   "main.ts": [
     ...["gateway/gateway.ts", "gateway/primary.ts", "operator"],

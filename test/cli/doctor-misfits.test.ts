@@ -42,7 +42,10 @@ test("doctor names the tools whose answers went out without structured content, 
   await gateway.call("api__op", {});
   const folder = folderWith({});
   const config = join(folder, "cardea.json");
-  writeFileSync(config, JSON.stringify({ mcpServers: { api: { url: "http://127.0.0.1:9/" } } }));
+  writeFileSync(
+    config,
+    JSON.stringify({ mcpServers: { api: { type: "openapi", url: "http://127.0.0.1:9/" } } }),
+  );
   const env = { XDG_STATE_HOME: folder, HOME: folder };
   expect(await doctor(config, env)).not.toContain("structured content");
   await writeRunFile(env, { url: String(url), adminUrl: String(adminUrl), pid: process.pid, config }, SILENT);

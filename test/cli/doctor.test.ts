@@ -10,6 +10,7 @@ import { runCommandLine } from "../../src/cli/program.js";
 import type { ClusterFinding } from "../../src/core/cluster.js";
 import { Redactor } from "../../src/telemetry/redact.js";
 import { connectProxy, proxyEnvironment } from "../support/connect-proxy.js";
+import { CHANNELS } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -87,7 +88,8 @@ describe("doctor with real servers", () => {
     const shell = fakeShell({
       cwd: folder,
       env: { SECRET: "s3cret" },
-      examine: (server, signal) => probeServer(server, { gateway: { name: "cardea", version: "0" }, signal }),
+      examine: (server, signal) =>
+        probeServer(server, { gateway: { name: "cardea", version: "0" }, signal, channels: CHANNELS }),
     });
     code = await runCommandLine(["doctor", "--json"], shell);
     reports = (JSON.parse(shell.out()) as { servers: Report[] }).servers;
@@ -168,7 +170,8 @@ describe("doctor behind a proxy", () => {
   const shellFor = () =>
     fakeShell({
       cwd: folder,
-      examine: (server, signal) => probeServer(server, { gateway: { name: "cardea", version: "0" }, signal }),
+      examine: (server, signal) =>
+        probeServer(server, { gateway: { name: "cardea", version: "0" }, signal, channels: CHANNELS }),
     });
 
   test("names the proxy of each server, without its password, and tells its refusal from the server's", async () => {

@@ -3,6 +3,7 @@ import { isMisconfigured } from "../../src/config/config.js";
 import { reasonOf } from "../../src/config/misconfigured.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
+import { SECTIONS } from "../support/features.js";
 
 const GOOD = '"good": { "command": "x" }';
 const read = (text: string, env: Record<string, string> = {}, file = "/p/cardea.jsonc") =>
@@ -71,6 +72,7 @@ describe("what is wrong with the entry of one server makes that one misconfigure
   ])("%s", (_, entry, message) => {
     const outcome = readConfig(`{ "mcpServers": { "bad": ${entry},\n ${GOOD} } }`, "/p/cardea.jsonc", {
       env: {},
+      sections: SECTIONS,
     });
     if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join("\n"));
     const [bad, good] = outcome.config.servers;

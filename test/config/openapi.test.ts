@@ -3,11 +3,13 @@ import { expect, test } from "vitest";
 import { secretsOf } from "../../src/cli/secrets-of.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
+import { SECTIONS } from "../support/features.js";
 
 const read = (server: object, readFile: (path: string) => string = () => "{}") =>
   readConfig(JSON.stringify({ mcpServers: { api: server } }, null, 1), "c.json", {
     env: {},
     cwd: "/etc/x",
+    sections: SECTIONS,
     readFile,
   });
 
@@ -91,6 +93,7 @@ test("the files that the config came from are known, as its documents may not re
   const outcome = readConfig(JSON.stringify({ mcpServers: servers }), "c.json", {
     env: {},
     cwd: "/etc/x",
+    sections: SECTIONS,
     readFile: () => "A=b",
   });
   expect(outcome.ok && outcome.config.servers[0]?.transport).toMatchObject({

@@ -4,8 +4,10 @@ import { describe, expect, test } from "vitest";
 import { secretsOf } from "../../src/cli/secrets-of.js";
 import { needsRestart } from "../../src/config/changes.js";
 import { readConfig } from "../../src/config/read.js";
+import { SECTIONS } from "../support/features.js";
 
-const read = (config: object) => readConfig(JSON.stringify(config), "/home/me/cardea.json", { env: {} });
+const read = (config: object) =>
+  readConfig(JSON.stringify(config), "/home/me/cardea.json", { env: {}, sections: SECTIONS });
 
 function good(config: object) {
   const outcome = read(config);

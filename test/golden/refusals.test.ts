@@ -7,7 +7,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith } from "../support/api.js";
 import { fakeCall, unroutedCall } from "../support/fake-call.js";
-import { openedFeatures } from "../support/features.js";
+import { CHANNELS, openedFeatures } from "../support/features.js";
 import { configOf } from "../support/gateway.js";
 import type { Json } from "../support/host/wires.mjs";
 import { httpWire } from "../support/host/wires.mjs";
@@ -220,7 +220,7 @@ test("without the audit log that is required, each call is refused like this", a
   const config = configOf({ mcpServers: {}, audit: { file: "/dev/null/audit.jsonl", required: true } });
   const options = { logger: SILENT, version: "0.0.0-test", redact: (text: string) => text };
   const features = await openedFeatures(config, options);
-  const gateway = createGateway(config, { ...options, features });
+  const gateway = createGateway(config, { ...options, features, channels: CHANNELS });
   const { url } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { status, text } = await send(url, modernRequest("tools/list"));

@@ -9,7 +9,7 @@ import type { SessionRecords } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { GatewayOptions } from "../../src/gateway/parts.js";
-import { openedFeatures, SECTIONS } from "../support/features.js";
+import { CHANNELS, openedFeatures, SECTIONS } from "../support/features.js";
 
 /** A composed handler, with the names of its layers; `innermost` is what they wrap. */
 interface Stack {
@@ -157,7 +157,7 @@ async function build({
   if (!read.ok || read.problems.length > problems) throw new Error(JSON.stringify(read.problems));
   const { config } = read;
   const features = await openedFeatures(config, { stateFolder: hasState ? folder : undefined });
-  const gateway = createGateway(config, { ...OPTIONS, ...options, features });
+  const gateway = createGateway(config, { ...OPTIONS, ...options, features, channels: CHANNELS });
   await gateway.stop({ immediate: true });
 }
 

@@ -5,7 +5,7 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
-import { openedFeatures, SECTIONS } from "../support/features.js";
+import { CHANNELS, openedFeatures, SECTIONS } from "../support/features.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
 const hashOf = (secret: string): string => `sha256:${createHash("sha256").update(secret).digest("hex")}`;
@@ -80,7 +80,7 @@ export async function openWorld({ servers = {}, limits = [] }: WorldOptions = {}
   const { config } = read;
   const options = { logger: SILENT, version: "0.0.0-test", redact: (text: string) => text };
   const features = await openedFeatures(config, { ...options, stateFolder: folder });
-  const gateway = createGateway(config, { ...options, features });
+  const gateway = createGateway(config, { ...options, features, channels: CHANNELS });
   const { url, adminUrl } = await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");

@@ -4,7 +4,6 @@ import { ToolOverrides } from "../../src/catalog/overrides.js";
 import { readConfig } from "../../src/config/read.js";
 import { type Call, compose, type Handler, type Reply } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
-import { layered } from "../../src/gateway/layered-server.js";
 import { Slots } from "../../src/gateway/slots.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
 import { errorBoundary } from "../../src/resilience/error-boundary.js";
@@ -33,7 +32,7 @@ function recipe(number: number, server: Handler = async () => result({})) {
   expect(policyFaults(config)).toEqual([]);
   const metrics = new Metrics({ version: "1", process: false });
   const policy: Policy = createPolicy(config, { metrics, logger: SILENT });
-  const checked = new Slots(FEATURES_OPEN, metrics).call(config.servers.map(layered))("checkArguments");
+  const checked = new Slots(FEATURES_OPEN, metrics).call(config.servers)("checkArguments");
   const handle = compose(
     [errorBoundary(SILENT), configuredArguments, ...checked, policy.access, policy.limits],
     server,

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
-import { openedFeatures, testOf } from "../support/features.js";
+import { CHANNELS, openedFeatures, testOf } from "../support/features.js";
 import { configOf, gatewayOf } from "../support/gateway.js";
 import { modernMeta } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
@@ -364,7 +364,12 @@ testOf("kept-lists")("lists of hosts with headers are not kept for the next run"
   const file = { mcpServers: { far: { url: server.url, forwardHeaders } }, startupWait: "10m" };
   const config = configOf(file);
   const features = await openedFeatures(config, { stateFolder: folder });
-  const gateway = createGateway(config, { logger: SILENT, version: "0.0.0-test", features });
+  const gateway = createGateway(config, {
+    logger: SILENT,
+    version: "0.0.0-test",
+    features,
+    channels: CHANNELS,
+  });
   const { url } = await gateway.start();
   for (const tenant of ["geheim-7x9q2", undefined]) {
     const host = await openModern({ url }, { headers: tenant === undefined ? {} : { "x-tenant": tenant } });

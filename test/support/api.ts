@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { OpenApiTransport } from "../../src/config/config.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { openOpenApiChannel } from "../../src/upstream/openapi/channel.js";
+import type { OpenApiTransport } from "../../src/upstream/openapi/transport.js";
 import type { JsonObject } from "../../src/wire/json.js";
 
 export interface Asked {

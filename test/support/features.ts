@@ -1,6 +1,6 @@
 /** The features of this build, for gateways in the process of a test. */
 import { test } from "vitest";
-import { type FeatureContext, type FeaturedConfig, sectionsOf } from "../../src/cli/feature.js";
+import { channelsOf, type FeatureContext, type FeaturedConfig, sectionsOf } from "../../src/cli/feature.js";
 import { openFeatures } from "../../src/cli/open-features.js";
 import type { OpenFeature } from "../../src/core/feature.js";
 import { SILENT } from "../../src/core/logger.js";
@@ -16,6 +16,9 @@ export const testOf = (feature: string) => test.skipIf(!hasFeature(feature));
 
 /** The sections that they add to a config file. */
 export const SECTIONS = await sectionsOf(FEATURES);
+
+/** The ways to reach servers that they add. */
+export const CHANNELS = channelsOf(FEATURES);
 
 /** The open features of a config. Default: a silent log, an empty environment. */
 export const openedFeatures = (

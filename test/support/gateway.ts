@@ -3,7 +3,7 @@ import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
-import { openedFeatures, SECTIONS } from "./features.js";
+import { CHANNELS, openedFeatures, SECTIONS } from "./features.js";
 
 /** The config that a file with this content is; its listeners take free ports. @throws Error with the problems */
 export function configOf(file: object | string): Config {
@@ -26,5 +26,5 @@ export async function gatewayOf(
   const options = { logger: { ...SILENT, ...log }, version: "0.0.0-test" };
   const env = { OTEL_BSP_SCHEDULE_DELAY: "5" };
   const features = await openedFeatures(config, { ...options, env, stateFolder });
-  return createGateway(config, { ...options, features });
+  return createGateway(config, { ...options, features, channels: CHANNELS });
 }

@@ -23,7 +23,6 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
 import { prototypeMembers } from "../../wire/prototype-members.js";
 import { argumentForms } from "../argument-forms.js";
-import { layered } from "../layered-server.js";
 import type { Pipeline } from "../pipeline.js";
 
 /** A hypothetical caller. */
@@ -98,7 +97,7 @@ export async function explainCall(
   }
   if (found instanceof GatewayError) return { unknown: found.message };
   const route = found;
-  const given = await normalizedCall(hypotheticalCall(requestFor(route, name, args), route), pipeline.config);
+  const given = await normalizedCall(hypotheticalCall(requestFor(route, name, args), route), pipeline);
   const call = withConfiguredArguments(given.call);
   const unknown = unknownPrincipal(caller.as, auth);
   const badArguments = given.fault ?? (await argumentsFault(pipeline, call, route));
@@ -127,10 +126,10 @@ export async function explainCall(
 /** The call in the form that rules see; the fault where it is refused before them. */
 async function normalizedCall(
   call: Call,
-  { servers }: Pipeline["config"],
+  { config: { servers }, features }: Pick<Pipeline, "config" | "features">,
 ): Promise<{ readonly call: Call; readonly fault?: string }> {
   try {
-    return { call: await withNormalizedArguments(call, argumentForms(servers)) };
+    return { call: await withNormalizedArguments(call, argumentForms(servers, features.channels)) };
   } catch (error) {
     if (error instanceof GatewayError) return { call, fault: error.message };
     throw error;
@@ -231,7 +230,7 @@ async function argumentsFault(
   route: Route,
 ): Promise<string | undefined> {
   const server = config.servers.find(({ name }) => name === route.upstream);
-  return server && features.argumentsFault(call, layered(server));
+  return server && features.argumentsFault(call, server);
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   ExclusiveConnections,
   MAX_PER_PRINCIPAL,
   MAX_SESSIONS_PER_PRINCIPAL,
+  wayOf,
 } from "./exclusive-connections.js";
 import { IdleTimer } from "./idle-timer.js";
 import { KnownServer } from "./known-server.js";
@@ -82,6 +83,7 @@ export class Connections {
     const { known, roots } = this;
     this.#opening = { server, settings, known, events, rootsRequests: roots.requests };
     this.#lifetime = server;
+    const way = wayOf(server);
     const use = { hosts: questions.directory, idleTimeoutMs: () => this.#lifetime.idleTimeoutMs };
     const { hasOpenTask } = lifecycle;
     this.shared = this.#supervise(undefined, lifecycle.after);
@@ -97,9 +99,9 @@ export class Connections {
       server,
       log,
       max: lifecycle.maxLeases,
-      perPrincipal: MAX_PER_PRINCIPAL[server.transport.kind],
-      sessionsPerPrincipal: MAX_SESSIONS_PER_PRINCIPAL[server.transport.kind],
-      evictAfterMs: EVICT_AFTER_MS[server.transport.kind],
+      perPrincipal: MAX_PER_PRINCIPAL[way],
+      sessionsPerPrincipal: MAX_SESSIONS_PER_PRINCIPAL[way],
+      evictAfterMs: EVICT_AFTER_MS[way],
       use,
       hasOpenTask,
       isTaken: (key) => this.exclusive.isTaken(key),
@@ -110,7 +112,7 @@ export class Connections {
         return this.#supervise(leaseKey, isPipe ? after.then(() => lastClosed) : after);
       },
     });
-    this.exclusive = new ExclusiveConnections(this.leases, server.transport.kind);
+    this.exclusive = new ExclusiveConnections(this.leases, way);
   }
 
   /** What an upstream of a later process may begin with; undefined until the shared connection was open. */

@@ -6,14 +6,19 @@ import { programOf } from "../legacy/remembered-host.js";
 import { isBusy, type Lease, type Leases } from "./lease.js";
 import { keyWithRoots, slotsOf } from "./lease-keys.js";
 
+/** What limits depend on: a process costs more than connections over HTTP, as those of features are. */
+type Way = "stdio" | "http";
+export const wayOf = ({ transport }: Pick<ServerConfig, "transport">): Way =>
+  transport.kind === "stdio" ? "stdio" : "http";
+
 /** How many connections that belong to no session one principal may have. */
-export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32, openapi: 32 } as const;
+export const MAX_PER_PRINCIPAL = { stdio: 8, http: 32 } as const satisfies Record<Way, number>;
 /** How many connections of its sessions one principal may have: a quarter of the default maximum of a server. */
-export const MAX_SESSIONS_PER_PRINCIPAL = { stdio: 25, http: 250, openapi: 250 } as const;
+export const MAX_SESSIONS_PER_PRINCIPAL = { stdio: 25, http: 250 } as const satisfies Record<Way, number>;
 /** How long (ms) an unused one is kept before another kind of client of the same principal may replace it. */
-export const EVICT_AFTER_MS = { stdio: 10_000, http: 0, openapi: 0 } as const;
+export const EVICT_AFTER_MS = { stdio: 10_000, http: 0 } as const satisfies Record<Way, number>;
 /** The same before one is replaced for a host with other roots: more windows than connections are a legitimate use. */
-const EVICT_FOR_ROOTS_AFTER_MS = { stdio: 1_000, http: 0, openapi: 0 } as const;
+const EVICT_FOR_ROOTS_AFTER_MS = { stdio: 1_000, http: 0 } as const satisfies Record<Way, number>;
 /** Idle timeout (ms) of the connections beyond the first. */
 const SPARE_IDLE_TIMEOUT_MS = 60_000;
 /** How long (ms) a call waits for a free connection; then it shares one, and questions may reach another client. */
@@ -38,14 +43,14 @@ interface Wanted {
 /** Several clients of one principal may share a lease, and on a pipe a question does not name its client. */
 export class ExclusiveConnections {
   readonly #leases: Leases;
-  readonly #kind: ServerConfig["transport"]["kind"];
+  readonly #way: Way;
   /** Slots, by lease key, that a call holds. */
   readonly #taken = new Set<string>();
   readonly #released = new ConditionVariable();
 
-  constructor(leases: Leases, kind: ServerConfig["transport"]["kind"]) {
+  constructor(leases: Leases, way: Way) {
     this.#leases = leases;
-    this.#kind = kind;
+    this.#way = way;
   }
 
   /**
@@ -61,7 +66,7 @@ export class ExclusiveConnections {
     const { key } = listScope;
     const program = programOf(client.info);
     const first = roots === undefined ? key : keyWithRoots(key, program, roots);
-    const slots = slotsOf(first, MAX_PER_PRINCIPAL[this.#kind]);
+    const slots = slotsOf(first, MAX_PER_PRINCIPAL[this.#way]);
     const free = await this.#acquire({ slots, program, lease, hasRoots: roots !== undefined }, signal);
     const slot = free ?? first;
     try {
@@ -115,7 +120,7 @@ export class ExclusiveConnections {
     const free = open.find((slot) => (isNew(slot) ? canBeNew : this.#isFree(slot, program)));
     if (free !== undefined) return free;
     const replacing = hasRoots ? open.find(isNew) : undefined;
-    if (replacing !== undefined && this.#leases.endIdle(lease, EVICT_FOR_ROOTS_AFTER_MS[this.#kind]))
+    if (replacing !== undefined && this.#leases.endIdle(lease, EVICT_FOR_ROOTS_AFTER_MS[this.#way]))
       return replacing;
     return open.find((slot) => this.#isFree(slot, undefined));
   }

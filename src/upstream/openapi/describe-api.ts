@@ -1,11 +1,12 @@
 /** What is read from an OpenAPI document? Its operations, and where the API is. */
-import type { OperationFilter } from "../../config/config.js";
+
 import { objectAt, stringAt } from "../../wire/json.js";
 import { baseUrlOf, serverUrl } from "./base-url.js";
 import type { DocumentFiles } from "./document-files.js";
 import type { ApiDescription } from "./operation.js";
 import { readOperations } from "./operations.js";
 import { parseDocument } from "./parse-document.js";
+import type { OperationFilter } from "./transport.js";
 
 /** What the config says of an API. Plain data, which a worker thread can be given. */
 export interface ApiSettings {

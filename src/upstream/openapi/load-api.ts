@@ -1,6 +1,5 @@
 /** How is an OpenAPI document loaded without blocking the event loop? A large one is read in a worker thread. */
 import { Worker } from "node:worker_threads";
-import type { OpenApiTransport } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { AnswerMisfit } from "../../core/upstream.js";
@@ -12,6 +11,7 @@ import { type ApiSettings, describeApi } from "./describe-api.js";
 import { DocumentError, DocumentFiles, type DocumentPlace } from "./document-files.js";
 import type { ThreadInput, ThreadMessage } from "./document-thread.js";
 import type { ApiDescription, Operation } from "./operation.js";
+import type { OpenApiTransport } from "./transport.js";
 
 /** From this length (characters) on a document is read in a thread: YAML takes about 1 ms for 1 KB, and other calls would wait. */
 const LARGE_DOCUMENT = 32 * 1024;

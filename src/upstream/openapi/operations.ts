@@ -1,6 +1,5 @@
 /** Which tools does an OpenAPI document make? One for each operation that the filters of the config select. */
 
-import type { OperationFilter } from "../../config/config.js";
 import { ARGUMENT_NAMES } from "../../core/argument-names.js";
 import { entryFlaw } from "../../core/list-entries.js";
 import { glob } from "../../patterns/globs.js";
@@ -14,6 +13,7 @@ import { readRequestBody } from "./request-body.js";
 import { acceptOf, outputSchemaOf } from "./responses.js";
 import { ShapeReader } from "./shapes.js";
 import { SchemaConverter } from "./tool-schema.js";
+import type { OperationFilter } from "./transport.js";
 
 /** What selects operations, and what is known of all of them. */
 export interface OperationOptions {

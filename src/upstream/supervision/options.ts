@@ -1,22 +1,17 @@
 /** What is an upstream given to work with, which defaults hold where nothing is given, and how are its channels opened? */
 import type { ServerConfig } from "../../config/config.js";
-import { fetchingText, packageRunner } from "../../config/package-runner.js";
 import { CallIds, type Notice } from "../../core/call.js";
 import type { SharedServer } from "../../core/cluster.js";
 import type { CredentialStore } from "../../core/credentials.js";
-import { GatewayError, signInRequired } from "../../core/errors.js";
+import { signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { AnswerMisfit, RestartReason } from "../../core/upstream.js";
-import type { Envelope } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
 import type { QuestionSettings } from "../legacy/settings.js";
-import type { ApiDescription } from "../openapi/operation.js";
-import { openHttpChannel } from "../transport/http.js";
-import { HttpPool, loadHttpClient } from "../transport/http-pool.js";
 import type { ProcessGroups } from "../transport/process-group.js";
-import { openSseChannel } from "../transport/sse.js";
-import { openStdioChannel } from "../transport/stdio.js";
+import { channelFactory } from "./channel-factory.js";
+import type { ChannelKinds } from "./channel-kind.js";
 import type { OpenChannel } from "./connect.js";
 import { SpawnLimiter } from "./spawn-limiter.js";
 import { readMemory, type UpstreamMemory } from "./upstream-memory.js";
@@ -34,8 +29,10 @@ export interface GatewayIdentity {
 
 /** How channels, processes and connections begin and end. */
 export interface LifecycleOptions {
-  /** Default: a process or HTTP connections, as the config says. */
+  /** Default: a process, HTTP connections, or one of `channels`, as the config says. */
   readonly openChannel?: OpenChannel | undefined;
+  /** Those of features. Default: none. */
+  readonly channels?: ChannelKinds | undefined;
   /** Starts and records processes, and ends them with the gateway. All servers should share one. Default: one of its own. */
   readonly processes?: ProcessGroups;
   /** Limits how many processes start at the same time; all servers should share one. Default: one of its own. */
@@ -95,7 +92,7 @@ export interface UpstreamOptions {
 export interface UpstreamSettings {
   readonly gateway: Required<GatewayIdentity>;
   readonly questions: QuestionSettings;
-  readonly lifecycle: Required<Omit<LifecycleOptions, "processes" | "openChannel">>;
+  readonly lifecycle: Required<Omit<LifecycleOptions, "processes" | "openChannel" | "channels">>;
   readonly observers: Pick<Required<UpstreamObservers>, "onRestart" | "onTaskStatus">;
   readonly credentials: CredentialStore;
   readonly log: Logger;
@@ -112,6 +109,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
   const channels =
     lifecycle.openChannel === undefined
       ? channelFactory(server, log, {
+          kinds: lifecycle.channels,
           onUnmatchedMessage: observers.onUnmatchedMessage,
           onOutput: observers.onOutput,
           onAnswerMisfit: observers.onAnswerMisfit,
@@ -151,130 +149,3 @@ const NO_STORE: CredentialStore = {
   watch: () => () => {},
   offersSignIn: () => Promise.resolve(false),
 };
-
-/** Opens channels to one server. */
-interface ChannelFactory {
-  readonly open: OpenChannel;
-  /** Closes the connection pool that the channels shared; each channel is closed by its connection. */
-  close(): Promise<void>;
-}
-
-/** What the channels of a server report, and where. */
-interface ChannelOptions {
-  readonly onOutput?: ((line: string) => void) | undefined;
-  /** Called for each message that matches no request, such as a late response. */
-  readonly onUnmatchedMessage?: (() => void) | undefined;
-  readonly onAnswerMisfit?: ((misfit: AnswerMisfit) => void) | undefined;
-  /** Starts and records processes. */
-  readonly processes?: ProcessGroups | undefined;
-  /** Removes secrets from the last output of a process and the words of an HTTP server, before they are cut to length. */
-  readonly redact?: ((text: string) => string) | undefined;
-}
-
-/** npm, uv and Docker announce that they fetch. */
-const FETCH_BEGINS =
-  /package was not found and will be installed|packages were not found and will be installed|^\s*Downloading\b|^Unable to find image/;
-
-/** The channel factory for the transport that the config of `server` names. */
-export function channelFactory(
-  server: ServerConfig,
-  log: Logger,
-  {
-    onUnmatchedMessage = () => {},
-    onOutput,
-    onAnswerMisfit: onMisfit,
-    processes,
-    redact,
-  }: ChannelOptions = {},
-): ChannelFactory {
-  const { name, transport } = server;
-  const unmatched = {
-    onNonProtocolOutput: (excerpt: string) =>
-      log.debug(
-        { server: name, excerpt },
-        "the server wrote a line to stdout that is not a JSON-RPC message",
-      ),
-    onUnmatchedMessage: (_message: Envelope, error?: unknown) => {
-      if (error !== undefined) {
-        log.error({ server: name, error }, "a message of the server failed to be handled");
-        return;
-      }
-      onUnmatchedMessage();
-      log.debug({ server: name }, "the server sent a message that matches no request");
-    },
-  };
-  if (transport.kind === "stdio") {
-    const runner = packageRunner(transport.command, transport.args);
-    let isFetching = false;
-    const onStderr = (line: string): void => {
-      log.debug({ server: name }, line);
-      // Once for each process of the gateway: the server itself may be silent for minutes.
-      if (runner !== undefined && !isFetching && FETCH_BEGINS.test(line)) {
-        isFetching = true;
-        log.info({ server: name }, `${name}: ${fetchingText(runner)}`);
-      }
-      onOutput?.(line);
-    };
-    return {
-      open: (transportKind) => {
-        if (transportKind === "stdio")
-          return openStdioChannel({
-            name,
-            ...transport,
-            ...unmatched,
-            processes,
-            onStderr,
-            ...(redact !== undefined && { redact }),
-          });
-        throw unsupportedTransport(name, transportKind);
-      },
-      close: async () => {},
-    };
-  }
-  if (transport.kind === "openapi") {
-    const source = { name, transport, connectTimeoutMs: server.connectTimeoutMs };
-    let loaded: ApiDescription | undefined;
-    // Takes 0.1 s, which calls would wait for when the document is read.
-    loadHttpClient();
-    return {
-      open: async (_transportKind, given, signal, credentials) => {
-        // Loaded only where the config has such a server.
-        const { openOpenApiChannel } = await import("../openapi/channel.js");
-        const own = given.transport.kind === "openapi" ? given.transport : transport;
-        // A connection with the headers of a host has the same document, which may be large.
-        const known = own === transport ? undefined : loaded;
-        const onLoaded = (api: ApiDescription): void => {
-          if (own === transport) loaded = api;
-        };
-        const api = { ...source, transport: own, credentials, redact, onMisfit, known, onLoaded };
-        return openOpenApiChannel(api, log, signal);
-      },
-      close: async () => {},
-    };
-  }
-  const { url, network } = transport;
-  const pool = new HttpPool({ url, network, connectTimeoutMs: server.connectTimeoutMs });
-  const target = {
-    name,
-    url,
-    connectTimeoutMs: server.connectTimeoutMs,
-    pool,
-    redact,
-    ...unmatched,
-  };
-  return {
-    open: async (transportKind, given, signal, credentials) => {
-      const { headers } = given.transport.kind === "http" ? given.transport : transport;
-      const own = { ...target, headers, credentials };
-      if (transportKind === "http") return openHttpChannel(own);
-      if (transportKind === "sse") return openSseChannel({ ...own, signal });
-      throw unsupportedTransport(name, transportKind);
-    },
-    close: () => pool.destroy(),
-  };
-}
-
-const unsupportedTransport = (server: string, transportKind: string): GatewayError =>
-  new GatewayError("upstream_unavailable", "gateway", `${server} cannot be reached over ${transportKind}`, {
-    server,
-  });

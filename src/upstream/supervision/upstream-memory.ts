@@ -58,7 +58,7 @@ export function readMemory(
 /** The era cache of a server with this transport in what `writeEraMemory` wrote; empty for anything else. */
 export function readEraMemory({ kind }: Pick<Transport, "kind">, given: JsonObject): EraMemory {
   const legacy = objectAt(given, "legacy");
-  const transport = TRANSPORTS[kind].find((each) => each === legacy?.transport);
+  const transport = transportsOf(kind).find((each) => each === legacy?.transport);
   const legacySince = timeAt(legacy, "learnedAt");
   const sessions = objectAt(given, "sessions");
   const sessionsSince = timeAt(sessions, "learnedAt");
@@ -79,11 +79,8 @@ export const writeEraMemory = ({ legacy, sessions }: EraMemory): JsonObject => (
 
 type Transport = ServerConfig["transport"];
 
-const TRANSPORTS: Readonly<Record<Transport["kind"], readonly TransportKind[]>> = {
-  stdio: ["stdio"],
-  http: ["http", "sse"],
-  openapi: ["http"],
-};
+const transportsOf = (kind: Transport["kind"]): readonly TransportKind[] =>
+  kind === "stdio" ? ["stdio"] : kind === "http" ? ["http", "sse"] : ["http"];
 
 function readFacts(given: JsonObject, key: string): ServerFacts | undefined {
   const facts = objectAt(given, key);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LogFields } from "../../../src/core/logger.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
-import { hasFeature, openedFeatures } from "../../support/features.js";
+import { CHANNELS, hasFeature, openedFeatures } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
 import { type Era, type Host, openHost } from "../../support/host/host.mjs";
 import { type Answer, serveHttp } from "../../support/server/http.mjs";
@@ -98,7 +98,7 @@ export async function openPair(
     const logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
     const options = { logger, version: "0.0.0-test", redact: (text: string) => text };
     const features = await openedFeatures(config, options);
-    const gateway = createGateway(config, { ...options, features });
+    const gateway = createGateway(config, { ...options, features, channels: CHANNELS });
     const { url, adminUrl } = await gateway.start();
     ends(async () => {
       await gateway.stop({ immediate: true });

@@ -1,7 +1,7 @@
 /** Logging of unattributable messages on the channels of a configured server. */
 import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import { channelFactory } from "../../../src/upstream/supervision/options.js";
+import { channelFactory } from "../../../src/upstream/supervision/channel-factory.js";
 import { inRepository } from "../../support/cardea.js";
 import { serverConfig } from "../../support/fake-channel.js";
 import { until } from "../../support/until.js";
