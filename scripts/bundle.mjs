@@ -4,23 +4,18 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { rolldown } from "rolldown";
 import { root } from "./install.mjs";
 
-/** What is loaded by its URL and not by an import: the name of the file beside the chunks, and its module. */
-const LOADED_BY_URL = {
-  "document-thread": "upstream/openapi/document-thread.js",
-  "renewal-process": "features/sign-in/renewal-process.js",
-  "server-token-endpoint": "features/sign-in/server-token-endpoint.js",
-};
+/** What is loaded by its URL and not by an import, in the folders of the features of this build; it lies beside the chunks. */
+const LOADED_BY_URL = ["document-thread", "renewal-process", "server-token-endpoint"];
 /** What each start needs. These packages and what they depend on are in the bundle; all others are installed beside it. */
 const BUNDLED = new Set(["commander", "cross-spawn", "jsonc-parser", "p-queue", "pino", "zod"]);
 
-const chunks = Object.entries(LOADED_BY_URL).map(([name, module]) => [
-  `chunks/${name}`,
-  `${root}build/${module}`,
-]);
+const chunks = readdirSync(`${root}build/features`, { recursive: true })
+  .filter((file) => LOADED_BY_URL.includes(basename(file, ".js")) && file.endsWith(".js"))
+  .map((file) => [`chunks/${basename(file, ".js")}`, `${root}build/features/${file}`]);
 const building = await rolldown({
   input: { main: `${root}build/main.js`, ...Object.fromEntries(chunks) },
   platform: "node",

@@ -9,7 +9,11 @@ process.env.CARDEA_RUNS ??= "100000";
 const files = process.argv.slice(2);
 run(
   `${root}node_modules/.bin/vitest`,
-  ["run", "--maxWorkers=1", ...(files.length > 0 ? files : ["test/policy/differential"])],
+  [
+    "run",
+    "--maxWorkers=1",
+    ...(files.length > 0 ? files : ["test/policy/differential", "test/features/openapi/differential"]),
+  ],
   {
     stdio: ["ignore", 1, 2],
   },

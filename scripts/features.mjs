@@ -47,10 +47,12 @@ function featuresOf(index) {
   );
 }
 
-/** Its section; undefined for a feature without one. */
+/** Its section, or the type of the servers that it reaches; undefined for a feature without any. */
 function sectionOf(folder) {
   try {
     const text = readFileSync(`${folder}section.ts`, "utf8");
+    const type = /channelOf\(\{\n {2}type: "([\w-]+)",$/m.exec(text)?.[1];
+    if (type !== undefined) return { type };
     const path = /^ {2}path: "([\w.]+)",$/m.exec(text)?.[1];
     return path === undefined ? undefined : { path, isOfServer: text.includes('of: "server"') };
   } catch (error) {
@@ -105,20 +107,29 @@ function startAndStop(copy) {
   if (status !== 0) fail(`the program does not start: ${readFileSync(join(copy, "log"), "utf8")}`);
 }
 
-/** A config with the section is refused with its position; of a server's section the server is misconfigured. */
-function expectRefusal(copy, name, section) {
-  const [first, second] = section.path.split(".");
+/** A config with the section, or a server of the type, and the reason why it is refused; the second line is at fault. */
+function refusedConfig({ type, path = "", isOfServer }) {
+  if (type !== undefined)
+    return [
+      `{ "mcpServers": { "a": { "url": "https://a.example",\n  "type": "${type}" } } }`,
+      "must be one of",
+    ];
+  const [first, second] = path.split(".");
   const content = `"${first}": { ${second === undefined ? "" : `"${second}": {} `}}`;
-  const text = section.isOfServer
-    ? `{ "mcpServers": { "a": { "command": "node",\n  ${content} } } }`
-    : `{ "mcpServers": {},\n  ${content} }`;
+  return isOfServer
+    ? [`{ "mcpServers": { "a": { "command": "node",\n  ${content} } } }`, "has an unknown key"]
+    : [`{ "mcpServers": {},\n  ${content} }`, "no feature of this build"];
+}
+
+/** It is refused with its position; of a server's section the server is misconfigured. */
+function expectRefusal(copy, name, section) {
+  const [text, reason] = refusedConfig(section);
   const file = join(copy, "of-feature.json");
   writeFileSync(file, text);
   const { status, stdout, stderr } = spawnSync("node", ["dist/main.js", "check", "--config", file], {
     ...{ cwd: copy, encoding: "utf8", env: withState(copy) },
   });
   const said = `${stdout}${stderr}`;
-  const reason = section.isOfServer ? "has an unknown key" : "no feature of this build";
   if (status !== 78 || !/of-feature\.json:2:\d+/.test(said) || !said.includes(reason))
     fail(`a config with the section of ${name} ends with ${status}: ${said}`);
 }

@@ -27,17 +27,11 @@ function secretsOfTransport(
   transport: TransportConfig,
   channels: readonly ChannelSection[],
 ): readonly string[] {
-  switch (transport.kind) {
-    case "stdio":
-      return [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)];
-    case "http":
-      return secretsOfRequests(transport, [transport.url]);
-    default:
-      return secretsOfRequests(
-        transport,
-        Object.values(channelAt(channels, transport)?.urlsOf(transport) ?? {}),
-      );
-  }
+  if (transport.kind === "stdio")
+    return [...secretsInNamedValues(transport.env), ...secretsInArguments(transport)];
+  if (transport.kind === "http") return secretsOfRequests(transport, [transport.url]);
+  const urls = channelAt(channels, transport)?.urlsOf(transport) ?? {};
+  return secretsOfRequests(transport, Object.values(urls));
 }
 
 const secretsOfRequests = (

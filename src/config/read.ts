@@ -220,9 +220,10 @@ const secretsOfFeatures = (
   where: "file" | "server",
   holders: readonly Pick<Config | ServerConfig, "features">[],
 ): readonly string[] =>
-  sectionsWithin(sections, where).flatMap(({ path, secretsOf: secretsIn }) =>
-    holders.flatMap(({ features }) => (features[path] === undefined ? [] : secretsIn(features[path]))),
-  );
+  sectionsWithin(sections, where).flatMap((section) => {
+    const found = holders.map(({ features }) => features[section.path]);
+    return found.flatMap((settings) => (settings === undefined ? [] : section.secretsOf(settings)));
+  });
 
 const IS_TOML = `a config is JSON or YAML, and TOML is a host's: "cardea import FILE" turns Codex's into Cardea's`;
 

@@ -12,7 +12,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ],
   ["wire/json.ts", "writes what it has looked at, one by one"],
   ["upstream/transport/pid-file-registry.ts", "reads and writes files of the gateway's own"],
-  ["upstream/openapi/parse-document.ts", "reads OpenAPI documents, which are posted between threads"],
+  ["features/openapi/parse-document.ts", "reads OpenAPI documents, which are posted between threads"],
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],
   ["downstream/legacy/http-edge.ts", "quotes a header in a message"],
   ["telemetry/", "writes the log, which is for people, and the labels of metrics"],

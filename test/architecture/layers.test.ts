@@ -88,10 +88,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   ],
   // How servers with a `type` of a feature are reached: a feature names the file, and commands what it says of servers.
   "upstream/supervision/channel-kind.ts": ["core", "config", "upstream/transport", "upstream/supervision"],
-  // Translates an OpenAPI document; it is a channel, and knows neither era. `http` says which addresses are public.
-  "upstream/openapi": [
-    ...["core", "wire", "runtime", "config", "patterns", "http", "outgoing", "upstream/transport"],
-  ],
   "upstream/leases": [
     ...["core", "wire", "config", "upstream/transport", "upstream/connection.ts", "upstream/protocol"],
     ...["upstream/legacy", "upstream/supervision"],

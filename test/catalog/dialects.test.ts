@@ -208,7 +208,7 @@ test("the schemas of a long list are reshaped in steps, each once", () => {
   expect(first?.item.inputSchema).not.toHaveProperty("oneOf");
 });
 
-testOf("schema-checks")(
+testOf("schema-checks", "openapi")(
   "a URL lists the schemas of its dialect, calls are checked against the tool's own, and explain tells both",
   async () => {
     const api = await startApi(() => ({ headers: { "content-type": "text/plain" }, body: "done" }));

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
-import { SECTIONS } from "../support/features.js";
+import { SECTIONS, testOf } from "../support/features.js";
 
 const folder = mkdtempSync(join(tmpdir(), "cardea-load-"));
 const allRight = async () => [];
@@ -68,7 +68,7 @@ describe("a file that cannot be read", () => {
     expect(loaded.problems[0]?.message).toContain(reason);
   });
 
-  test("so is the document of an API", async () => {
+  testOf("openapi")("so is the document of an API", async () => {
     writeFileSync(place("api.json"), '{ "mcpServers": { "a": { "type": "openapi", "spec": "zero.json" } } }');
     expect(await loadConfig("api.json", allRight, { cwd: folder, sections: SECTIONS })).toMatchObject({
       problems: [{ line: 1, message: expect.stringContaining('"spec" that cannot be read: it is a device') }],

@@ -3,7 +3,7 @@ import { isMisconfigured } from "../../src/config/config.js";
 import { reasonOf } from "../../src/config/misconfigured.js";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
-import { SECTIONS } from "../support/features.js";
+import { SECTIONS, testOf } from "../support/features.js";
 
 const GOOD = '"good": { "command": "x" }';
 const read = (text: string, env: Record<string, string> = {}, file = "/p/cardea.jsonc") =>
@@ -15,6 +15,20 @@ function misconfigured(text: string, file?: string): readonly string[] {
   const outcome = readConfig(text, file ?? "/p/cardea.jsonc", { env: {} });
   if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join("\n"));
   return outcome.config.servers.filter(isMisconfigured).map(({ name }) => name);
+}
+
+function isMisconfiguredAlone(entry: string, message: string): void {
+  const outcome = readConfig(`{ "mcpServers": { "bad": ${entry},\n ${GOOD} } }`, "/p/cardea.jsonc", {
+    env: {},
+    sections: SECTIONS,
+  });
+  if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join("\n"));
+  const [bad, good] = outcome.config.servers;
+  expect(good).toMatchObject({ name: "good", transport: { kind: "stdio" } });
+  expect(bad).toMatchObject({ name: "bad", transport: { kind: "unknown" } });
+  expect(outcome.problems).toMatchObject([{ file: "/p/cardea.jsonc", line: 1 }]);
+  expect(outcome.problems[0]?.message).toContain(message);
+  expect(outcome.problems[0]?.message).toContain('server "bad"');
 }
 
 describe("what is wrong with the entry of one server makes that one misconfigured", () => {
@@ -55,11 +69,6 @@ describe("what is wrong with the entry of one server makes that one misconfigure
       '{ "url": "https://a.example", "headers": { "Connection": "x" } }',
       "is set by the gateway",
     ],
-    [
-      "a document that is not there",
-      '{ "type": "openapi", "spec": "/nowhere.json" }',
-      '"spec" that cannot be read',
-    ],
     ["an entry that is text", '"npx some-server"', "must be an object, not text"],
     ["an entry that is null", "null", "must be an object, not null"],
     ["an entry that is a list", "[]", "must be an object, not a list"],
@@ -69,19 +78,11 @@ describe("what is wrong with the entry of one server makes that one misconfigure
       '{ "command": "x", "overrides": { "a": { "name": "z" }, "b": { "name": "z" } } }',
       "the same name",
     ],
-  ])("%s", (_, entry, message) => {
-    const outcome = readConfig(`{ "mcpServers": { "bad": ${entry},\n ${GOOD} } }`, "/p/cardea.jsonc", {
-      env: {},
-      sections: SECTIONS,
-    });
-    if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join("\n"));
-    const [bad, good] = outcome.config.servers;
-    expect(good).toMatchObject({ name: "good", transport: { kind: "stdio" } });
-    expect(bad).toMatchObject({ name: "bad", transport: { kind: "unknown" } });
-    expect(outcome.problems).toMatchObject([{ file: "/p/cardea.jsonc", line: 1 }]);
-    expect(outcome.problems[0]?.message).toContain(message);
-    expect(outcome.problems[0]?.message).toContain('server "bad"');
-  });
+  ])("%s", (_, entry, message) => isMisconfiguredAlone(entry, message));
+
+  testOf("openapi")("a document that is not there", () =>
+    isMisconfiguredAlone('{ "type": "openapi", "spec": "/nowhere.json" }', '"spec" that cannot be read'),
+  );
 
   test("in YAML, in a host's own file, and under every key of servers", () => {
     expect(

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { secretsOf } from "../../src/cli/secrets-of.js";
 import { needsRestart } from "../../src/config/changes.js";
 import { readConfig } from "../../src/config/read.js";
-import { SECTIONS } from "../support/features.js";
+import { SECTIONS, testOf } from "../support/features.js";
 
 const read = (config: object) =>
   readConfig(JSON.stringify(config), "/home/me/cardea.json", { env: {}, sections: SECTIONS });
@@ -51,11 +51,10 @@ describe("auth of a server", () => {
     expect(authOf({ headers: { "X-Api-Key": "k" } })).toEqual(assumed);
   });
 
-  test("is absent if the server has its own header, no URL, an OpenAPI document, or type none", () => {
+  test("is absent if the server has its own header, no URL, or type none", () => {
     expect(authOf({ headers: { AUTHORIZATION: "Bearer x" } })).toBeUndefined();
     expect(authOf({ auth: { type: "none" } })).toBeUndefined();
     expect(authOf({ auth: { type: "none" }, headers: { authorization: "Bearer x" } })).toBeUndefined();
-    expect(authOf({ type: "openapi" })).toBeUndefined();
     expect(server({ command: "x" })?.auth).toBeUndefined();
   });
 
@@ -68,7 +67,8 @@ describe("auth of a server", () => {
     expect(needsRestart(one, other)).toBe(true);
   });
 
-  test("of an API is what it says", () => {
+  testOf("openapi")("of an API is what it says, and absent otherwise", () => {
+    expect(authOf({ type: "openapi" })).toBeUndefined();
     expect(authOf({ type: "openapi", auth: { scopes: ["read"] } })).toMatchObject({ as: "principal" });
   });
 

@@ -103,7 +103,7 @@ describe("HTTP_PROXY and HTTPS_PROXY", () => {
     expect(new Set(proxy.asked)).toEqual(new Set(["mcp.corp.test:80"]));
   });
 
-  test("lead to an API and to its OpenAPI document", async () => {
+  testOf("openapi")("lead to an API and to its OpenAPI document", async () => {
     const paths = { "/here": { get: { operationId: "where", responses: { 200: { description: "ok" } } } } };
     const document = documentOf(paths, { servers: [{ url: "http://api.corp.test:8080/" }] });
     const text = { headers: { "content-type": "text/plain" }, body: "far away" };

@@ -305,35 +305,38 @@ test("several lines of one header are one list, as HTTP has it", async () => {
   expect(call?.headers).not.toHaveProperty("x-api-key");
 });
 
-test("an API gets the headers, its document is loaded once, and tools have no argument for them", async () => {
-  const parameters = ["x-tenant", "x-api-key", "q"].map((name) => ({
-    ...{ name, in: name === "q" ? "query" : "header", required: name !== "q", schema: { type: "string" } },
-  }));
-  const operation = { operationId: "where", parameters, responses: { 200: { description: "ok" } } };
-  const document = documentOf({ "/here": { get: operation } });
-  const text = (body: unknown) => ({ headers: { "content-type": "text/plain" }, body: String(body) });
-  const api = await startApi(({ url, headers }) =>
-    url === "/api.json" ? { body: JSON.stringify(document) } : text(headers["x-tenant"]),
-  );
-  const far = { type: "openapi", url: `${api.url}/api.json`, baseUrl: api.url };
-  const { enter } = await gatewayFor({ url: `${api.url}/api.json` } as TenantServer, far);
-  for (const era of ERAS) {
-    for (const tenant of ["ada", "eve"]) {
-      const host = await enter(era, { "x-tenant": tenant, "x-user-key": `key-of-${tenant}` });
-      const [tool] = await host.list("tools");
-      expect(
-        Object.keys((tool as unknown as { inputSchema: { properties: object } }).inputSchema.properties),
-      ).toEqual(["q"]);
-      const { result } = await host.request("tools/call", { name: "far__where", arguments: {} });
-      expect(result).toMatchObject({ content: [{ text: tenant }] });
+testOf("openapi")(
+  "an API gets the headers, its document is loaded once, and tools have no argument for them",
+  async () => {
+    const parameters = ["x-tenant", "x-api-key", "q"].map((name) => ({
+      ...{ name, in: name === "q" ? "query" : "header", required: name !== "q", schema: { type: "string" } },
+    }));
+    const operation = { operationId: "where", parameters, responses: { 200: { description: "ok" } } };
+    const document = documentOf({ "/here": { get: operation } });
+    const text = (body: unknown) => ({ headers: { "content-type": "text/plain" }, body: String(body) });
+    const api = await startApi(({ url, headers }) =>
+      url === "/api.json" ? { body: JSON.stringify(document) } : text(headers["x-tenant"]),
+    );
+    const far = { type: "openapi", url: `${api.url}/api.json`, baseUrl: api.url };
+    const { enter } = await gatewayFor({ url: `${api.url}/api.json` } as TenantServer, far);
+    for (const era of ERAS) {
+      for (const tenant of ["ada", "eve"]) {
+        const host = await enter(era, { "x-tenant": tenant, "x-user-key": `key-of-${tenant}` });
+        const [tool] = await host.list("tools");
+        expect(
+          Object.keys((tool as unknown as { inputSchema: { properties: object } }).inputSchema.properties),
+        ).toEqual(["q"]);
+        const { result } = await host.request("tools/call", { name: "far__where", arguments: {} });
+        expect(result).toMatchObject({ content: [{ text: tenant }] });
+      }
     }
-  }
-  const keys = api.asked.filter(({ url }) => url === "/here").map(({ headers }) => headers["x-api-key"]);
-  expect(keys).toEqual(["key-of-ada", "key-of-eve", "key-of-ada", "key-of-eve"]);
-  expect(
-    api.asked.filter(({ url }) => url === "/api.json").map(({ headers }) => headers["x-tenant"]),
-  ).toEqual([undefined]);
-});
+    const keys = api.asked.filter(({ url }) => url === "/here").map(({ headers }) => headers["x-api-key"]);
+    expect(keys).toEqual(["key-of-ada", "key-of-eve", "key-of-ada", "key-of-eve"]);
+    expect(
+      api.asked.filter(({ url }) => url === "/api.json").map(({ headers }) => headers["x-tenant"]),
+    ).toEqual([undefined]);
+  },
+);
 
 test("a host on standard streams sends none, and is served as one without", async () => {
   const server = await tenantServer("modern");

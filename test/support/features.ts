@@ -11,8 +11,8 @@ export { FEATURES };
 
 export const hasFeature = (name: string): boolean => FEATURES.some((feature) => feature.name === name);
 
-/** `test`, skipped in a build without the feature. */
-export const testOf = (feature: string) => test.skipIf(!hasFeature(feature));
+/** `test`, skipped in a build without one of the features. */
+export const testOf = (...features: readonly string[]) => test.skipIf(!features.every(hasFeature));
 
 /** The sections that they add to a config file. */
 export const SECTIONS = await sectionsOf(FEATURES);

@@ -1,11 +1,11 @@
 /** Opens the channels to one API, which share what was read from its document. */
 import type { ServerConfig } from "../../config/config.js";
 import type { Logger } from "../../core/logger.js";
-import type { ApiDescription } from "../../upstream/openapi/operation.js";
-import { type OpenApiTransport, TYPE } from "../../upstream/openapi/transport.js";
 import type { ChannelOptions } from "../../upstream/supervision/channel-kind.js";
 import type { OpenChannel } from "../../upstream/supervision/connect.js";
 import { loadHttpClient } from "../../upstream/transport/http-pool.js";
+import type { ApiDescription } from "./operation.js";
+import { type OpenApiTransport, TYPE } from "./transport.js";
 
 /** @param server whose transport is that of an API */
 export function apiChannels(
@@ -19,7 +19,7 @@ export function apiChannels(
   loadHttpClient();
   return async (_transportKind, given, signal, credentials) => {
     // Loaded only where the config has such a server that is used.
-    const { openOpenApiChannel } = await import("../../upstream/openapi/channel.js");
+    const { openOpenApiChannel } = await import("./channel.js");
     const own = given.transport.kind === TYPE ? given.transport : shared;
     // A connection with the headers of a host has the same document, which may be large.
     const known = own === shared ? undefined : loaded;

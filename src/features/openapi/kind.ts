@@ -1,7 +1,7 @@
 /** The channels of APIs, for servers that have the type `openapi`. */
 import type { FeatureTransport } from "../../config/config.js";
-import { type OpenApiTransport, TYPE } from "../../upstream/openapi/transport.js";
 import type { ChannelKind } from "../../upstream/supervision/channel-kind.js";
+import { type OpenApiTransport, TYPE } from "./transport.js";
 
 /** Imports what it needs with the first server. */
 export const apiKind: ChannelKind = {

@@ -7,7 +7,7 @@ import { absolutePath } from "../../config/home-folder.js";
 import { ServerConfigError } from "../../config/server-config-error.js";
 import { argument, globs, type ServerShape } from "../../config/server-schema.js";
 import { readErrorMessage } from "../../config/text-file.js";
-import { type OpenApiTransport, TYPE } from "../../upstream/openapi/transport.js";
+import { type OpenApiTransport, TYPE } from "./transport.js";
 
 /** HTTP methods that an OpenAPI document can describe (3.1.1, "Path Item Object"). */
 const HTTP_METHODS = ["get", "put", "post", "delete", "options", "head", "patch"] as const;
@@ -51,7 +51,7 @@ const keys = {
 };
 
 export const section = channelOf({
-  type: TYPE,
+  type: "openapi",
   keys,
   placeKeys: ["spec", "baseUrl"],
   reference: {

@@ -1,47 +1,19 @@
 /** Compressed responses of servers that ignore `accept-encoding: identity`: documents, event streams, bombs, and what is no content. */
 import { randomBytes } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import * as zlib from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openSseChannel } from "../../../src/upstream/transport/sse.js";
 import type { Envelope } from "../../../src/wire/envelope.js";
-import { documentOf, openApi, startApi } from "../../support/api.js";
 import { sample } from "../../support/sample.js";
 import { answer, event } from "../../support/servers/scripted-http.js";
 import { until } from "../../support/until.js";
+import { brotli, FORMS, send } from "./content-encodings.js";
 import { failure, open, request, serve } from "./http-support.js";
 
-const { gzipSync, deflateSync, deflateRawSync, brotliCompressSync } = zlib;
-const { zstdCompressSync } = zlib as unknown as { zstdCompressSync?: (bytes: Buffer) => Buffer };
-
-type Compress = (bytes: Buffer) => Buffer;
-/** The default quality takes seconds for some megabytes. */
-const brotli: Compress = (bytes) =>
-  brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } });
-const FORMS: readonly (readonly [string, Compress])[] = [
-  ["gzip", gzipSync],
-  ["GZip", gzipSync],
-  ["x-gzip", gzipSync],
-  ["br", brotli],
-  ["deflate", deflateSync],
-  ["deflate", deflateRawSync],
-  ["gzip, br", (bytes) => brotli(gzipSync(bytes))],
-  ["identity, DEFLATE ,gzip", (bytes) => gzipSync(deflateRawSync(bytes))],
-  ...(zstdCompressSync === undefined ? [] : ([["zstd", zstdCompressSync]] as const)),
-];
+const { gzipSync, deflateRawSync } = zlib;
 
 const response = (result: object, id: unknown = 7) =>
   Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, result }));
-const send = (
-  to: ServerResponse,
-  encoding: string,
-  body: Buffer,
-  type = "application/json",
-  status = 200,
-) => {
-  to.writeHead(status, { "content-type": type, "content-encoding": encoding }).end(body);
-};
-
 /** The error of a call to a server that answers so. */
 async function failureOf(encoding: string, body: Buffer, type?: string, status?: number) {
   const server = await serve((_, to) => send(to, encoding, body, type, status));
@@ -275,40 +247,5 @@ describe("a response that cannot be inflated", () => {
       code: "upstream_rejected",
       message: expect.stringContaining("403"),
     });
-  });
-});
-
-describe("an API", () => {
-  const ok = { responses: { 200: { description: "ok" } } };
-  const document = documentOf({ "/x": { get: { operationId: "op", ...ok } } });
-
-  test.each(sample("forms of an API", FORMS, 3))(
-    "may compress its answers and its document with %s (%#)",
-    async (encoding, compress) => {
-      const server = await serve((asked, to) =>
-        send(
-          to,
-          encoding,
-          compress(Buffer.from(JSON.stringify(asked.path === "/api.json" ? document : { ok: true }))),
-        ),
-      );
-      const { call } = await openApi(
-        {},
-        { document: { url: `${server.origin}/api.json` }, baseUrl: server.origin },
-      );
-      expect(await call("op", {})).toMatchObject({ structuredContent: { ok: true } });
-    },
-  );
-
-  test("that sends a bomb, or what is unknown, is named", async () => {
-    const answers = [
-      ["gzip", gzipSync(Buffer.alloc(8 * 1024 * 1024))],
-      ["snappy", Buffer.from("?")],
-    ] as const;
-    for (const [encoding, body] of answers) {
-      const api = await startApi(() => ({ headers: { "content-encoding": encoding }, body }) as never);
-      const { call } = await openApi(document, { baseUrl: api.url });
-      await expect(call("op", {})).rejects.toThrow(`(${encoding})` === "(gzip)" ? "100 times" : '"snappy"');
-    }
   });
 });

@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpOptions } from "../../../src/upstream/transport/http.js";
 import { openSseChannel } from "../../../src/upstream/transport/sse.js";
-import { documentOf, openApi, startApi } from "../../support/api.js";
 import { failure, open, request, serve } from "./http-support.js";
 
 const JSON_TYPE = "application/json";
@@ -98,22 +97,6 @@ describe("an error quotes the server", () => {
     expect((await failure(open(server.url).post({ jsonrpc: "2.0", method: "x" }))).message).toContain(words);
     const sse = openSseChannel({ name: "quiz", url: server.url, headers: {}, connectTimeoutMs: 60_000 });
     expect((await failure(sse)).message).toContain(words);
-  });
-
-  test("when an API fails, and when it has no document", async () => {
-    const answer = {
-      status: 503,
-      headers: { "content-type": JSON_TYPE },
-      body: '{"detail":"in maintenance"}',
-    };
-    const api = await startApi(({ url }) => (url === "/api.json" ? { ...answer, status: 403 } : answer));
-    const words = 'it says: "in maintenance"';
-    const ok = { responses: { 200: { description: "ok" } } };
-    const { call } = await openApi(documentOf({ "/x": { get: { operationId: "op", ...ok } } }), {
-      baseUrl: api.url,
-    });
-    await expect(call("op")).rejects.toThrow(words);
-    await expect(openApi({}, { document: { url: `${api.url}/api.json` } })).rejects.toThrow(words);
   });
 });
 

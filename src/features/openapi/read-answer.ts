@@ -1,13 +1,13 @@
 /** Which tool result is the answer of an API? */
 import { STATUS_CODES } from "node:http";
 import { LARGE_BYTES, runSteps } from "../../runtime/cooperative-yield.js";
+import { headerOf, type ResponseHeaders } from "../../upstream/transport/message-bodies.js";
 import { PrototypeMemberError } from "../../wire/envelope.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
 import { exceedsDepth } from "../../wire/json-scan.js";
 import { parseJson } from "../../wire/json-text.js";
 import { parseInSteps } from "../../wire/parse-in-steps.js";
 import { prototypeMembers, prototypeMembersInSteps } from "../../wire/prototype-members.js";
-import { headerOf, type ResponseHeaders } from "../transport/message-bodies.js";
 import type { ApiAnswer } from "./api-exchange.js";
 import { outputMisfit } from "./fits-output.js";
 import type { Operation } from "./operation.js";

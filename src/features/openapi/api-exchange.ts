@@ -1,10 +1,10 @@
 /** How is one HTTP request sent to an API, and its answer read as bytes? */
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
-import { connectionError, statusError } from "../transport/http-errors.js";
-import { HttpRequest, type OutgoingRequest } from "../transport/http-request.js";
-import type { HttpTarget } from "../transport/http-target.js";
-import { NO_HEADERS, type ResponseHeaders } from "../transport/message-bodies.js";
+import { connectionError, statusError } from "../../upstream/transport/http-errors.js";
+import { HttpRequest, type OutgoingRequest } from "../../upstream/transport/http-request.js";
+import type { HttpTarget } from "../../upstream/transport/http-target.js";
+import { NO_HEADERS, type ResponseHeaders } from "../../upstream/transport/message-bodies.js";
 
 /** The answer of an API. */
 export interface ApiAnswer {

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { inRepository } from "../../support/cardea.js";
+import { inRepository } from "../../../support/cardea.js";
 
 /** A request as it came over the wire. */
 export interface FormRequest {
@@ -19,7 +19,8 @@ export interface FormReader {
   read(requests: readonly FormRequest[]): Promise<readonly FormReadings[]>;
 }
 
-const here = (file: string): string => inRepository(`test/policy/differential/form-readers/${file}`);
+const here = (file: string): string =>
+  inRepository(`test/features/openapi/differential/form-readers/${file}`);
 
 /** The program of a reader; undefined, with a clearly visible line in the output, where it is missing. */
 function program(name: string, check: readonly string[], remedy: string): boolean {

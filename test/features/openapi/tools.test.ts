@@ -1,7 +1,8 @@
 /** Which tools an OpenAPI document makes, and what a host reads of them. */
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import { documentOf, openApi } from "../../support/api.js";
+import { documentOf } from "../../support/api.js";
+import { openApi } from "./open-api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const path = (name: string, schema: object = { type: "string" }) => ({

@@ -3,7 +3,8 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import { isObject } from "../../../src/wire/json.js";
-import { documentOf, openApi, startApi } from "../../support/api.js";
+import { documentOf, startApi } from "../../support/api.js";
+import { openApi } from "./open-api.js";
 
 const json = (schema: unknown) => ({ content: { "application/json": { schema } } });
 const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false });

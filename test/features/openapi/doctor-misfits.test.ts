@@ -2,12 +2,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { runCommandLine } from "../../src/cli/program.js";
-import { writeRunFile } from "../../src/cli/run-files.js";
-import { SILENT } from "../../src/core/logger.js";
-import { folderWith } from "../support/api.js";
-import { apiGateway } from "../support/api-gateway.js";
-import { fakeShell } from "./fake-shell.js";
+import { runCommandLine } from "../../../src/cli/program.js";
+import { writeRunFile } from "../../../src/cli/run-files.js";
+import { SILENT } from "../../../src/core/logger.js";
+import { fakeShell } from "../../cli/fake-shell.js";
+import { folderWith } from "../../support/api.js";
+import { apiGateway } from "./api-gateway.js";
 
 const schema = { type: "object", properties: { id: { type: "string" } } };
 const PATHS = {

@@ -1,9 +1,10 @@
 /** Arguments of an HTTP API whose names models refuse: how they are listed, called, ruled and explained. */
 import { describe, expect, test } from "vitest";
 import { isObject } from "../../../src/wire/json.js";
-import { documentOf, openApi } from "../../support/api.js";
-import { apiGateway } from "../../support/api-gateway.js";
+import { documentOf } from "../../support/api.js";
 import { testOf } from "../../support/features.js";
+import { apiGateway } from "./api-gateway.js";
+import { openApi } from "./open-api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const STRING = { type: "string" };

@@ -1,8 +1,9 @@
 /** How do the arguments of a tool call become the HTTP request of an operation? */
+
+import type { Headers } from "../../upstream/transport/channel.js";
+import type { HttpMethod, OutgoingRequest } from "../../upstream/transport/http-request.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
-import type { Headers } from "../transport/channel.js";
-import type { HttpMethod, OutgoingRequest } from "../transport/http-request.js";
 import { checkMethodOverride, checkWritten } from "./check-shape.js";
 import { checkCount, type Given, givenValue, refuseTaken, UnusableArgument } from "./given-values.js";
 import type { Operation, Parameter } from "./operation.js";

@@ -3,7 +3,8 @@ import { spawnSync } from "node:child_process";
 import { linkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { documentOf, folderWith, openApi, startApi } from "../../support/api.js";
+import { documentOf, folderWith, startApi } from "../../support/api.js";
+import { openApi } from "./open-api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const PATHS = { "/a": { get: { operationId: "a", ...ok } } };

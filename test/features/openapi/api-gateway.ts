@@ -1,8 +1,8 @@
 /** A gateway in front of a real HTTP API that an OpenAPI document describes, for tests of what hosts list and call. */
 import { onTestFinished } from "vitest";
-import type { JsonObject } from "../../src/wire/json.js";
-import { type Answer, type Asked, documentOf, folderWith, startApi } from "./api.js";
-import { gatewayOf } from "./gateway.js";
+import type { JsonObject } from "../../../src/wire/json.js";
+import { type Answer, type Asked, documentOf, folderWith, startApi } from "../../support/api.js";
+import { gatewayOf } from "../../support/gateway.js";
 
 interface ApiGatewaySettings {
   /** Keys of the server `api` beside its document and address. */

@@ -1,9 +1,9 @@
 /** Servers that are HTTP APIs: what the config says of them. */
 import { expect, test } from "vitest";
-import { secretsOf } from "../../src/cli/secrets-of.js";
-import { formatProblem } from "../../src/config/problem.js";
-import { readConfig } from "../../src/config/read.js";
-import { SECTIONS } from "../support/features.js";
+import { secretsOf } from "../../../src/cli/secrets-of.js";
+import { formatProblem } from "../../../src/config/problem.js";
+import { readConfig } from "../../../src/config/read.js";
+import { SECTIONS } from "../../support/features.js";
 
 const read = (server: object, readFile: (path: string) => string = () => "{}") =>
   readConfig(JSON.stringify({ mcpServers: { api: server } }, null, 1), "c.json", {

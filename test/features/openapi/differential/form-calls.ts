@@ -1,6 +1,6 @@
 /** Calls of an HTTP API whose names and values readers of forms may take for other ones, and the API they are for. */
-import type { JsonObject } from "../../../src/wire/json.js";
-import fc from "../../support/fast-check.js";
+import type { JsonObject } from "../../../../src/wire/json.js";
+import fc from "../../../support/fast-check.js";
 
 export interface FormCall {
   readonly tool: string;

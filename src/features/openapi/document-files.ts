@@ -5,11 +5,11 @@ import { dirname, extname, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { StopSignal } from "../../core/stop.js";
 import type { Network } from "../../outgoing/network.js";
-import type { Headers } from "../transport/channel.js";
-import { HttpPool } from "../transport/http-pool.js";
-import { HttpTarget } from "../transport/http-target.js";
-import { headerOf } from "../transport/message-bodies.js";
-import { quotedWords, type Redact } from "../transport/server-words.js";
+import type { Headers } from "../../upstream/transport/channel.js";
+import { HttpPool } from "../../upstream/transport/http-pool.js";
+import { HttpTarget } from "../../upstream/transport/http-target.js";
+import { headerOf } from "../../upstream/transport/message-bodies.js";
+import { quotedWords, type Redact } from "../../upstream/transport/server-words.js";
 import { exchangeWithApi } from "./api-exchange.js";
 
 /** The document cannot be used; the message is the end of a sentence that begins with the server's name. */

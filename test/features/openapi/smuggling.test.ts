@@ -1,6 +1,7 @@
 /** Can one argument set what another argument, the config or nothing at all may set in the request to an HTTP API? */
 import { describe, expect, test } from "vitest";
-import { documentOf, openApi, startApi } from "../../support/api.js";
+import { documentOf, startApi } from "../../support/api.js";
+import { openApi } from "./open-api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const STRING = { type: "string" };

@@ -1,10 +1,10 @@
 /** Arguments that a model or host writes as JSON text where the tool's schema admits no text. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { JsonObject } from "../../src/wire/json.js";
-import { parseJson, writeJson } from "../../src/wire/json-text.js";
-import { apiGateway } from "../support/api-gateway.js";
-import { gatewayOf } from "../support/gateway.js";
-import { scriptedServer } from "../support/servers/scripted-http.js";
+import type { JsonObject } from "../../../src/wire/json.js";
+import { parseJson, writeJson } from "../../../src/wire/json-text.js";
+import { gatewayOf } from "../../support/gateway.js";
+import { scriptedServer } from "../../support/servers/scripted-http.js";
+import { apiGateway } from "./api-gateway.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const STRING = { type: "string" };

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { documentOf, folderWith, startApi } from "../support/api.js";
-import { type Serving, serveAtOnce } from "../support/cardea.js";
-import { metGateway } from "../support/met-gateway.js";
-import { openLegacy, openModern } from "../support/peers/raw.js";
-import { until } from "../support/until.js";
+import { documentOf, folderWith, startApi } from "../../support/api.js";
+import { type Serving, serveAtOnce } from "../../support/cardea.js";
+import { metGateway } from "../../support/met-gateway.js";
+import { openLegacy, openModern } from "../../support/peers/raw.js";
+import { until } from "../../support/until.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const PETS = {

@@ -1,6 +1,7 @@
 /** Where may connections lead that a fetched document names? The addresses are those of the moment. */
 import { expect, test, vi } from "vitest";
-import { documentOf, openApi, startApi } from "../../support/api.js";
+import { documentOf, startApi } from "../../support/api.js";
+import { openApi } from "./open-api.js";
 
 const addresses = vi.hoisted(() => ({ of: [] as { address: string; family: number }[] }));
 vi.mock("node:dns", async (load) => {

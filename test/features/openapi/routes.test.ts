@@ -1,6 +1,7 @@
 /** Can arguments in the path lead to another operation than the one that was called, to some servers? */
 import { describe, expect, test } from "vitest";
-import { documentOf, openApi, startApi } from "../../support/api.js";
+import { documentOf, startApi } from "../../support/api.js";
+import { openApi } from "./open-api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const get = (operationId: string) => ({ get: { operationId, ...ok } });

@@ -3,8 +3,9 @@ import { describe, expect, test } from "vitest";
 import type { GatewayError } from "../../../src/core/errors.js";
 import { RESULT_TEXT } from "../../../src/wire/envelope.js";
 import { parseJson, writeJson } from "../../../src/wire/json-text.js";
-import { type Answer, documentOf, openApi, type Settings, startApi } from "../../support/api.js";
+import { type Answer, documentOf, startApi } from "../../support/api.js";
 import { TAKES_ALL } from "../../support/sample.js";
+import { openApi, type Settings } from "./open-api.js";
 
 const ok = { responses: { 200: { description: "ok" } } };
 const STRING = { type: "string" };

@@ -2,11 +2,12 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
-import { documentOf, openApi } from "../../support/api.js";
-import { apiGateway } from "../../support/api-gateway.js";
+import { documentOf } from "../../support/api.js";
 import type { HostKind } from "../../support/peers/host.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../../support/peers/sdk.js";
 import { sample } from "../../support/sample.js";
+import { apiGateway } from "./api-gateway.js";
+import { openApi } from "./open-api.js";
 
 const HOSTS = [...sample("legacy hosts of output schemas", [SDK_1, SDK_2_LEGACY], 1), SDK_2_MODERN].map(
   (kind): [string, HostKind] => [kind.name, kind],
