@@ -15,17 +15,16 @@ import { secretsOf } from "./secrets-of.js";
 import { strictProblems } from "./strict.js";
 
 /** Settings that need a restart. */
-const RESTART_KEYS = ["listen", "keys", "credentials", "cluster"] as const;
+const RESTART_KEYS = ["listen", "keys", "cluster"] as const;
 
 /** Bound addresses and sealing keys stay, so the live config must not claim otherwise. */
 function withoutRestartKeys(now: Config, running: Config, sections: readonly Section[]): Config {
-  const { listen: _, keys: __, credentials: ___, cluster: ____, ...next } = now;
-  const { listen, keys, credentials, cluster } = running;
+  const { listen: _, keys: __, cluster: ___, ...next } = now;
+  const { listen, keys, cluster } = running;
   return {
     ...next,
     listen,
     ...(keys !== undefined && { keys }),
-    ...(credentials !== undefined && { credentials }),
     ...(cluster !== undefined && { cluster }),
     features: Object.fromEntries(
       sectionsWithin(sections, "file")

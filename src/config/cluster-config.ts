@@ -93,12 +93,12 @@ export function completeCluster(
 }
 
 /** Whether the store of the cluster holds the sign-ins: they are encrypted there with a key that all replicas have. */
-export const sharesSignIns = ({ cluster, credentials }: Pick<Config, "cluster" | "credentials">): boolean =>
-  cluster?.store !== undefined && credentials !== undefined;
+export const sharesSignIns = ({ cluster, features }: Pick<Config, "cluster" | "features">): boolean =>
+  cluster?.store !== undefined && features.credentials !== undefined;
 
 /** What the replicas of a cluster do not share: paths and sentences, for warnings. */
 export function notShared(
-  config: Pick<Config, "cluster" | "credentials" | "servers" | "auth">,
+  config: Pick<Config, "cluster" | "features" | "servers" | "auth">,
 ): readonly { readonly path: Path; readonly message: string }[] {
   const { cluster, auth, servers } = config;
   if (cluster === undefined || sharesSignIns(config)) return [];

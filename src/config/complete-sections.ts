@@ -1,15 +1,13 @@
 /**
- * Completes `auth`, `credentials`, `policy` and `limits` of the file: defaults and names are filled in, times are in
+ * Completes `auth`, `policy` and `limits` of the file: defaults and names are filled in, times are in
  * ms.
  */
-import { resolve } from "node:path";
 import { isLoopback } from "../http/loopback.js";
 import type { AuthConfig, SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
-import type { CredentialsConfig, LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
+import type { LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import type { LimitShape, PolicyShape } from "./policy-schema.js";
-import type { CredentialsShape } from "./sign-in-schema.js";
 import { parseDuration, parseRate } from "./units.js";
 
 /** Adds contradictions within `auth` to `findings`. `listen` includes flags. */
@@ -77,18 +75,6 @@ function completeSignIn({
 
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === "string" ? [value] : value;
-
-/** Adds contradictions within `credentials` to `findings`; the key file is relative to `folder`. */
-export function completeCredentials(
-  { key, keyFile }: CredentialsShape,
-  folder: string,
-  findings: Findings,
-): CredentialsConfig | undefined {
-  if (key !== undefined && keyFile !== undefined)
-    findings.add(["credentials"], 'credentials has both "key" and "keyFile"; it can have one', "keyFile");
-  if (key !== undefined) return { keys: listOf(key) };
-  return keyFile === undefined ? undefined : { keyFile: resolve(folder, keyFile) };
-}
 
 /** Names each rule and reads its durations. */
 export function completePolicy({ default: fallback, rules }: PolicyShape): PolicyConfig {

@@ -15,7 +15,7 @@ import { absolutePath } from "./home-folder.js";
 import type { ReadNamedFile } from "./named-files.js";
 import { packageRunner } from "./package-runner.js";
 import { channelsOf, type Section, settingsOf } from "./section.js";
-import { completeServerAuth, isContradiction, type ServerAuthConfig } from "./server-auth.js";
+import type { ServerAuthConfig } from "./server-auth.js";
 import { ServerConfigError } from "./server-config-error.js";
 import { URL_KEYS } from "./server-keys.js";
 import { SERVER_TYPES, type ServerShape } from "./server-schema.js";
@@ -51,7 +51,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   const transport = transportOf(shape, context, channels);
   const schemas = { ...context.defaults?.schemas, ...shape.schemas };
   const shortening = shorteningOf({ ...context.defaults, ...shape, schemas });
-  const auth = authOf(shape, transport, context.hasPrincipals === true);
+  const { auth, ...features } = featuresOf(shape, transport, context);
   return {
     name,
     transport,
@@ -71,7 +71,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     tools: { allow: tools.allow, deny: [...tools.deny, ...shape.disabledTools] },
     prompts: shape.prompts,
     resources: shape.resources,
-    features: settingsOf(context.sections ?? [], "server", shape, context.folder),
+    features,
     ...(shape.arguments !== undefined && { parseJsonText: shape.arguments.parseJsonText }),
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
     ...(shortening !== undefined && { shortening }),
@@ -79,21 +79,17 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   };
 }
 
-function authOf(
-  { auth: shape }: ServerShape,
+/** The settings of features, and whose credentials requests carry, which one of them says. */
+function featuresOf(
+  shape: ServerShape,
   transport: TransportConfig,
-  hasPrincipals: boolean,
-): ServerAuthConfig | undefined {
+  { sections = [], folder, hasPrincipals = false }: FileContext,
+): Readonly<Record<string, unknown>> & { readonly auth?: ServerAuthConfig } {
   const { headers = {}, forwardHeaders = [] } = transport.kind === "stdio" ? {} : transport;
-  // A host's own credentials at the server take the place of a sign-in.
+  // A host's own credentials at the server take the place of others.
   const own = Object.fromEntries(forwardHeaders.map(({ to }) => [to, ""]));
-  const auth = completeServerAuth(shape, {
-    kind: transport.kind,
-    headers: { ...own, ...headers },
-    hasPrincipals,
-  });
-  if (isContradiction(auth)) throw new ServerConfigError(auth.message, "auth", ...auth.path);
-  return auth;
+  const server = { kind: transport.kind, headers: { ...own, ...headers }, hasPrincipals };
+  return settingsOf(sections, "server", shape, folder, server);
 }
 
 function startOf({ start, required }: ServerShape, { kind }: TransportConfig): ServerConfig["start"] {

@@ -29,8 +29,6 @@ export interface Config {
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
   readonly keys?: { readonly state: string };
-  /** The encryption of stored sign-ins; absent if the key is the one in the state directory. */
-  readonly credentials?: CredentialsConfig;
   readonly policy?: PolicyConfig;
   readonly limits?: readonly LimitConfig[];
   /** Absent if the file has no such section: see `forwardsBaggage`. */
@@ -55,13 +53,6 @@ export interface ServerFeatureSettings {
 interface TelemetryConfig {
   /** Whether servers get the `baggage` that hosts send. */
   readonly forwardsBaggage: boolean;
-}
-
-/** The keys (32 bytes in base64) that encrypt credentials: the first one encrypts, all decrypt. One of both is there. */
-export interface CredentialsConfig {
-  readonly keys?: readonly string[];
-  /** Absolute. */
-  readonly keyFile?: string;
 }
 
 /** The addresses of both listeners. */
@@ -198,7 +189,7 @@ export interface ServerConfig {
   /** Its key in the config. */
   readonly name: string;
   readonly transport: TransportConfig;
-  /** How the gateway signs in to it when required; absent without sign-in. */
+  /** Whose credentials its requests carry; absent if none but those in its headers. */
   readonly auth?: ServerAuthConfig;
   /** "": names and URIs are unchanged. */
   readonly prefix: string;

@@ -35,9 +35,10 @@ const INSTEAD =
 
 /** Undefined without any. @throws ServerConfigError at the entry that cannot be used */
 export function completeForwardHeaders(
-  { forwardHeaders, auth }: Pick<ServerShape, "forwardHeaders" | "auth">,
+  server: Pick<ServerShape, "forwardHeaders"> & { readonly auth?: unknown },
   hasPrincipals: boolean,
 ): readonly ForwardedHeader[] | undefined {
+  const { forwardHeaders, auth } = server;
   if (forwardHeaders === undefined || forwardHeaders.length === 0) return undefined;
   const targets = new Set<string>();
   return forwardHeaders.map((entry, index) => {

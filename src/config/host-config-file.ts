@@ -1,8 +1,7 @@
 /** Detects files of hosts, and removes the parts that Cardea does not read. */
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
-import { moveSignIn } from "./host-sign-in.js";
-import { NO_SUCH_FEATURE, type Section, serverKeyNames } from "./section.js";
+import { NO_SUCH_FEATURE, type Section, sectionsWithin, serverKeyNames } from "./section.js";
 import { SERVER_KEYS } from "./server-keys.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";
@@ -98,7 +97,6 @@ export function stripServers(
   warnings: Fault[],
   sections: readonly Section[] = [],
 ): ObjectTree {
-  const keysOfFeatures = new Set(serverKeyNames(sections));
   const members = new Map<string, Member>();
   for (const [name, member] of servers.members) {
     if (member.value.kind !== "object") members.set(name, member);
@@ -107,7 +105,7 @@ export function stripServers(
         offset: member.keyOffset,
         message: `server ${JSON.stringify(name)} is an extension of the host, which only the host can start; it is omitted`,
       });
-    } else members.set(name, { ...member, value: stripServer(name, member.value, keysOfFeatures, warnings) });
+    } else members.set(name, { ...member, value: stripServer(name, member.value, sections, warnings) });
   }
   return { ...servers, members };
 }
@@ -132,15 +130,17 @@ export const hasAddress = ({ members }: ObjectTree): boolean =>
 function stripServer(
   name: string,
   server: ObjectTree,
-  keysOfFeatures: ReadonlySet<string>,
+  sections: readonly Section[],
   warnings: Fault[],
 ): ObjectTree {
   const members = new Map<string, Member>();
   const keys = new Map(normalizedKeys(server));
-  moveSignIn(keys, (key, { keyOffset }, what) => {
+  const warn = (key: string, { keyOffset }: Member, what: string): void => {
     const message = `server ${JSON.stringify(name)}: ${JSON.stringify(key)} ${what}`;
     warnings.push({ offset: keyOffset, message });
-  });
+  };
+  for (const section of sectionsWithin(sections, "server")) section.fromHost?.(keys, warn);
+  const keysOfFeatures = new Set(serverKeyNames(sections));
   for (const [key, member] of keys) {
     const isKey = Object.hasOwn(serverSchema.shape, key) || keysOfFeatures.has(key);
     const known = isKey && !isHostValue(key, member.value);

@@ -1,11 +1,12 @@
 /** Reads the servers of a file, in its order, one by one: their names may be anything. */
 import { identifierFault } from "../wire/readable-text.js";
-import { loginCollisions, prefixCollisions } from "./collisions.js";
+import { prefixCollisions } from "./collisions.js";
 import { completeServer, type FileContext } from "./complete-server.js";
 import type { ConfiguredServer, ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import { misconfiguredServer } from "./misconfigured.js";
 import type { Problem } from "./problem.js";
+import { sectionsWithin } from "./section.js";
 import { ServerConfigError } from "./server-config-error.js";
 import { isServerKey, SERVER_KEYS } from "./server-keys.js";
 import { wholeServerSchema } from "./server-schema.js";
@@ -45,7 +46,10 @@ export function readServers(findings: Findings, context: ServersContext): readon
     }
   }
   const servers = [...found.values()].flatMap(({ server }) => (server === undefined ? [] : [server]));
-  for (const { second, message } of [...prefixCollisions(servers), ...loginCollisions(servers)]) {
+  const ofSections = sectionsWithin(context.sections ?? [], "server").flatMap(
+    (section) => section.collisions?.(servers) ?? [],
+  );
+  for (const { second, message } of [...prefixCollisions(servers), ...ofSections]) {
     findings.add([found.get(second)?.key ?? ""], message, second);
   }
   return servers;

@@ -5,9 +5,9 @@ import { dirname, extname, resolve } from "node:path";
 import { addressRanges } from "../http/address-ranges.js";
 import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
-import { completeAuth, completeCredentials, completeLimits, completePolicy } from "./complete-sections.js";
+import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
-import type { Config, ExposureConfig, ServerConfig } from "./config.js";
+import type { Config, ConfiguredServer, ExposureConfig } from "./config.js";
 import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
 import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
@@ -27,8 +27,7 @@ import { readProfiles } from "./read-profiles.js";
 import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
-import { type Section, sectionsWithin, settingsOf } from "./section.js";
-import { secretsOf } from "./server-auth.js";
+import { type Section, SectionError, sectionsWithin, settingsIn, settingsOf } from "./section.js";
 import { isServerKey } from "./server-keys.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
@@ -138,7 +137,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
-  const credentials = shape?.credentials && completeCredentials(shape.credentials, folder, findings);
+  const features = shape && settingsOfFile(findings, sections, shape, folder);
   const cluster =
     shape?.cluster && completeCluster(shape.cluster, folder, shape.keys !== undefined, findings);
   const reserved = disabledServers(findings.tree);
@@ -182,8 +181,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     parkedCalls: parkedCallsOf(shape.parkedCalls),
     profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
     ...(shape.keys !== undefined && { keys: shape.keys }),
-    ...(credentials !== undefined && { credentials }),
-    features: settingsOf(sections, "file", shape, folder),
+    features: features ?? {},
     ...(shape.telemetry !== undefined && {
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
@@ -200,11 +198,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...[listen.admin.token, shape.keys?.state, auth?.signIn?.clientSecret].filter(
         (each) => each !== undefined,
       ),
-      ...(credentials?.keys ?? []),
       ...secretsOfCluster(cluster),
       ...secretsOfFeatures(sections, "file", [config]),
       ...secretsOfFeatures(sections, "server", servers),
-      ...servers.flatMap(({ auth }) => secretsOf(auth)),
     ],
     sections,
     serverPath: (name) => serverPath(findings.tree, name),
@@ -218,10 +214,10 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
 const secretsOfFeatures = (
   sections: readonly Section[],
   where: "file" | "server",
-  holders: readonly Pick<Config | ServerConfig, "features">[],
+  holders: readonly Pick<Config | ConfiguredServer, "features" | "auth">[],
 ): readonly string[] =>
   sectionsWithin(sections, where).flatMap((section) => {
-    const found = holders.map(({ features }) => features[section.path]);
+    const found = holders.map((each) => settingsIn(section, each));
     return found.flatMap((settings) => (settings === undefined ? [] : section.secretsOf(settings)));
   });
 
@@ -242,6 +238,22 @@ function readSettings(findings: Findings, sections: readonly Section[]): FileSha
     [...findings.tree.members].filter(([key]) => !isServerKey(key) && key !== "profiles"),
   );
   return findings.check(fileSchema(sections), { ...findings.tree, members }, []);
+}
+
+/** The settings of features; a contradiction is reported with the other settings. */
+function settingsOfFile(
+  findings: Findings,
+  sections: readonly Section[],
+  shape: FileShape,
+  folder: string,
+): Config["features"] | undefined {
+  try {
+    return settingsOf(sections, "file", shape, folder);
+  } catch (error) {
+    if (!(error instanceof SectionError)) throw error;
+    findings.add(error.path.slice(0, -1), error.message, error.path.at(-1));
+    return undefined;
+  }
 }
 
 /** `policy` and `limits`; an invalid section is reported with the other settings and left out here. */

@@ -7,9 +7,8 @@ import { clusterSchema } from "./cluster-schema.js";
 import { duration, wait } from "./duration-schema.js";
 import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
-import { keysWithin, type Section } from "./section.js";
+import { inOrder, keysWithin, type Section } from "./section.js";
 import { leaseSchema, nameFilter, wholeServerSchema } from "./server-schema.js";
-import { credentialsSchema } from "./sign-in-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
 import { profileSchemas, shorteningSchemas } from "./tool-schema.js";
 import { parseDuration } from "./units.js";
@@ -272,9 +271,6 @@ const firstKeys = (sections: readonly Section[]) => {
       })
       .exactOptional()
       .describe("Secrets of the gateway; use variables."),
-    credentials: credentialsSchema
-      .exactOptional()
-      .describe("The encryption of stored sign-ins. A change needs a restart."),
     policy: policySchema
       .exactOptional()
       .describe("Access rules for calls of hosts and questions of servers."),
@@ -317,7 +313,13 @@ type GatewayKeys = ReturnType<typeof firstKeys> & ReturnType<typeof keysOf> & ty
 
 /** The zod schema of the whole file, with the sections of features. */
 export const fileSchema = (sections: readonly Section[]): z.ZodType<FileShape> =>
-  z.strictObject({ ...firstKeys(sections), ...keysWithin(sections), ...keysOf(sections), ...lastKeys });
+  z.strictObject(
+    inOrder(
+      { ...firstKeys(sections), ...keysWithin(sections), ...keysOf(sections), ...lastKeys },
+      sections,
+      "file",
+    ),
+  );
 
 /** The zod schema of one profile. */
 export const profileSchema = profile;

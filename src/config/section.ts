@@ -1,7 +1,9 @@
 /** A section of the config file that belongs to a feature: its schema, and the settings that the feature gets. */
 import type { z } from "zod";
 import { type ChannelSection, keysOfChannels } from "./channel-section.js";
-import type { Config, ConfiguredServer } from "./config.js";
+import type { Collision } from "./collisions.js";
+import type { Config, ConfiguredServer, ServerConfig } from "./config.js";
+import type { Member } from "./tree.js";
 
 /** What a feature adds to the file: a section, or a way to reach servers. */
 export type Section = SettingsSection | ChannelSection;
@@ -12,22 +14,69 @@ interface SettingsSection {
   readonly of: "file" | "server";
   /** Its key: `audit`; or within a section of the gateway: `telemetry.otlp`. */
   readonly path: string;
+  /** The key behind which the reference has it. Default: behind those of the gateway. */
+  readonly after?: string | undefined;
   /** With its description, of which `config/reference.md` is written; the section may be absent. */
   readonly schema: z.ZodType;
-  /** The settings that the valid content `shape` means; relative paths start at `folder`. */
-  complete(shape: unknown, folder: string): unknown;
+  /**
+   * The settings that the valid content `shape` means; relative paths start at `folder`. Undefined: the same as without the section.
+   *
+   * @param server whose section it is
+   * @throws SectionError, or ServerConfigError in a server
+   */
+  complete(shape: unknown, folder: string, server: SectionServer): unknown;
+  /** The settings of a server without the section; undefined if there are none. */
+  completeAbsent?(server: SectionServer): unknown;
+  /** Turns what hosts have for it in an entry of theirs into the section. `warn` receives what could not be carried over, by its key. */
+  fromHost?(server: Map<string, Member>, warn: (key: string, at: Member, what: string) => void): void;
+  /** Servers whose sections contradict each other. */
+  collisions?(servers: readonly (ServerConfig | ConfiguredServer)[]): readonly Collision[];
   /** The values in the settings that no log may show. */
   secretsOf(settings: unknown): readonly string[];
   /** When a change takes effect. */
   readonly change: "reload" | "restart";
 }
 
+/** The server of a section. */
+export interface SectionServer {
+  readonly kind: string;
+  /** The headers of its requests: of the config, and empty ones for those that hosts send. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether the gateway authenticates its hosts. */
+  readonly hasPrincipals: boolean;
+}
+
+/** For sections of the file. */
+const NO_SERVER: SectionServer = { kind: "none", headers: {}, hasPrincipals: false };
+
+/** A contradiction in a section of the file: a sentence, and the path of the key that it is about. */
+export class SectionError extends Error {
+  readonly path: readonly string[];
+  constructor(message: string, ...path: readonly string[]) {
+    super(message);
+    this.path = path;
+  }
+}
+
+/** The section of servers that says whose credentials their requests carry, which the gateway itself reads. */
+const CREDENTIALS = "auth";
+
+/** The settings of a section in the file or the server that has it. */
+export const settingsIn = (
+  { path }: SettingsSection,
+  { features, auth }: Pick<Config | ConfiguredServer, "features" | "auth">,
+): unknown => (path === CREDENTIALS ? auth : features[path]);
+
 /** A section whose parts agree in their types. `of`. Default: the file. `secretsOf`. Default: none. */
 export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly of?: "file" | "server";
   readonly path: string;
   readonly schema: Schema;
-  readonly complete: (shape: z.output<Schema>, folder: string) => Settings;
+  readonly after?: string;
+  readonly complete: (shape: z.output<Schema>, folder: string, server: SectionServer) => Settings;
+  readonly completeAbsent?: (server: SectionServer) => Settings;
+  readonly fromHost?: NonNullable<SettingsSection["fromHost"]>;
+  readonly collisions?: NonNullable<SettingsSection["collisions"]>;
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): SettingsSection {
@@ -35,7 +84,7 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   return {
     ...section,
     of,
-    complete: (shape, folder) => complete(shape as z.output<Schema>, folder),
+    complete: (shape, folder, server) => complete(shape as z.output<Schema>, folder, server),
     secretsOf: (settings) => secretsOf(settings as Settings),
   };
 }
@@ -90,13 +139,29 @@ export const settingsOf = (
   where: SettingsSection["of"],
   shape: unknown,
   folder: string,
+  server: SectionServer = NO_SERVER,
 ): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     sectionsWithin(sections, where).flatMap((section) => {
       const content = contentOf(section, shape);
-      return content === undefined ? [] : [[section.path, section.complete(content, folder)]];
+      const settings =
+        content === undefined ? section.completeAbsent?.(server) : section.complete(content, folder, server);
+      return settings === undefined ? [] : [[section.path, settings]];
     }),
   );
+
+/** `keys`, with those of sections where they want to stand; the later ones of several nearer to the key before them. */
+export function inOrder<Keys extends object>(
+  keys: Keys,
+  sections: readonly Section[],
+  where: SettingsSection["of"],
+): Keys {
+  const placed = sectionsWithin(sections, where).filter(({ after }) => after !== undefined);
+  const entries = new Map(Object.entries(keys));
+  const names = [...entries.keys()].filter((name) => !placed.some(({ path }) => path === name));
+  for (const { path, after = "" } of placed) names.splice(names.indexOf(after) + 1, 0, path);
+  return Object.fromEntries(names.map((name) => [name, entries.get(name)])) as Keys;
+}
 
 /** The content of a section in a valid file or server; undefined if it is absent. */
 function contentOf({ path }: SettingsSection, file: unknown): unknown {

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import { duration } from "./duration-schema.js";
 import { networkSchemas } from "./network-schema.js";
-import { channelsOf, keysOfServers, type Section } from "./section.js";
-import { serverAuthSchema } from "./sign-in-schema.js";
+import { channelsOf, inOrder, keysOfServers, type Section } from "./section.js";
 import { argumentsSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
@@ -148,11 +147,6 @@ const firstKeys = (channels: readonly ChannelSection[]) => ({
   httpUrl: z.string().min(1).optional().describe("The same as `url`, as Gemini CLI writes it."),
   headers: headers.default({}).describe("HTTP headers of every request to the server."),
   ...networkSchemas,
-  auth: serverAuthSchema
-    .exactOptional()
-    .describe(
-      "How the gateway signs in to the server (`docs/sign-in.md`). Default: `oauth` as each principal if an HTTP server requires it and `headers` has no `Authorization`.",
-    ),
 });
 
 /** The keys of the gateway after those of the ways to reach servers. */
@@ -235,13 +229,14 @@ export const serverSchema = z.strictObject({ ...firstKeys([]), ...middleKeys, ..
 /** The zod schema of one server, with the keys of features. */
 export function wholeServerSchema(sections: readonly Section[]): z.ZodType<ServerShape> {
   const channels = channelsOf(sections);
-  return z.strictObject({
+  const keys = {
     ...firstKeys(channels),
     ...keysOfChannels(channels),
     ...middleKeys,
     ...keysOfServers(sections),
     ...lastKeys(channels),
-  });
+  };
+  return z.strictObject(inOrder(keys, sections, "server"));
 }
 
 /** The keys of the gateway in a server, as the file has them. Those of features are found by `settingsOf`. */

@@ -22,6 +22,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["workers/", "reads those pages again"],
   ["features/authorization-server/", "reads and writes documents of OAuth, which have small numbers only"],
   ["features/sign-in/cli/", "the same as cli/, for the commands of sign-ins"],
+  ["features/sign-in/config/", "the same as config/"],
   ["features/sign-in/renewals.ts", "talks to a process of the gateway's own"],
   ["features/sign-in/renewal-process.ts", "is that process"],
   ["admin/console-files.ts", "reads a list of file names that the build wrote"],

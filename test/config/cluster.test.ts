@@ -1,13 +1,17 @@
 /** `cluster`: what the config makes of it, and which halves of it are refused, with their place. */
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
+import { SECTIONS, testOf } from "../support/features.js";
 
 const state = "a secret of all replicas, 32 long";
 const peers = { listen: "127.0.0.1:9001" };
 const store = { url: "redis://127.0.0.1:6379" };
 
 const read = (cluster: object, others: object = { keys: { state } }) =>
-  readConfig(JSON.stringify({ ...others, cluster }), "/etc/cardea/cardea.json", { env: {} });
+  readConfig(JSON.stringify({ ...others, cluster }), "/etc/cardea/cardea.json", {
+    env: {},
+    sections: SECTIONS,
+  });
 
 function completed(cluster: object, others?: object) {
   const outcome = read(cluster, others);
@@ -58,7 +62,7 @@ describe("a cluster", () => {
     });
   });
 
-  test("warns of sign-ins that its replicas do not share, and of nothing else", () => {
+  testOf("sign-in")("warns of sign-ins that its replicas do not share, and of nothing else", () => {
     const oauth = { type: "http", url: "https://linear.example/mcp", auth: { type: "oauth" } };
     const service = {
       ...{ type: "http", url: "https://build.example/mcp" },
@@ -66,7 +70,7 @@ describe("a cluster", () => {
     };
     const warningsOf = (others: object) => {
       const found = readConfig(JSON.stringify({ keys: { state }, ...others }), "/etc/cardea.json", {
-        env: {},
+        ...{ env: {}, sections: SECTIONS },
       });
       return found.warnings.map(({ message }) => message);
     };

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
+import { hasFeature, SECTIONS, testOf } from "../support/features.js";
 
 const keys = [{ id: "ada", hash: `sha256:${"0".repeat(64)}` }];
 
@@ -9,6 +10,7 @@ const read = (server: object, more: object = {}) =>
   readConfig(JSON.stringify({ mcpServers: { far: server }, ...more }, null, 1), "c.json", {
     ...{ env: {}, cwd: "/etc/x" },
     readFile: () => "{}",
+    sections: SECTIONS,
   });
 
 const problemsOf = (...given: Parameters<typeof read>): readonly string[] =>
@@ -42,7 +44,8 @@ test.each([
   const [server] = outcome.ok ? outcome.config.servers : [];
   expect(server?.transport).toMatchObject({ forwardHeaders: pairs.map(([from, to]) => ({ from, to })) });
   // Credentials of the host are in place of a sign-in.
-  expect(server?.auth === undefined).toBe(pairs.some(([, to]) => to === "authorization"));
+  if (hasFeature("sign-in"))
+    expect(server?.auth === undefined).toBe(pairs.some(([, to]) => to === "authorization"));
 });
 
 describe("is refused at its entry", () => {
@@ -79,13 +82,14 @@ describe("is refused at its entry", () => {
   test.each([
     [{ ...far, forwardHeaders: ["x a"] }, "is not a header name"],
     [{ ...far, forwardHeaders: ["x-a", { from: "x-b", to: "X-A" }] }, 'two entries have the name "x-a"'],
-    [
-      { ...far, auth: {}, forwardHeaders: [{ from: "x-t", to: "authorization" }] },
-      'what the "auth" of the server sets',
-    ],
     [{ command: "x", forwardHeaders: ["x-a"] }, '"forwardHeaders", which stdio servers do not have'],
   ])("%#", (server, why) => {
     expect(problemsOf(server).join()).toContain(why);
+  });
+
+  testOf("sign-in")("a header that a sign-in sets", () => {
+    const server = { ...far, auth: {}, forwardHeaders: [{ from: "x-t", to: "authorization" }] };
+    expect(problemsOf(server).join()).toContain('what the "auth" of the server sets');
   });
 
   test("a key for the gateway", () => {

@@ -119,7 +119,7 @@ export class LiveAuthorizationServer implements TokenIssuer {
     ]);
     // Neither changes while the gateway runs.
     const [config, { store }] = [gateway().config(), gateway()];
-    const { keys, keyFile } = config.credentials ?? {};
+    const { keys, keyFile } = config.features.credentials ?? {};
     const source = {
       ...(keys !== undefined && { key: keys.join("\n") }),
       ...(keyFile !== undefined && { keyFile }),

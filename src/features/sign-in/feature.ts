@@ -7,6 +7,7 @@ import { COUNTERS, EXPIRING } from "./metrics.js";
 /** Always there where there is a state folder: a server may ask for a sign-in without a word in the config. */
 export const signIn: Feature = {
   name: "sign-in",
+  loadSections: async () => [(await import("./section.js")).section],
   commands: COMMANDS,
   gauges: [EXPIRING],
   counters: COUNTERS,

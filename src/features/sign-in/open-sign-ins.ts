@@ -49,7 +49,10 @@ export interface OpenedSignIns {
 /** @throws VaultError if the vault cannot be used */
 export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSignIns> {
   const { config, folder, baseUrl, logger, counter, store } = options;
-  const { credentials: { keys, keyFile } = {}, cluster } = config();
+  const {
+    features: { credentials: { keys, keyFile } = {} },
+    cluster,
+  } = config();
   const given = {
     ...(keys !== undefined && { key: keys.join("\n") }),
     ...(keyFile !== undefined && { keyFile }),

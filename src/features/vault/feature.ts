@@ -5,6 +5,7 @@ import { COMMANDS } from "./cli/commands.js";
 /** Nothing of it runs by itself: features that keep secrets open it. */
 export const vault: Feature = {
   name: "vault",
+  loadSections: async () => [(await import("./section.js")).section],
   commands: COMMANDS,
   open: async () => undefined,
 };

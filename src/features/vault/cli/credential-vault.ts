@@ -1,9 +1,9 @@
 /** The vault of this user's gateways, for commands. */
 import { join } from "node:path";
-import type { CredentialsConfig } from "../../../config/config.js";
 import type { SharedStore } from "../../../core/cluster.js";
 import type { Logger } from "../../../core/logger.js";
 import { stateFolder } from "../../../state/state-folder.js";
+import type { CredentialsConfig } from "../section.js";
 import { type OpenVault, openVault } from "../vault.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;

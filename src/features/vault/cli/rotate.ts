@@ -17,7 +17,7 @@ export async function rotateVault(flags: ConfigFlags & JsonFlag, shell: CommandC
   const hasConfig = findConfig({ flag: flags.config, env: shell.env, cwd: shell.cwd }) !== undefined;
   const opened = hasConfig ? await openConfig(shell, log, flags.config) : undefined;
   if (hasConfig && opened === undefined) return EXIT.config;
-  const credentials = opened?.loaded.config.credentials;
+  const credentials = opened?.loaded.config.features.credentials;
   let store: OwnStore | undefined;
   try {
     store = opened === undefined ? undefined : await shell.openStore(opened.loaded.config, log);

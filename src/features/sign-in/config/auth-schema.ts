@@ -1,9 +1,6 @@
-/**
- * The schema of `mcpServers.NAME.auth` and `credentials`: how the gateway signs in to a server, and how it stores
- * tokens.
- */
+/** The schema of `mcpServers.NAME.auth`: how the gateway signs in to a server. */
 import { z } from "zod";
-import { address, scopes } from "./auth-schema.js";
+import { address, scopes } from "../../../config/auth-schema.js";
 
 /** How a token is obtained, and `none`. */
 const AUTH_TYPES = [
@@ -128,31 +125,5 @@ export const serverAuthSchema = z.strictObject({
     .describe("Hosts with private addresses that may be asked for metadata and tokens."),
 });
 
-/** The bytes of a key (base64 or base64url, 32 bytes). */
-const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
-const key = z
-  .string()
-  .regex(KEY, { error: 'must be 32 bytes in base64, as "openssl rand -base64 32" prints them' })
-  .meta({ pattern: `${KEY.source}|\\$\\{` });
-
-/** The zod schema of `credentials`. */
-export const credentialsSchema = z.strictObject({
-  key: z
-    .union([key, z.array(key).min(1)])
-    .exactOptional()
-    .describe(
-      "The key that encrypts them: 32 bytes in base64; use a variable. Of several the first one encrypts, all decrypt (`cardea vault rotate`). With `cluster.store` the sign-ins are stored there, for all replicas that have the key.",
-    ),
-  keyFile: z
-    .string()
-    .min(1)
-    .exactOptional()
-    .describe(
-      "A file with such keys, one a line, relative to the config file's folder, that only its owner can read; with `cluster.store` as for `key`. Default: one in the state directory, made at first use.",
-    ),
-});
-
-/** `mcpServers.NAME.auth` as the file has it. */
+/** `auth` as the file has it. */
 export type ServerAuthShape = z.infer<typeof serverAuthSchema>;
-/** `credentials` as the file has it. */
-export type CredentialsShape = z.infer<typeof credentialsSchema>;

@@ -1,10 +1,12 @@
 /** `auth` of a server, `credentials` and `publicUrl`: what the config makes of them. */
 import { generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { secretsOf } from "../../src/cli/secrets-of.js";
-import { needsRestart } from "../../src/config/changes.js";
-import { readConfig } from "../../src/config/read.js";
-import { SECTIONS, testOf } from "../support/features.js";
+import { secretsOf } from "../../../src/cli/secrets-of.js";
+import { needsRestart } from "../../../src/config/changes.js";
+import { formatProblem } from "../../../src/config/problem.js";
+import { readConfig } from "../../../src/config/read.js";
+import { SECTIONS, testOf } from "../../support/features.js";
 
 const read = (config: object) =>
   readConfig(JSON.stringify(config), "/home/me/cardea.json", { env: {}, sections: SECTIONS });
@@ -23,6 +25,19 @@ const problems = (shape: object): string => {
   const outcome = read({ mcpServers: { a: { url, ...shape } } });
   return outcome.problems.map(({ message }) => message).join("\n");
 };
+
+/** The config, a line of dashes, and the messages. */
+test("a wrong config is refused with these sentences and positions", () => {
+  const text = readFileSync(new URL("server-auth.jsonc.txt", import.meta.url), "utf8");
+  const [, config = "", expected = ""] = /^([\s\S]*?)---\n([\s\S]*)$/.exec(text) ?? [];
+  const readFile = () => {
+    throw new Error("no files here");
+  };
+  const outcome = readConfig(config, "cardea.jsonc", { env: {}, readFile, sections: SECTIONS });
+  const messages = outcome.problems.map((problem) => `${formatProblem(problem)}\n`).join("");
+  expect(messages).toBe(expected);
+  expect(messages).not.toContain("s3cret");
+});
 
 describe("auth of a server", () => {
   test.each([
@@ -183,11 +198,11 @@ describe("credentials", () => {
     [{ key: [one, other] }, { keys: [one, other] }],
     [{ keyFile: "keys/cardea" }, { keyFile: "/home/me/keys/cardea" }],
   ])("%j is %j", (credentials, complete) => {
-    expect(good({ credentials }).config.credentials).toEqual(complete);
+    expect(good({ credentials }).config.features.credentials).toEqual(complete);
   });
 
   test("are absent where nothing is said", () => {
-    expect(Object.hasOwn(good({}).config, "credentials")).toBe(false);
+    expect(Object.hasOwn(good({}).config.features, "credentials")).toBe(false);
   });
 
   test("have one source", () => {

@@ -1,6 +1,7 @@
 /** The OAuth section of one server in a host's file, as Cardea's `auth`. */
-import { serverAuthSchema } from "./sign-in-schema.js";
-import type { Member, Tree } from "./tree.js";
+
+import type { Member, Tree } from "../../../config/tree.js";
+import { serverAuthSchema } from "./auth-schema.js";
 
 /** Cardea's key for what hosts call differently: Cursor, Zed and Codex, opencode, Copilot CLI. */
 const KEY_ALIASES: Readonly<Record<string, string>> = {
