@@ -27,13 +27,8 @@ import { offersList } from "./list-capabilities.js";
 import type { Renamed } from "./merge.js";
 import { exposedPrefix, exposeUri, NameOwners, type Naming } from "./naming.js";
 import { RenamedEntries } from "./renamed-entries.js";
-import {
-  type ListHints,
-  type RefreshTimes,
-  ServerLists,
-  type ServerListsStatus,
-  type WaitLimit,
-} from "./server-lists.js";
+import { ServerLists } from "./server-lists.js";
+import type { ListHints, RefreshTimes, ServerListsStatus, WaitLimit } from "./server-lists-options.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
 import { SoughtTargets } from "./sought-targets.js";
 import { countsByServer } from "./tool-overview.js";

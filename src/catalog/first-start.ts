@@ -8,6 +8,7 @@ export class FirstStart {
   readonly #ended: Promise<void>;
   #end: () => void = () => {};
   #isOver = false;
+  #hanging: NodeJS.Timeout | undefined;
 
   constructor(since = performance.now()) {
     this.since = since;
@@ -23,7 +24,15 @@ export class FirstStart {
   /** The lists are loaded, or the server has failed: no further waits. */
   end(): void {
     this.#isOver = true;
+    clearTimeout(this.#hanging);
     this.#end();
+  }
+
+  /** Calls `listener` if the start takes longer than `ms`. */
+  onceHanging(ms: number, listener: () => void): void {
+    if (this.#isOver) return;
+    this.#hanging = setTimeout(listener, this.since + ms - performance.now());
+    this.#hanging.unref();
   }
 
   /** Resolves when the start is over. */

@@ -1,7 +1,7 @@
 /**
  * The runtime of one server: the parts that outlive a config, session questions, and draining once no config has it.
  */
-import type { ListHints } from "../catalog/server-lists.js";
+import type { ListHints } from "../catalog/server-lists-options.js";
 import { needsRestart } from "../config/changes.js";
 import type { ConfiguredServer, ServerConfig } from "../config/config.js";
 import { identityOf } from "../config/server-identity.js";
