@@ -44,7 +44,7 @@ const testsIn = (folders: readonly string[], recursive = false): readonly string
 
 /**
  * What runs a second time, with hosts that call every tool through `call_tool`: by default the matrix of questions for one kind
- * of host; test/routing/call-tool has the property that all the others are instances of.
+ * of host; test/features/tool-search/call-tool has the property that all the others are instances of.
  */
 const throughCallTool = (): readonly string[] => {
   const hosts = testsIn(["test/scenarios/questions"]).filter((file) => !ONCE_ONLY.has(file));

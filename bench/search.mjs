@@ -19,7 +19,7 @@ const MAX_RATIO = 1.1;
 const ROUNDS = 10;
 
 build();
-const { buildToolIndex } = await import("../build/catalog/search/build-index.js");
+const { buildToolIndex } = await import("../build/features/tool-search/ranking/build-index.js");
 
 const [folder] = process.argv.slice(2);
 const { tools: given, queries } = folder === undefined ? madeUp() : seal(folder);

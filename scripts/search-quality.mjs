@@ -23,7 +23,7 @@ try {
   process.exit(2);
 }
 if (!values["no-build"]) build();
-const { buildToolIndex } = await import("../build/catalog/search/build-index.js");
+const { buildToolIndex } = await import("../build/features/tool-search/ranking/build-index.js");
 const { estimateTokens } = await import("../build/core/token-estimate.js");
 const LIMIT = 10;
 /** A typical answer: definitions of the first three, a line for five others. */

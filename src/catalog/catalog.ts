@@ -5,22 +5,21 @@
 import { type Freshness, mergedFreshness, methodRoute, type Route, type RouteKind } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
+import type { AwaitedTools, ExposedItem, ListTransform } from "../core/list-transform.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { Target } from "../core/methods.js";
 import type { ListStore } from "../core/persisted-lists.js";
 import { principalKey } from "../core/principal.js";
-import { isSearchTool, SEARCH_TOOLS } from "../core/search-tools.js";
 import { Stop, type StopSignal } from "../core/stop.js";
+import type { ToolForms } from "../core/tool-forms.js";
 import { stateInUse, type Upstream, type UpstreamState } from "../core/upstream.js";
 import { runSteps } from "../runtime/cooperative-yield.js";
 import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { ChangeNotifier } from "./change-notifier.js";
 import { describeServers } from "./describe-servers.js";
-import type { SchemaDialect } from "./dialects/families.js";
 import { type CatalogProfile, endpointsOf } from "./endpoints.js";
-import { type ExposureSettings, Exposures } from "./exposure.js";
 import { StartupWaits } from "./first-start.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { offersList } from "./list-capabilities.js";
@@ -31,9 +30,7 @@ import { ServerLists } from "./server-lists.js";
 import type { ListHints, RefreshTimes, ServerListsStatus, WaitLimit } from "./server-lists-options.js";
 import { type CatalogServer, type ServerNamespace, serverNamespace } from "./server-namespace.js";
 import { SoughtTargets } from "./sought-targets.js";
-import { countsByServer } from "./tool-overview.js";
-import { type FoundTools, searchableServer, type ToolQuery, ToolSearch } from "./tool-search.js";
-import type { CatalogView, Snapshot, VisibilityCheck } from "./view.js";
+import { type CatalogView, Snapshot, type VisibilityCheck } from "./view.js";
 import { Views } from "./views.js";
 
 /** Dependencies of the catalog. */
@@ -43,10 +40,10 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly servers: readonly CatalogServer[];
   readonly naming: Naming;
   readonly profiles?: Readonly<Record<string, CatalogProfile>>;
-  /** Which tools hosts list, unless a profile overrides it. Default: all. */
-  readonly exposure?: ExposureSettings;
-  /** For which models input schemas are listed, unless a profile or server overrides it. Default: for none. */
-  readonly dialect?: SchemaDialect | "none";
+  /** What a feature makes of the lists of tools. Default: nothing. */
+  readonly lists?: ListTransform | undefined;
+  /** In which form a feature shows the definitions of tools. Default: that of the servers. */
+  readonly forms?: ToolForms | undefined;
   /** The gateway's own name and version. */
   readonly self: JsonObject;
   /** A target for which it returns false does not exist for that client. Default: everything is visible. */
@@ -72,7 +69,7 @@ interface ServerStatus extends ServerListsStatus {
 }
 
 /** The merged lists of all servers of one config. */
-export interface Catalog {
+export interface Catalog extends AwaitedTools {
   readonly changes: ChangeFeed;
   /** The current view of `client`; never waits. */
   view(client: Client): CatalogView;
@@ -80,10 +77,6 @@ export interface Catalog {
   unfilteredView(client: Client): CatalogView;
   /** The response to a list request of `client`; it may have fewer tools than `view`. */
   listed(client: Client, kind: ListKind): Snapshot;
-  /** Whether `client` may use the search tools. */
-  hasSearch(client: Pick<Client, "endpoint">): boolean;
-  /** The tools of the client's own view that match. Never rejects. */
-  findTools(client: Client, query: ToolQuery): Promise<FoundTools>;
   /** How long `client` may keep a list. */
   freshness(client: Client, kind: ListKind): Freshness;
   /**
@@ -107,6 +100,8 @@ export interface Catalog {
   stopWaiting(): void;
   /** The live catalog: this one, or after `close` its successor. */
   readonly latest: Catalog;
+  /** The entry of a tool of the gateway itself that `client` may call by this name. */
+  ownTool(client: Client, name: string): JsonObject | undefined;
   /** Starting servers without cached lists, in config order. */
   starting(): readonly string[];
   /** Resolves when the first start of a server is over and it has listed for `client`, or has failed. Never rejects. */
@@ -162,7 +157,17 @@ const RESOLVED = Promise.resolve();
 
 /** Starts to load lists in the background, until `close`. */
 export function createCatalog(options: CatalogOptions): Catalog {
-  const { upstreams, naming, profiles = {}, self, isVisible, logger = SILENT, onListChanged } = options;
+  const {
+    upstreams,
+    naming,
+    profiles = {},
+    self,
+    isVisible,
+    logger = SILENT,
+    onListChanged,
+    lists,
+    forms,
+  } = options;
   const times: RefreshTimes = {
     settleMs: options.settleMs ?? TIMES.settleMs,
     callWaitMs: options.callWaitMs ?? TIMES.callWaitMs,
@@ -171,9 +176,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
     graceMs: options.graceMs ?? TIMES.graceMs,
   };
   const servers = new Map<string, ServerLists>();
-  const spaces = options.servers.map(serverNamespace);
-  const endpoints = endpointsOf(spaces, profiles, options.dialect);
-  const exposures = new Exposures(options.exposure, profiles);
+  const spaces = options.servers.map((server) => serverNamespace(server, forms?.ofServer(server.name)));
+  const endpoints = endpointsOf(spaces, profiles, forms);
   const before = options.before === undefined ? undefined : catalogStates.get(options.before);
   const learnedUris = before?.learnedUris ?? new LearnedUris();
   const appPages = before?.appPages ?? new AppPageAccess();
@@ -202,13 +206,19 @@ export function createCatalog(options: CatalogOptions): Catalog {
     appPages,
     onRenamed,
   });
-  const toolSearch = new ToolSearch((name) => searchableServer(name, servers.get(name)?.facts));
+  /** Keyed by their entries, so that equal lists share text and version. */
+  const transformed = new WeakMap<readonly ExposedItem[], Snapshot>();
   const listed = (client: Client, kind: ListKind): Snapshot => {
     const whole = views.of(client).list(kind);
-    const exposure = exposures.of(client.endpoint);
-    if (kind !== "tools" || exposure.of(client, whole) === "full") return whole;
-    toolSearch.prepare(views.searchedTools(client));
-    return exposure.list(client, whole);
+    if (kind !== "tools" || lists === undefined) return whole;
+    const entries = lists.entries(client, whole, catalog);
+    if (entries === whole.entries) return whole;
+    let list = transformed.get(entries);
+    if (list === undefined) {
+      list = new Snapshot(kind, entries);
+      transformed.set(entries, list);
+    }
+    return list;
   };
   const changes = new ChangeNotifier({
     view: (client) => views.of(client),
@@ -360,13 +370,14 @@ export function createCatalog(options: CatalogOptions): Catalog {
     view: (client) => views.of(client),
     unfilteredView: (client) => views.unfiltered(client),
     listed,
-    findTools: (client, query) => toolSearch.find(views.searchedTools(client), query),
-    hasSearch: ({ endpoint }) => exposures.of(endpoint).hasSearch,
+    toolsOf: (client) => views.toolsOf(client),
+    facts: (server) => servers.get(server)?.facts,
     freshness(client, kind) {
       const parts = visibleLists(client).flatMap((server) => server.freshness(client, kind) ?? []);
       const whole = mergedFreshness(parts);
       // A list that was filtered for one principal, or that depends on the host, is not shared.
-      const isOwn = isVisible !== undefined || (kind === "tools" && exposures.of(client.endpoint).isPerHost);
+      const isOwn =
+        isVisible !== undefined || (kind === "tools" && lists?.isPerHost(client.endpoint) === true);
       return isOwn ? { ...whole, scope: "private" } : whole;
     },
     prepare(client, sought = [], signal) {
@@ -405,9 +416,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
     describe(client) {
       const view = views.of(client);
       const tools = view.list("tools");
-      const exposure = exposures.of(client.endpoint);
-      const access = exposure.access(client, tools);
-      const counts = access === "listed" ? undefined : countsByServer(tools);
       const introduced = visibleServers(client).map((space) => {
         const server = servers.get(space.name);
         return {
@@ -418,16 +426,20 @@ export function createCatalog(options: CatalogOptions): Catalog {
             if (offered === undefined || offered === 0) return true;
             return view.list(kind).entries.some(({ route }) => route.upstream === space.name);
           },
-          tools:
-            server?.unfilteredCount(client, "tools") === undefined
-              ? undefined
-              : (counts?.get(space.name) ?? 0),
+          hasListed: server?.unfilteredCount(client, "tools") !== undefined,
         };
       });
-      return describeServers(introduced, self, naming, access);
+      const ofTools = lists?.introduce(
+        client,
+        tools,
+        introduced.map(({ space: { name }, facts, hasListed }) => ({ name, facts, hasListed })),
+      );
+      return describeServers(introduced, self, naming, ofTools);
     },
+    ownTool: (client, name) => lists?.ownTool(client, name),
     toolEntry(client, name) {
-      if (isSearchTool(name) && exposures.of(client.endpoint).hasSearch) return SEARCH_TOOLS[name];
+      const own = lists?.ownTool(client, name);
+      if (own !== undefined) return own;
       const route = views.of(client).find("tools", name);
       return route?.overriddenItem ?? route?.item;
     },
@@ -469,7 +481,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       })),
     close() {
       changes.close();
-      toolSearch.close();
+      lists?.close();
       for (const server of servers.values()) server.close();
       closed.abort();
     },

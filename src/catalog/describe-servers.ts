@@ -1,12 +1,12 @@
 /** The server description for one client (capabilities, name, instructions), merged from the servers in its view. */
 import type { ServerDescription } from "../core/gateway-api.js";
 import { implementationFlaw } from "../core/list-entries.js";
+import type { ToolIntroduction } from "../core/list-transform.js";
 import { LISTS_OF_CAPABILITY, type ListKind } from "../core/lists.js";
 import type { ServerFacts } from "../core/upstream.js";
 import { isObject, type JsonObject, objectAt, without } from "../wire/json.js";
 import { exposedPrefix, type Naming } from "./naming.js";
 import type { ServerNamespace } from "./server-namespace.js";
-import { toolOverview } from "./tool-overview.js";
 
 /** One server of the view. */
 interface DescribedServer {
@@ -15,14 +15,7 @@ interface DescribedServer {
   readonly facts: ServerFacts | undefined;
   /** False if filters leave no entry of the server. */
   readonly hasVisible: (kind: ListKind) => boolean;
-  /** The number of its tools visible to the client; absent while its list is unknown. */
-  readonly tools?: number | undefined;
 }
-
-/**
- * How the client finds tools: `search`: its list does not show them; `deferred`: its host loads definitions on demand.
- */
-export type ToolAccess = "listed" | "deferred" | "search";
 
 const NONE: JsonObject = {};
 
@@ -31,15 +24,15 @@ export function describeServers(
   servers: readonly DescribedServer[],
   self: JsonObject,
   naming: Naming,
-  access: ToolAccess = "listed",
+  tools?: ToolIntroduction,
 ): ServerDescription {
   const [only, second] = servers;
   // Alone and with its own names, a server is presented as if there were no gateway.
   const alone = second === undefined && only?.space.prefix === "" ? only.facts : undefined;
-  const instructions = instructionsOf(servers, naming, access);
+  const instructions = instructionsOf(servers, naming, tools);
   return {
     serverInfo: readableInfo(alone?.serverInfo) ?? self,
-    capabilities: capabilitiesOf(servers, access),
+    capabilities: capabilitiesOf(servers, tools?.hasOwnTools === true),
     ...(instructions !== undefined && { instructions }),
   };
 }
@@ -55,7 +48,7 @@ function readableInfo(info: JsonObject | undefined): JsonObject | undefined {
   return readable;
 }
 
-function capabilitiesOf(servers: readonly DescribedServer[], access: ToolAccess): JsonObject {
+function capabilitiesOf(servers: readonly DescribedServer[], hasOwnTools: boolean): JsonObject {
   let union: JsonObject = {};
   for (const { facts, hasVisible } of servers) {
     for (const [key, value] of Object.entries(readableCapabilities(facts?.capabilities ?? NONE))) {
@@ -70,7 +63,7 @@ function capabilitiesOf(servers: readonly DescribedServer[], access: ToolAccess)
   // A server that has never connected may have any of these, and clients request only advertised ones.
   const unmet = servers.some(({ facts }) => facts === undefined);
   for (const key of LISTS_OF_CAPABILITY.keys()) {
-    const isOwn = key === "tools" && access === "search";
+    const isOwn = key === "tools" && hasOwnTools;
     if (unmet || isOwn || Object.hasOwn(union, key)) {
       union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
     }
@@ -111,22 +104,15 @@ function mergeCapabilities(first: unknown, second: unknown): unknown {
   return union;
 }
 
-/**
- * The instructions of all servers. With tool search one line per server replaces them, because the instructions of one
- * server may already be longer than a model should read; a host that defers definitions searches these texts.
- */
+/** The instructions of all servers, below what is said of their tools. */
 function instructionsOf(
   servers: readonly DescribedServer[],
   naming: Naming,
-  access: ToolAccess,
+  tools: ToolIntroduction | undefined,
 ): string | undefined {
-  if (access === "listed") return ownInstructions(servers, naming);
-  const overview = toolOverview(
-    servers.map(({ space, facts, tools }) => ({ name: space.name, facts, tools })),
-    access === "deferred",
-  );
-  const own = access === "search" && servers.length > 1 ? undefined : ownInstructions(servers, naming);
-  const texts = [overview, own].filter((text) => text !== undefined);
+  if (tools === undefined) return ownInstructions(servers, naming);
+  const own = tools.isInstead && servers.length > 1 ? undefined : ownInstructions(servers, naming);
+  const texts = [tools.text, own].filter((text) => text !== undefined);
   return texts.length === 0 ? undefined : texts.join("\n\n");
 }
 

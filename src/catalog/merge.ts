@@ -1,12 +1,13 @@
 /** Merges the lists of several servers under exposed names, in config order, and maps their UI references. */
 import type { Route } from "../core/call.js";
+import type { ExposedItem } from "../core/list-transform.js";
 import { LISTS, type ListKind } from "../core/lists.js";
-import { SEARCH_TOOL_NAMES } from "../core/search-tools.js";
 import { isObject, type JsonObject, objectAt, stringAt, without } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 import { exposedName, exposeUri, hashedName, type NameOwners, type Naming, NO_OWNERS } from "./naming.js";
 import type { OverriddenTool } from "./overrides.js";
 import type { ServerNamespace } from "./server-namespace.js";
-import { type ExposedItem, Snapshot } from "./view.js";
+import { Snapshot } from "./view.js";
 
 /** The entries of one server in a list: those that can be named, each name once (see `visibleItems`). */
 export interface Contribution {
@@ -71,16 +72,18 @@ export interface Renamed {
    * the gateway itself.
    */
   readonly other?: string;
+  /** The setting that adds the tool of the gateway. */
+  readonly setting?: string;
   /** The prefix of `other` with which the name begins, whether or not `other` lists one of this name. */
   readonly start?: string;
 }
 
 /** Why it is listed so, and how to change that. */
-export function renamedReason({ server, other, start }: Renamed): string {
+export function renamedReason({ server, other, setting, start }: Renamed): string {
   if (start !== undefined)
     return `names that begin with ${start} are those of server ${other}; give one of the servers another "prefix"`;
   if (other === undefined)
-    return `the gateway has a tool of this name ("tools.exposure"); give the server a "prefix"`;
+    return `the gateway has a tool of this name (${writeJson(setting)}); give the server a "prefix"`;
   if (other === server)
     return `another of its names is exposed in the same form; "overrides" can give one of them a "name"`;
   return `server ${other} has one of this name; give one of the servers a "prefix"`;
@@ -90,7 +93,7 @@ type OnRenamed = (renamed: Renamed) => void;
 
 /** The names that no server's entry of this list may have. */
 const ownNames = (kind: ListKind, naming: Naming): Set<string> =>
-  new Set(kind === "tools" && naming.hasSearchTools === true ? SEARCH_TOOL_NAMES : []);
+  new Set(kind === "tools" ? naming.own?.names : []);
 
 interface ExposedName {
   readonly exposed: string;
@@ -123,7 +126,8 @@ function assignNames(
       if (plain !== exposed) {
         const other = serverOf.get(plain);
         const renamed = { server: space.name, name, exposed };
-        onRenamed?.(other === undefined ? renamed : { ...renamed, other });
+        const setting = naming.own?.setting ?? "";
+        onRenamed?.(other === undefined ? { ...renamed, setting } : { ...renamed, other });
       }
       serverOf.set(exposed, space.name);
     }

@@ -9,8 +9,8 @@ export interface Naming {
   readonly maxLength: number;
   /** Disabled servers; their names stay reserved. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
-  /** Whether the gateway has its own tools (`core/search-tools.ts`), whose names are reserved. */
-  readonly hasSearchTools?: boolean;
+  /** The names of the gateway's own tools, which stay reserved, and the setting that adds them. */
+  readonly own?: { readonly names: readonly string[]; readonly setting: string };
 }
 
 const HASH_LENGTH = 8;

@@ -1,12 +1,11 @@
 /** What the config says about one server's names: its prefix and which of its things are shown. */
 
 import { LISTS, type ListKind } from "../core/lists.js";
+import type { ServerForm } from "../core/tool-forms.js";
 import { type NameFilter, nameMatcher, uriTest } from "../patterns/globs.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
-import type { SchemaDialect } from "./dialects/families.js";
 import { type UriNamespace, uriNamespace } from "./naming.js";
 import { type ToolOverride, ToolOverrides } from "./overrides.js";
-import { type Shortening, shortenTool } from "./shortened-tools.js";
 
 /** Globs over names; those for resources are over URIs, and count for templates and reading too. */
 export interface Filters {
@@ -23,10 +22,6 @@ export interface CatalogServer extends Filters {
   readonly prefix: string;
   /** Tools that are shown or called otherwise than the server lists them, by its own names. */
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
-  /** How the definitions of its tools are shortened. Default: they are not. */
-  readonly shortening?: Shortening;
-  /** For which models its own URL lists input schemas. Default: as the whole gateway. */
-  readonly dialect?: SchemaDialect | "none";
   /** Whether lists wait for its first start up to its connect timeout. Default: up to the limit of all servers. */
   readonly required?: boolean;
   readonly connectTimeoutMs?: number;
@@ -40,8 +35,6 @@ export interface ServerNamespace {
   readonly uris: UriNamespace | undefined;
   /** The same server as the gateway as a whole shows it, where this is not that. */
   readonly aggregate?: ServerNamespace;
-  /** For which models its own URL lists input schemas. */
-  readonly dialect?: SchemaDialect | "none";
   /** Undefined if no tool has an override. */
   readonly overrides: ToolOverrides | undefined;
   /** The entry of a tool as hosts see it, except the name; undefined if that is the server's own entry. */
@@ -52,16 +45,15 @@ export interface ServerNamespace {
   readonly filtersResources: boolean;
 }
 
-/** The namespace of a configured server. */
-export function serverNamespace(config: CatalogServer): ServerNamespace {
+/** The namespace of a configured server, whose tools are shown in `form`. */
+export function serverNamespace(config: CatalogServer, form?: ServerForm): ServerNamespace {
   const overrides = config.overrides && new ToolOverrides(config.overrides);
   return {
     name: config.name,
     prefix: config.prefix,
-    ...(config.dialect !== undefined && { dialect: config.dialect }),
     uris: uriNamespace(config.prefix),
     overrides,
-    shownTool: shownTools(overrides, config.shortening),
+    shownTool: shownTools(overrides, form),
     passes: listFilter(config),
     filtersResources: !letsAllThrough(config.resources),
   };
@@ -72,20 +64,20 @@ const letsAllThrough = ({ allow, deny }: NameFilter): boolean => allow.includes(
 
 function shownTools(
   overrides: ToolOverrides | undefined,
-  shortening: Shortening | undefined,
+  form: ServerForm | undefined,
 ): ServerNamespace["shownTool"] {
   // List entries never change, and are shown again with every list that is merged.
   const shown = new WeakMap<JsonObject, JsonObject>();
   return (own, item) => {
     const override = overrides?.of(own);
     const entry = override?.apply(item) ?? item;
-    if (shortening === undefined) return entry === item ? undefined : entry;
-    let short = shown.get(entry);
-    if (short === undefined) {
-      short = shortenTool(entry, shortening, override?.description === undefined);
-      shown.set(entry, short);
+    if (form === undefined) return entry === item ? undefined : entry;
+    let formed = shown.get(entry);
+    if (formed === undefined) {
+      formed = form(entry, override?.description === undefined);
+      shown.set(entry, formed);
     }
-    return short === item ? undefined : short;
+    return formed === item ? undefined : formed;
   };
 }
 

@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import type { Route } from "../core/call.js";
 import type { Client } from "../core/client.js";
+import type { ExposedItem } from "../core/list-transform.js";
 import { isUriList, type ListKind } from "../core/lists.js";
 import type { Steps } from "../runtime/cooperative-yield.js";
-import type { JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
 import type { Endpoint } from "./endpoints.js";
@@ -224,12 +224,6 @@ function resourceRoute(
 function onlyRouteTo(routes: readonly Route[], server: string): Route | undefined {
   const [route, second] = routes.filter(({ upstream }) => upstream === server);
   return second === undefined ? route : undefined;
-}
-
-/** A list entry under its exposed name, and its route. */
-export interface ExposedItem {
-  readonly route: Route;
-  readonly item: JsonObject;
 }
 
 /** The version of a list for its subscribers, which do not retain the list itself. */

@@ -2,16 +2,16 @@
 import { LRUCache } from "lru-cache";
 import type { Route } from "../core/call.js";
 import { ANONYMOUS, type Client, clientInfoLength, type Principal } from "../core/client.js";
+import type { ToolsOfClient } from "../core/list-transform.js";
 import { isUriList, LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Steps } from "../runtime/cooperative-yield.js";
 import { writeJson } from "../wire/json-text.js";
-import { reshapedTools, reshapeInSteps } from "./dialects/reshaped-tools.js";
 import type { Endpoint } from "./endpoints.js";
+import { formedInSteps, formedTools } from "./formed-tools.js";
 import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { type Contribution, mergeLists, type Renamed, subset, withOwnNames } from "./merge.js";
 import type { NameOwners, Naming } from "./naming.js";
 import type { ServerLists } from "./server-lists.js";
-import type { SearchedList } from "./tool-search.js";
 import { CatalogView, Snapshot, type ViewContext, type VisibilityCheck } from "./view.js";
 
 /** Sources of lists and owners. */
@@ -32,7 +32,7 @@ const LIMITS = { maxSize: 32 * 1024 * 1024 };
 const MIN_CHARACTERS = Math.ceil(LIMITS.maxSize / 10_000);
 
 /** The endpoint of a name that no server serves. */
-const UNKNOWN_ENDPOINT: Endpoint = { name: "", namespaces: [] };
+const UNKNOWN_ENDPOINT: Endpoint = { name: "", namespaces: [], form: undefined };
 const emptySnapshot = (kind: ListKind): Snapshot => new Snapshot(kind, []);
 
 /** Builds and shares the views of clients. */
@@ -107,9 +107,8 @@ export class Views {
     const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
     for (const kind of LIST_KINDS) {
       const before = this.#lastNumber;
-      const { dialect } = endpoint;
-      if (kind === "tools" && dialect !== undefined)
-        yield* reshapeInSteps(this.#whole(client, kind), dialect);
+      const { form } = endpoint;
+      if (kind === "tools" && form !== undefined) yield* formedInSteps(this.#whole(client, kind), form);
       const list = this.#listOf(client, endpoint, kind);
       if (!list.isLong) continue;
       if (this.#lastNumber !== before) yield;
@@ -128,7 +127,7 @@ export class Views {
   }
 
   /** The tools of `client`, and the list that clients with other rights or profiles see other parts of. */
-  searchedTools(client: Client): SearchedList {
+  toolsOf(client: Client): ToolsOfClient {
     const endpoint = this.#options.endpoints.get(client.endpoint) ?? UNKNOWN_ENDPOINT;
     const tools = this.of(client).list("tools");
     const whole =
@@ -162,9 +161,9 @@ export class Views {
     if (scope === UNKNOWN_ENDPOINT) return emptySnapshot(kind);
     const whole = this.#whole(client, kind);
     return this.#shared(`${scope.name}\0${this.#numberOf(whole)}`, () => {
-      const { dialect } = scope;
+      const { form } = scope;
       const list = this.#cut(whole, scope, kind);
-      return kind === "tools" && dialect !== undefined ? reshapedTools(list, dialect) : list;
+      return kind === "tools" && form !== undefined ? formedTools(list, form) : list;
     });
   }
 

@@ -1,8 +1,10 @@
 /** `cardea explain`: prints the decision about a call, and the reason, without making it. */
+import type { ExplainPlace } from "../core/feature.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";
+import type { Feature } from "./feature.js";
 import {
   type AsFlags,
   type ConfigFlags,
@@ -30,12 +32,21 @@ export async function explain(
     const explained = await gateway.explain({ name, args, ...principal }, progressTo(log));
     if (json) await write(shell.stdout, `${writeJson(explained, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
-    else await write(shell.stdout, `${asText(name, explained)}\n`);
+    else await write(shell.stdout, `${asText(name, explained, shell.features)}\n`);
     if (!("unknown" in explained)) return EXIT.done;
     // It may belong to a missing server.
     warnMissing(log, await gateway.missing());
     return EXIT.failed;
   });
+}
+
+/** What features say of the members that they have added. */
+function linesOf(
+  explained: KnownTarget,
+  features: readonly Feature[],
+): (place: ExplainPlace) => readonly string[] {
+  const lines = features.flatMap((feature) => feature.explainedLines?.({ ...explained }) ?? []);
+  return (place) => lines.flatMap((each) => each[place] ?? []).map((line) => `  ${line}`);
 }
 
 const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
@@ -46,10 +57,9 @@ const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
   hide: "is hidden: refused as an unknown name",
 };
 
-function asText(name: string, explained: KnownTarget): string {
-  const { effect, rule, message, server, target, rules, limits, badArguments, shortened, listing } =
-    explained;
-  const { argumentNames, reshaped = [] } = explained;
+function asText(name: string, explained: KnownTarget, features: readonly Feature[]): string {
+  const { effect, rule, message, server, target, rules, limits, badArguments, argumentNames } = explained;
+  const ofFeatures = linesOf(explained, features);
   const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
   const about = rules.filter(
     ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
@@ -60,13 +70,10 @@ function asText(name: string, explained: KnownTarget): string {
     ...(explained.principal.unknown === undefined ? [] : [`  note: ${explained.principal.unknown}`]),
     ...(badArguments === undefined ? [] : [`  the arguments are refused before any rule: ${badArguments}`]),
     `  it ${OUTCOMES[effect]}: ${decider}${message === undefined ? "" : ` ("${message}")`}`,
-    ...(listing === undefined || listing.exposure === "full" ? [] : [`  ${listingText(listing)}`]),
-    ...(shortened === undefined ? [] : [`  hosts see it shorter: ${shortenedText(shortened)}`]),
+    ...ofFeatures("list"),
+    ...ofFeatures("definition"),
     ...(argumentNames === undefined ? [] : argumentLines(argumentNames)),
-    ...reshaped.flatMap(({ at, dialect, changes }) => [
-      `  ${at} lists its input schema for ${dialect}:`,
-      ...changes.map((change) => `    ${change}`),
-    ]),
+    ...ofFeatures("schemas"),
     "",
     about.length === 0 ? "rules: none applies" : "rules, in order; the first that matches decides:",
     ...table(
@@ -91,26 +98,6 @@ const argumentLines = (names: NonNullable<KnownTarget["argumentNames"]>): readon
   "  arguments under other names than the API's, which models do not take; rules may use both:",
   ...Object.entries(names).map(([listed, own]) => `    ${listed} is ${writeJson(own)} in the API`),
 ];
-
-/** How hosts find a tool. */
-function listingText({ exposure, isListed }: NonNullable<KnownTarget["listing"]>): string {
-  const key = `tools.exposure is ${exposure}`;
-  if (!isListed) return `hosts do not list it, but find it with find_tools: ${key}`;
-  return `hosts list it: ${key}${exposure === "auto" ? ", and the list is small enough" : ", and it is pinned"}`;
-}
-
-/** Each shortened part, with the responsible setting. */
-function shortenedText(shortened: NonNullable<KnownTarget["shortened"]>): string {
-  const { description, inputSchema, outputSchema, tokens } = shortened;
-  const change = (part: string, size: typeof description, key: string): readonly string[] =>
-    size === undefined ? [] : [`${part} ${size.from} -> ${size.to} characters by ${key}`];
-  return [
-    ...change("description", description, "descriptions.maxLength"),
-    ...change("input schema", inputSchema, "schemas.compact"),
-    ...change("output schema", outputSchema, "schemas.compact"),
-    `about ${tokens.from} -> ${tokens.to} tokens`,
-  ].join(", ");
-}
 
 /** Results of rules that cannot apply to the call; not printed. */
 const UNRELATED_REASONS: ReadonlySet<string> = new Set([

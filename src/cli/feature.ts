@@ -7,7 +7,13 @@ import type { Config, ServerConfig } from "../config/config.js";
 import type { Section } from "../config/section.js";
 import type { OwnStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
-import type { FeatureAdmin, FeatureCounter, FeatureGauge, OpenFeature } from "../core/feature.js";
+import type {
+  ExplainPlace,
+  FeatureAdmin,
+  FeatureCounter,
+  FeatureGauge,
+  OpenFeature,
+} from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
@@ -54,6 +60,17 @@ export interface FeatureCommands {
   add(line: CommandLine): void;
 }
 
+/** Lines of `cardea explain`. */
+export type ExplainedLines = Readonly<Partial<Record<ExplainPlace, readonly string[]>>>;
+
+/** Lists that leave tools out. */
+interface ShortLists {
+  /** The help of `--all`, which prints all tools that a host may call. */
+  readonly allHelp: string;
+  /** What is said where a host may call this many tools, and lists others. */
+  hint(tools: number): string;
+}
+
 /** A feature. */
 export interface Feature {
   readonly name: string;
@@ -62,6 +79,10 @@ export interface Feature {
   readonly commands?: FeatureCommands;
   /** The ways to reach servers that it adds; each has a section. They need no open feature, as a probe has none. */
   readonly channels?: readonly ChannelKind[];
+  /** What `cardea list` says of lists that leave tools out, if it makes such. */
+  readonly shortLists?: ShortLists;
+  /** What `cardea explain` prints of the members that it has added (`OpenFeature.explained`), by place. */
+  explainedLines?(explained: Readonly<Record<string, unknown>>): ExplainedLines;
   /** Its metrics, whether it is open or not. */
   readonly gauges?: readonly FeatureGauge[];
   readonly counters?: readonly FeatureCounter[];

@@ -2,7 +2,6 @@
 import { closest } from "../config/closest.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { ListKind } from "../core/lists.js";
-import { FIND_TOOLS } from "../core/search-tools.js";
 import { type CliList, UnknownEndpoint } from "../gateway/views/cli-calls.js";
 import { unknownPrincipal } from "../gateway/views/explain.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
@@ -71,9 +70,10 @@ export async function list(
       if (kind !== undefined) lists.set(each, await gateway.lists(kind, query, onServer).catch(asUsageError));
     }
     await write(shell.stdout, json ? asJson(lists, word) : asText(lists, widthOf(shell.stdout)));
-    if (isSearched(lists.get("tools"))) {
+    const { shortLists } = shell.features.find((feature) => feature.shortLists !== undefined) ?? {};
+    if (shortLists !== undefined && hasOwnTools(lists.get("tools"))) {
       const found = (await gateway.lists("tools", { ...query, all: true })).length;
-      log.info({ tools: found }, `hosts find ${found} tools with find_tools; --all lists them`);
+      log.info({ tools: found }, shortLists.hint(found));
     }
     const long = (lists.get("tools") ?? []).filter(
       ({ item }) => nameOf(item).length > MAX_NAME_LENGTH,
@@ -88,9 +88,9 @@ export async function list(
   });
 }
 
-/** Whether a list has the gateway's own tools, through which hosts find the others. */
-const isSearched = (tools: CliList | undefined): boolean =>
-  tools?.some(({ server, item }) => server === "" && item.name === FIND_TOOLS) === true;
+/** Whether a list has the gateway's own tools. */
+const hasOwnTools = (tools: CliList | undefined): boolean =>
+  tools?.some(({ server }) => server === "") === true;
 
 function asUsageError(error: unknown): never {
   throw error instanceof UnknownEndpoint ? new UsageError(error.message, { cause: error }) : error;

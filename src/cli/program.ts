@@ -126,20 +126,20 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
     );
 
-  withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("list"))))))
+  const shortLists = features.find((feature) => feature.shortLists !== undefined)?.shortLists;
+  const lister = withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("list"))))))
     .description("Show what a host will see, and from which server.")
     .addArgument(
       // The command itself refuses an unknown word and names the most similar one.
       new Argument("[kind]", "all four when left out").choices(LIST_WORDS).argParser((word) => word),
     )
-    .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile (CARDEA_AT)")
-    .option("--all", "also the tools that hosts find with find_tools: tools.exposure (CARDEA_ALL)")
-    .action(
-      (
-        kind: string | undefined,
-        flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & ListFlags,
-      ) => finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
-    );
+    .option("--at <name>", "what a host at /mcp/NAME sees: one server, or one profile (CARDEA_AT)");
+  (shortLists === undefined ? lister : lister.option("--all", shortLists.allHelp)).action(
+    (
+      kind: string | undefined,
+      flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & ListFlags,
+    ) => finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
+  );
 
   withJsonFlag(withGatewayFlags(withConfigFlag(stateful("status"))))
     .description("Show the state of the running gateway and of each server.")

@@ -20,8 +20,6 @@ export function describeChanges(before: Config, now: Config): string {
 
 const OTHERS = [
   "naming",
-  "tools",
-  "dialect",
   "profiles",
   "parkedCalls",
   "telemetry",

@@ -7,7 +7,6 @@ import {
   isMisconfigured,
   type NameFilter,
   type ServerConfig,
-  type ShorteningConfig,
   type TransportConfig,
 } from "./config.js";
 import { parseEnvFile } from "./env-file.js";
@@ -34,7 +33,7 @@ export interface FileContext {
   /** The top-level settings, for servers without their own. */
   /** Whether the gateway authenticates its hosts. Default: no. */
   readonly hasPrincipals?: boolean;
-  readonly defaults?: Pick<ServerShape, "descriptions" | "schemas" | "lease"> | undefined;
+  readonly defaults?: Pick<ServerShape, "lease"> | undefined;
 }
 
 const CONNECT_TIMEOUT = "30s";
@@ -49,8 +48,6 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
   const tools: NameFilter = Array.isArray(shape.tools) ? { allow: shape.tools, deny: [] } : shape.tools;
   const channels = channelsOf(context.sections ?? []);
   const transport = transportOf(shape, context, channels);
-  const schemas = { ...context.defaults?.schemas, ...shape.schemas };
-  const shortening = shorteningOf({ ...context.defaults, ...shape, schemas });
   const { auth, ...features } = featuresOf(shape, transport, context);
   return {
     name,
@@ -74,8 +71,6 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     features,
     ...(shape.arguments !== undefined && { parseJsonText: shape.arguments.parseJsonText }),
     ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
-    ...(shortening !== undefined && { shortening }),
-    ...(shape.schemas?.dialect !== undefined && { dialect: shape.schemas.dialect }),
   };
 }
 
@@ -99,15 +94,6 @@ function startOf({ start, required }: ServerShape, { kind }: TransportConfig): S
       "start",
     );
   return start ?? (kind === "stdio" && !required ? "demand" : "eager");
-}
-
-function shorteningOf({
-  descriptions,
-  schemas,
-}: Pick<ServerShape, "descriptions" | "schemas">): ShorteningConfig | undefined {
-  const compactSchemas = schemas?.compact ?? false;
-  if (descriptions === undefined && !compactSchemas) return undefined;
-  return { ...(descriptions !== undefined && { descriptionLength: descriptions.maxLength }), compactSchemas };
 }
 
 function transportOf(

@@ -5,6 +5,7 @@ import type { AuthConfig } from "./auth-config.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import type { ForwardedHeader } from "./forward-headers.js";
 import type { Problem } from "./problem.js";
+import type { OwnToolNames } from "./section.js";
 import type { ServerAuthConfig } from "./server-auth.js";
 
 /** A complete config: defaults filled in, times in ms, variables expanded. */
@@ -21,10 +22,6 @@ export interface Config {
   /** How long (ms) a list waits for starting servers. */
   readonly startupWaitMs: number;
   readonly naming: NamingConfig;
-  /** Which tools hosts list, unless a profile overrides it. */
-  readonly tools: ExposureConfig;
-  /** For which models input schemas are listed, unless a profile or server overrides it; absent: for none. */
-  readonly dialect?: DialectConfig;
   readonly parkedCalls: ParkedCallsConfig;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
   /** `state`: a secret of at least 32 characters, from which the keys of request states and task handles are made. */
@@ -46,6 +43,11 @@ export interface FeatureSettings {
 
 /** The same of one server. @public */
 export interface ServerFeatureSettings {
+  readonly [path: string]: unknown;
+}
+
+/** The same of one profile. @public */
+export interface ProfileFeatureSettings {
   readonly [path: string]: unknown;
 }
 
@@ -99,22 +101,13 @@ interface ParkedCallsConfig {
   readonly answerMs: number;
 }
 
-/** Which tools hosts list. */
-export interface ExposureConfig {
-  readonly exposure: "full" | "search" | "auto";
-  /** Globs over exposed names. */
-  readonly pinned: readonly string[];
-  /** In estimated tokens: bytes / 4. */
-  readonly autoThreshold: number;
-}
-
 interface NamingConfig {
   readonly separator: string;
   readonly maxLength: number;
   /** Disabled servers, whose names stay reserved; absent if there are none. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
-  /** True if some URL offers `find_tools` and `call_tool`: no tool of a server may be exposed under these names. */
-  readonly hasSearchTools?: true;
+  /** The names of tools of the gateway itself; absent if it has none at any URL. */
+  readonly own?: OwnToolNames;
 }
 
 /** Globs (`*`, `?`, `{a,b}`) over names. A name passes when an allow glob matches and no deny glob does. */
@@ -131,14 +124,9 @@ export interface ProfileConfig {
   readonly tools: NameFilter;
   readonly prompts: NameFilter;
   readonly resources: NameFilter;
-  /** Which of its tools hosts list; absent if as at the top level. */
-  readonly exposure?: ExposureConfig;
-  /** Absent if as at the top level. */
-  readonly dialect?: DialectConfig;
+  /** The settings of features, keyed by the paths of their sections. */
+  readonly features: ProfileFeatureSettings;
 }
-
-/** The family of models that input schemas are listed for. */
-export type DialectConfig = "openai" | "gemini" | "anthropic" | "none";
 
 /** How a server is reached: as a process, over HTTP, or by the channel of a feature. */
 export type TransportConfig =
@@ -218,10 +206,6 @@ export interface ServerConfig {
   readonly overrides?: Readonly<Record<string, ToolOverride>>;
   /** Whether JSON texts of arguments are parsed where a tool's schema admits no text; absent: as its channel does. */
   readonly parseJsonText?: boolean;
-  /** How the definitions of its tools are shortened; absent if they are not. */
-  readonly shortening?: ShorteningConfig;
-  /** Of its own URL; absent if as at the top level. */
-  readonly dialect?: DialectConfig;
 }
 
 /**
@@ -245,13 +229,6 @@ export const isMisconfigured = (server: ConfiguredServer): server is Misconfigur
 /** The servers that can be started. */
 export const usableServers = ({ servers }: Pick<Config, "servers">): readonly ServerConfig[] =>
   servers.filter((server): server is ServerConfig => !isMisconfigured(server));
-
-/** Shorter definitions of tools. */
-export interface ShorteningConfig {
-  /** The maximum length of a description, in characters; absent without a limit. */
-  readonly descriptionLength?: number;
-  readonly compactSchemas: boolean;
-}
 
 interface ToolOverride {
   readonly name?: string;

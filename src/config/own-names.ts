@@ -6,12 +6,13 @@ import { namePrefix, uriPrefix } from "./collisions.js";
 import type {
   Config,
   ConfiguredServer,
-  ExposureConfig,
   MatcherConfig,
   NameFilter,
   ProfileConfig,
   ServerConfig,
 } from "./config.js";
+
+import { exposedSettings, type Section } from "./section.js";
 
 type Naming = Config["naming"];
 type Prefixed = Pick<ServerConfig, "name" | "prefix">;
@@ -68,23 +69,30 @@ export function acceptOwnNames<T extends MatcherConfig>(subject: T, context: Nam
 }
 
 /** A profile, with own names in its filters as hosts see them: those of its servers. */
-export function exposeProfile(profile: ProfileConfig, context: NamingContext): ProfileConfig {
+export function exposeProfile(
+  profile: ProfileConfig,
+  context: NamingContext,
+  sections: readonly Section[],
+): ProfileConfig {
   const shown = context.servers.filter(({ name }) => profile.servers.includes(name));
   if (shown.length === 0) return profile;
   const expose = exposer(shown, context);
-  const { exposure } = profile;
   return {
     ...profile,
     tools: mapFilter(profile.tools, expose),
     prompts: mapFilter(profile.prompts, expose),
-    ...(exposure !== undefined && { exposure: { ...exposure, pinned: exposure.pinned.map(expose) } }),
+    features: exposedSettings(sections, "profile", profile.features, expose),
   };
 }
 
-/** Which tools hosts list, with own names in the pins as hosts see them. */
-export function exposePins(exposure: ExposureConfig, context: NamingContext): ExposureConfig {
-  if (context.servers.length === 0) return exposure;
-  return { ...exposure, pinned: exposure.pinned.map(exposer(context.servers, context)) };
+/** The settings of features in a file, with own names as hosts see them. */
+export function exposeSettings(
+  settings: Config["features"],
+  context: NamingContext,
+  sections: readonly Section[],
+): Config["features"] {
+  if (context.servers.length === 0) return settings;
+  return exposedSettings(sections, "file", settings, exposer(context.servers, context));
 }
 
 /** Whether a name that begins with `start` can match the glob. */

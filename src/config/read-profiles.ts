@@ -1,17 +1,19 @@
 /** Reads the profiles of a file: named subsets of its servers. */
-import type { ExposureConfig, ProfileConfig, ServerConfig } from "./config.js";
+import type { ProfileConfig, ServerConfig } from "./config.js";
 import type { Findings } from "./findings.js";
 import { suggestion } from "./issues.js";
 import { serverNames } from "./read-servers.js";
 import { profileSchema } from "./schema.js";
+import { type Section, settingsOf } from "./section.js";
 import { treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
-/** Reads and validates `profiles`; `gateway` is the exposure of tools without a profile's own. */
+/** Reads and validates `profiles`; relative paths start at `folder`. */
 export function readProfiles(
   findings: Findings,
   servers: readonly Pick<ServerConfig, "name">[],
-  gateway: ExposureConfig,
+  sections: readonly Section[],
+  folder: string,
 ): Readonly<Record<string, ProfileConfig>> {
   const profiles = findings.tree.members.get("profiles")?.value;
   if (profiles === undefined) return {};
@@ -19,13 +21,14 @@ export function readProfiles(
     findings.add(["profiles"], "profiles must be an object: a profile's name and what it shows");
     return {};
   }
+  const schema = profileSchema(sections);
   const named = serverNames(findings.tree);
   const present = servers.map((server) => server.name);
   const entries: [string, ProfileConfig][] = [];
   for (const name of profiles.members.keys()) {
     checkName(findings, name, named);
     const path = ["profiles", name];
-    const shape = findings.check(profileSchema, treeAt(findings.tree, path), path);
+    const shape = findings.check(schema, treeAt(findings.tree, path), path);
     if (shape === undefined) continue;
     for (const [index, server] of (shape.servers ?? []).entries()) {
       if (named.includes(server)) continue;
@@ -34,17 +37,16 @@ export function readProfiles(
     }
     // A disabled server may stay in a profile; it is not shown.
     const shown = shape.servers?.filter((server) => present.includes(server)) ?? present;
-    const { tools: written, schemas, ...rest } = shape;
-    const { allow, deny, ...exposure } = written;
-    const differs = Object.keys(exposure).length > 0;
+    const { tools: written, prompts, resources } = shape;
+    const { allow, deny } = written;
     entries.push([
       name,
       {
-        ...rest,
-        ...(schemas !== undefined && { dialect: schemas.dialect }),
         servers: shown,
         tools: { allow, deny },
-        ...(differs && { exposure: { ...gateway, ...exposure } }),
+        prompts,
+        resources,
+        features: settingsOf(sections, "profile", shape, folder),
       },
     ]);
   }

@@ -7,17 +7,16 @@ import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
 import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
-import type { Config, ConfiguredServer, ExposureConfig } from "./config.js";
+import type { Config, ConfiguredServer } from "./config.js";
 import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
-import { exposureSchema } from "./exposure-schema.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
 import { namedFiles, type ReadNamedFile } from "./named-files.js";
 import {
   acceptExposedNames,
   acceptOwnNames,
-  exposePins,
   exposeProfile,
+  exposeSettings,
   type NamingContext,
 } from "./own-names.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
@@ -27,7 +26,14 @@ import { readProfiles } from "./read-profiles.js";
 import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
-import { type Section, SectionError, sectionsWithin, settingsIn, settingsOf } from "./section.js";
+import {
+  ownToolNames,
+  type Section,
+  SectionError,
+  sectionsWithin,
+  settingsIn,
+  settingsOf,
+} from "./section.js";
 import { isServerKey } from "./server-keys.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
@@ -155,7 +161,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const asWritten = completed.map((server) => withConfigFiles(server, sections, [...configFiles]));
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
-  const profiles = readProfiles(findings, servers, shape?.tools ?? exposureSchema.parse({}));
+  const profiles = readProfiles(findings, servers, sections, folder);
   const rules = readRules(findings);
   const withHint = (all: readonly Fault[]): readonly Fault[] =>
     host ? all : withImportHint(all, file, whole);
@@ -168,20 +174,19 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
     return bad(withHint([...findings.faults, ...findings.serverFaults]), found);
 
+  const own = ownToolNames(sections, { features: features ?? {}, profiles });
   const config: Config = {
     file: path,
     digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
     listen,
     ...(auth !== undefined && { auth }),
     servers,
-    ...(shape.schemas?.dialect !== undefined && { dialect: shape.schemas.dialect }),
     startupWaitMs: parseWait(shape.startupWait) ?? 0,
-    naming: offersSearch(shape.tools, profiles) ? { ...naming, hasSearchTools: true } : naming,
-    tools: exposePins(shape.tools, { servers, naming }),
+    naming: own === undefined ? naming : { ...naming, own },
     parkedCalls: parkedCallsOf(shape.parkedCalls),
-    profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming })),
+    profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming }, sections)),
     ...(shape.keys !== undefined && { keys: shape.keys }),
-    features: features ?? {},
+    features: exposeSettings(features ?? {}, { servers, naming }, sections),
     ...(shape.telemetry !== undefined && {
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
@@ -201,6 +206,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...secretsOfCluster(cluster),
       ...secretsOfFeatures(sections, "file", [config]),
       ...secretsOfFeatures(sections, "server", servers),
+      ...secretsOfFeatures(sections, "profile", Object.values(config.profiles)),
     ],
     sections,
     serverPath: (name) => serverPath(findings.tree, name),
@@ -213,7 +219,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
 /** Secret values in the settings of features. */
 const secretsOfFeatures = (
   sections: readonly Section[],
-  where: "file" | "server",
+  where: "file" | "server" | "profile",
   holders: readonly Pick<Config | ConfiguredServer, "features" | "auth">[],
 ): readonly string[] =>
   sectionsWithin(sections, where).flatMap((section) => {
@@ -274,12 +280,6 @@ const withOwnNames = ({ policy, limits }: Rules, context: NamingContext): Rules 
   }),
   ...(limits !== undefined && { limits: limits.map((limit) => acceptOwnNames(limit, context)) }),
 });
-
-/** Whether hosts of some URL may get the search tools. */
-const offersSearch = (gateway: ExposureConfig, profiles: Config["profiles"]): boolean =>
-  [gateway, ...Object.values(profiles).flatMap(({ exposure }) => exposure ?? [])].some(
-    ({ exposure }) => exposure !== "full",
-  );
 
 const mapValues = <T>(record: Readonly<Record<string, T>>, change: (value: T) => T) =>
   // Not by assignment: a key may be __proto__.

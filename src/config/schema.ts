@@ -5,12 +5,10 @@ import { addressRanges } from "../http/address-ranges.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
 import { clusterSchema } from "./cluster-schema.js";
 import { duration, wait } from "./duration-schema.js";
-import { exposureSchema, profileExposure } from "./exposure-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { inOrder, keysWithin, type Section } from "./section.js";
 import { leaseSchema, nameFilter, wholeServerSchema } from "./server-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
-import { profileSchemas, shorteningSchemas } from "./tool-schema.js";
 import { parseDuration } from "./units.js";
 
 const PORT = /^([1-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/;
@@ -187,10 +185,10 @@ const parkedCalls = z.strictObject({
 
 const EXPOSED_NAMES = "exposed names";
 
-const profile = z.strictObject({
+const profileKeys = (sections: readonly Section[]) => ({
   servers: z.array(z.string()).optional().describe("The keys of the servers in it. Default: all."),
   tools: nameFilter(EXPOSED_NAMES)
-    .extend(profileExposure)
+    .extend(keysWithin(sections, "tools", "profile") as Readonly<Record<never, z.ZodType>>)
     .default({ allow: ["*"], deny: [] })
     .describe(
       "The tools in it, and which of them hosts list. Missing keys default to those of the top-level `tools`.",
@@ -201,8 +199,14 @@ const profile = z.strictObject({
   resources: nameFilter("exposed URIs and URI templates")
     .default({ allow: ["*"], deny: [] })
     .describe("The resources and resource templates in it."),
-  schemas: profileSchemas.exactOptional().describe("How the schemas of its tools are listed."),
+  ...(keysWithin(sections, undefined, "profile") as Readonly<Record<never, z.ZodType>>),
 });
+
+type ProfileShape = z.output<z.ZodObject<ReturnType<typeof profileKeys>>>;
+
+/** The zod schema of one profile, with the keys of features. */
+export const profileSchema = (sections: readonly Section[]): z.ZodType<ProfileShape> =>
+  z.strictObject(profileKeys(sections)).meta({ id: "profile" });
 
 /** The keys of the gateway before those of features. */
 const firstKeys = (sections: readonly Section[]) => {
@@ -251,10 +255,6 @@ const firstKeys = (sections: readonly Section[]) => {
       })
       .prefault({})
       .describe("How exposed names of tools and prompts are built."),
-    ...shorteningSchemas,
-    tools: exposureSchema
-      .prefault({})
-      .describe("Which tools hosts list, at every URL; a profile can say otherwise (`docs/search.md`)."),
     parkedCalls: parkedCalls
       .prefault({})
       .describe(
@@ -281,7 +281,7 @@ const firstKeys = (sections: readonly Section[]) => {
 };
 
 /** The keys of the gateway after those of features. */
-const lastKeys = {
+const lastKeys = (sections: readonly Section[]) => ({
   cluster: clusterSchema
     .exactOptional()
     .describe(
@@ -298,10 +298,10 @@ const lastKeys = {
       "The registry in which `cardea add` looks up names such as `io.github.owner/server`. The gateway itself never uses it.",
     ),
   profiles: z
-    .record(z.string().min(1), profile.meta({ id: "profile" }))
+    .record(z.string().min(1), profileSchema(sections))
     .default({})
     .describe("Named subsets, each served at `/mcp/NAME`."),
-};
+});
 
 const keysOf = (sections: readonly Section[]) => ({
   telemetry: telemetrySchema(sections)
@@ -309,19 +309,17 @@ const keysOf = (sections: readonly Section[]) => ({
     .describe("Traces, and the trace context that hosts send."),
 });
 
-type GatewayKeys = ReturnType<typeof firstKeys> & ReturnType<typeof keysOf> & typeof lastKeys;
+type GatewayKeys = ReturnType<typeof firstKeys> & ReturnType<typeof keysOf> & ReturnType<typeof lastKeys>;
 
 /** The zod schema of the whole file, with the sections of features. */
 export const fileSchema = (sections: readonly Section[]): z.ZodType<FileShape> =>
   z.strictObject(
     inOrder(
-      { ...firstKeys(sections), ...keysWithin(sections), ...keysOf(sections), ...lastKeys },
+      { ...firstKeys(sections), ...keysWithin(sections), ...keysOf(sections), ...lastKeys(sections) },
       sections,
       "file",
     ),
   );
 
-/** The zod schema of one profile. */
-export const profileSchema = profile;
 /** The keys of the gateway, as they are written. Those of features are found by `settingsOf`. */
 export type FileShape = z.infer<z.ZodObject<GatewayKeys>>;

@@ -10,8 +10,8 @@ export type Section = SettingsSection | ChannelSection;
 
 /** One section. */
 interface SettingsSection {
-  /** Whether it stands in the file, or in each server. */
-  readonly of: "file" | "server";
+  /** Whether it stands in the file, in each server, or in each profile. */
+  readonly of: "file" | "server" | "profile";
   /** Its key: `audit`; or within a section of the gateway: `telemetry.otlp`. */
   readonly path: string;
   /** The key behind which the reference has it. Default: behind those of the gateway. */
@@ -31,10 +31,21 @@ interface SettingsSection {
   fromHost?(server: Map<string, Member>, warn: (key: string, at: Member, what: string) => void): void;
   /** Servers whose sections contradict each other. */
   collisions?(servers: readonly (ServerConfig | ConfiguredServer)[]): readonly Collision[];
+  /** The settings with globs over names as hosts see them; `expose` turns own names of the servers there into these. */
+  exposed(settings: unknown, expose: (pattern: string) => string): unknown;
+  /** The names that no tool of a server has with these settings, as the gateway itself has tools of these names. */
+  ownTools(settings: unknown): OwnToolNames | undefined;
   /** The values in the settings that no log may show. */
   secretsOf(settings: unknown): readonly string[];
   /** When a change takes effect. */
   readonly change: "reload" | "restart";
+}
+
+/** The names of tools of the gateway itself. */
+export interface OwnToolNames {
+  readonly names: readonly string[];
+  /** The setting that adds them. */
+  readonly setting: string;
 }
 
 /** The server of a section. */
@@ -67,24 +78,29 @@ export const settingsIn = (
   { features, auth }: Pick<Config | ConfiguredServer, "features" | "auth">,
 ): unknown => (path === CREDENTIALS ? auth : features[path]);
 
-/** A section whose parts agree in their types. `of`. Default: the file. `secretsOf`. Default: none. */
+/** A section whose parts agree in their types. `of`. Default: the file. `exposed`. Default: unchanged. The others. Default: none. */
 export function sectionOf<Schema extends z.ZodType, Settings>(section: {
-  readonly of?: "file" | "server";
+  readonly of?: SettingsSection["of"];
   readonly path: string;
-  readonly schema: Schema;
   readonly after?: string;
+  readonly schema: Schema;
   readonly complete: (shape: z.output<Schema>, folder: string, server: SectionServer) => Settings;
   readonly completeAbsent?: (server: SectionServer) => Settings;
   readonly fromHost?: NonNullable<SettingsSection["fromHost"]>;
   readonly collisions?: NonNullable<SettingsSection["collisions"]>;
+  readonly exposed?: (settings: Settings, expose: (pattern: string) => string) => Settings;
+  readonly ownTools?: (settings: Settings) => OwnToolNames | undefined;
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): SettingsSection {
   const { complete, of = "file", secretsOf = () => [] } = section;
+  const { exposed = (settings) => settings, ownTools = () => undefined } = section;
   return {
     ...section,
     of,
     complete: (shape, folder, server) => complete(shape as z.output<Schema>, folder, server),
+    exposed: (settings, expose) => exposed(settings as Settings, expose),
+    ownTools: (settings) => ownTools(settings as Settings),
     secretsOf: (settings) => secretsOf(settings as Settings),
   };
 }
@@ -109,14 +125,15 @@ export const NO_SUCH_FEATURE = "; no feature of this build has such a section";
 export const hasFeatureKeys = (at: readonly PropertyKey[]): boolean =>
   at.length === 0 || (at.length === 1 && SHARED_SECTIONS.includes(String(at[0])));
 
-/** The keys of `sections` within the section `parent` of the gateway, or at the top, with their schemas. */
+/** The keys of `sections` within the section `parent` of the gateway, or at the top, with their schemas; `where` the section stands. Default: in the file. */
 export function keysWithin(
   sections: readonly Section[],
   parent?: string,
+  where: SettingsSection["of"] = "file",
 ): Readonly<Record<string, z.ZodType>> {
   const prefix = parent === undefined ? "" : `${parent}.`;
   return Object.fromEntries(
-    sectionsWithin(sections, "file").flatMap(({ path, schema }) => {
+    sectionsWithin(sections, where).flatMap(({ path, schema }) => {
       const key = path.slice(prefix.length);
       return path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
     }),
@@ -132,6 +149,19 @@ export const serverKeyNames = (sections: readonly Section[]): readonly string[] 
   ...Object.keys(keysOfServers(sections)),
   ...Object.keys(keysOfChannels(channelsOf(sections))),
 ];
+
+/** `keys`, with those of sections where they want to stand; the later ones of several nearer to the key before them. */
+export function inOrder<Keys extends object>(
+  keys: Keys,
+  sections: readonly Section[],
+  where: SettingsSection["of"],
+): Keys {
+  const placed = sectionsWithin(sections, where).filter(({ after }) => after !== undefined);
+  const entries = new Map(Object.entries(keys));
+  const names = [...entries.keys()].filter((name) => !placed.some(({ path }) => path === name));
+  for (const { path, after = "" } of placed) names.splice(names.indexOf(after) + 1, 0, path);
+  return Object.fromEntries(names.map((name) => [name, entries.get(name)])) as Keys;
+}
 
 /** The settings of the sections that are in the file or server `shape`, keyed by path. */
 export const settingsOf = (
@@ -150,17 +180,39 @@ export const settingsOf = (
     }),
   );
 
-/** `keys`, with those of sections where they want to stand; the later ones of several nearer to the key before them. */
-export function inOrder<Keys extends object>(
-  keys: Keys,
+/** `settings` with names as hosts see them. */
+export const exposedSettings = (
   sections: readonly Section[],
   where: SettingsSection["of"],
-): Keys {
-  const placed = sectionsWithin(sections, where).filter(({ after }) => after !== undefined);
-  const entries = new Map(Object.entries(keys));
-  const names = [...entries.keys()].filter((name) => !placed.some(({ path }) => path === name));
-  for (const { path, after = "" } of placed) names.splice(names.indexOf(after) + 1, 0, path);
-  return Object.fromEntries(names.map((name) => [name, entries.get(name)])) as Keys;
+  settings: Readonly<Record<string, unknown>>,
+  expose: (pattern: string) => string,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(settings).map(([path, own]) => {
+      const section = sectionsWithin(sections, where).find((each) => each.path === path);
+      return [path, section === undefined ? own : section.exposed(own, expose)];
+    }),
+  );
+
+/** The names of tools that the gateway has with the first settings, of the file or of a profile, that say so. */
+export function ownToolNames(
+  sections: readonly Section[],
+  { features, profiles }: Pick<Config, "features" | "profiles">,
+): OwnToolNames | undefined {
+  const holders = [
+    ...sectionsWithin(sections, "file").map((section) => ({ section, of: [features] })),
+    ...sectionsWithin(sections, "profile").map((section) => ({
+      section,
+      of: Object.values(profiles).map((profile) => profile.features),
+    })),
+  ];
+  for (const { section, of } of holders) {
+    for (const { [section.path]: settings } of of) {
+      const own = settings === undefined ? undefined : section.ownTools(settings);
+      if (own !== undefined) return own;
+    }
+  }
+  return undefined;
 }
 
 /** The content of a section in a valid file or server; undefined if it is absent. */
@@ -178,14 +230,27 @@ export function asInFile(config: Config): Readonly<Record<string, unknown>> {
   const shown: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(config)) {
     if (key === "features") Object.assign(shown, tops);
-    else shown[key] = key === "servers" ? config.servers.map(serverAsInFile) : value;
+    else if (key === "servers") shown[key] = config.servers.map(serverAsInFile);
+    else if (key === "profiles") shown[key] = profilesAsInFile(config.profiles);
+    else shown[key] = value;
   }
-  for (const [path, settings] of sections) {
+  return withInner(shown, config.features);
+}
+
+/** `shown` with the settings of features that stand within sections of the gateway. */
+function withInner(shown: Record<string, unknown>, features: Readonly<Record<string, unknown>>) {
+  for (const [path, settings] of Object.entries(features)) {
     const [parent = "", key] = path.split(".");
     if (key !== undefined) shown[parent] = { ...(shown[parent] as object | undefined), [key]: settings };
   }
   return shown;
 }
+
+const profilesAsInFile = (profiles: Config["profiles"]): object =>
+  // Not by assignment: a profile may be called __proto__.
+  Object.fromEntries(
+    Object.entries(profiles).map(([name, { features, ...profile }]) => [name, withInner(profile, features)]),
+  );
 
 const serverAsInFile = (server: ConfiguredServer): object =>
   Object.fromEntries(

@@ -4,7 +4,7 @@ import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import { duration } from "./duration-schema.js";
 import { networkSchemas } from "./network-schema.js";
 import { channelsOf, inOrder, keysOfServers, type Section } from "./section.js";
-import { argumentsSchema, overridesSchema, shorteningSchemas } from "./tool-schema.js";
+import { argumentsSchema, overridesSchema } from "./tool-schema.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
@@ -220,7 +220,6 @@ const lastKeys = (channels: readonly ChannelSection[]) => ({
   overrides: overridesSchema
     .exactOptional()
     .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),
-  ...shorteningSchemas,
 });
 
 /** The zod schema of one server, without the keys of features. */

@@ -54,8 +54,8 @@ export interface Call {
   readonly notify: (notice: Notice) => void;
   /** Called on any other sign of life from the server; restarts the idle timeout. */
   readonly onActivity?: (() => void) | undefined;
-  /** `search`: the client called the tool through `call_tool`; absent if it called it by its name. */
-  readonly via?: "search" | undefined;
+  /** Of a call that a feature has made of another one: a word for how the client called; absent if it called the target by its name. */
+  readonly via?: string | undefined;
   /** What layers note for the record of the call, shared by all copies of it; absent if the call has no record. */
   readonly record?: CallNotes | undefined;
 }

@@ -2,12 +2,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { AdminPage, PageKind } from "./admin-page.js";
-import type { Call, Middleware, Observer, Reply } from "./call.js";
+import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
 import type { CallRecord } from "./call-record.js";
 import type { SharedStore } from "./cluster.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
+import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
+import type { ToolForms } from "./tool-forms.js";
 
 /**
  * A place in the stack of a call (`gateway/pipeline.ts` has the order and its reasons).
@@ -113,6 +115,53 @@ export interface RunningGateway {
   count(counter: FeatureCounter, labels: Readonly<Record<string, string>>): void;
 }
 
+/** A server, as features see it. */
+interface ServerWithSettings {
+  readonly name: string;
+  readonly features: Readonly<Record<string, unknown>>;
+  /** Tools whose definitions the config writes, by the server's own names. */
+  readonly overrides?: Readonly<Record<string, { readonly description?: string }>>;
+}
+
+/** A config, as features see it: what they have in it, keyed by the paths of their sections. */
+export interface SettingsOfFeatures {
+  readonly servers: readonly ServerWithSettings[];
+  readonly features: Readonly<Record<string, unknown>>;
+  readonly profiles: Readonly<Record<string, { readonly features: Readonly<Record<string, unknown>> }>>;
+}
+
+/** A tool, for `explain`. */
+export interface ExplainedTool {
+  readonly route: Route;
+  /** Its entry as the config writes it, before a feature shows it in another form. */
+  readonly definition: JsonObject | undefined;
+  /** Whether hosts list it. */
+  readonly isListed: boolean;
+  /** The URLs that have it: their paths, and their names as in `/mcp/NAME`. */
+  readonly urls: readonly { readonly path: string; readonly endpoint: string }[];
+}
+
+/** Where in the text of `explain` the words of features stand: how hosts list it, what they see of it, in which schemas. */
+export type ExplainPlace = "list" | "definition" | "schemas";
+
+/** Members for the result of `explain`. */
+export type ExplainedMembers = Readonly<Partial<Record<ExplainPlace, Readonly<Record<string, unknown>>>>>;
+
+/** A setting of the config that would save tokens of models. */
+export interface Saving {
+  /** Its key, such as `schemas.compact`. */
+  readonly key: string;
+  readonly value: unknown;
+  readonly tokens: number;
+}
+
+/** The tools for which savings are sought. */
+export interface CountedTools {
+  readonly entries: readonly ExposedItem[];
+  /** What an entry costs. */
+  readonly costOf: (item: JsonObject) => { readonly bytes: number; readonly tokens: number };
+}
+
 /** Something that operators should know, for the readiness page. */
 export interface Problem {
   /** A sentence without secrets. */
@@ -136,6 +185,8 @@ export interface OpenFeature {
   callLayers?(servers: readonly LayeredServer[]): Partial<Record<CallSlot, Middleware>>;
   /** Layers of the calls to one server; called for each server of each config. */
   serverLayers?(server: LayeredServer): Partial<Record<ServerSlot, Middleware>>;
+  /** What it makes of the lists of tools; called for each config, undefined where it leaves them. Of several features the first counts. */
+  lists?(config: SettingsOfFeatures): ListTransform | undefined;
   /** See each call before its record is made. */
   readonly observers?: readonly Observer[];
   /** Receives the record of each finished call. */
@@ -150,6 +201,12 @@ export interface OpenFeature {
   readonly actions?: readonly OwnAdminAction[];
   /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
   argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;
+  /** In which form it shows the definitions of tools; called for each config, undefined where it leaves them. Of several features the first counts. */
+  forms?(config: SettingsOfFeatures): ToolForms | undefined;
+  /** Members of what `explain` says of a tool, by their place in its text. */
+  explained?(tool: ExplainedTool, config: SettingsOfFeatures): ExplainedMembers;
+  /** For advice. */
+  savings?(tools: CountedTools, config: SettingsOfFeatures): Promise<readonly Saving[]>;
   /** Opens the state of a server that was kept by an earlier run; reads synchronously. */
   storeOf?(server: KeptServer): ServerStore;
   /** What is wrong now; empty if nothing is. */

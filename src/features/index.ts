@@ -6,6 +6,8 @@ import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
+import { toolDefinitions } from "./tool-definitions/feature.js";
+import { toolSearch } from "./tool-search/feature.js";
 import { tracing } from "./tracing/feature.js";
 import { vault } from "./vault/feature.js";
 
@@ -17,6 +19,8 @@ export const FEATURES: readonly Feature[] = [
   openapi,
   schemaChecks,
   signIn,
+  toolSearch,
+  toolDefinitions,
   tracing,
   vault,
 ];

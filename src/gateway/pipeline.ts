@@ -22,13 +22,11 @@ import { responseCache } from "../resilience/response-cache.js";
 import { retry } from "../resilience/retry.js";
 import { markAdopted } from "../routing/adopted-sessions.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
-import { findTools } from "../routing/find-tools.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
 import { normalizedArguments } from "../routing/normalized-arguments.js";
 import { RenamingCache, renameQuestion } from "../routing/rename-results.js";
 import { router } from "../routing/router.js";
-import { searchTools } from "../routing/search-tools.js";
 import type { Tasks } from "../routing/tasks.js";
 import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
@@ -80,14 +78,15 @@ export function createPipeline(
     before?.policy,
   );
   const servers = serverRuntimes(config, parts, inEffect, before);
+  const lists = features.lists(config);
   const catalog = createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),
     servers: config.servers,
     naming: config.naming,
     startupWaitMs: config.startupWaitMs,
     profiles: config.profiles,
-    exposure: config.tools,
-    ...(config.dialect !== undefined && { dialect: config.dialect }),
+    lists,
+    forms: features.forms(config),
     self: parts.identity.info,
     logger,
     ...(policy.visible !== undefined && { isVisible: policy.visible }),
@@ -127,22 +126,19 @@ export function createPipeline(
     callMetrics(metrics.calls),
     pendingQuestions.observer,
     ...features.observers, // before the records, which carry what they find
-    callRecords(recordSinks), // last: it reads the members that the others have set
+    callRecords(lists?.onRecord === undefined ? recordSinks : [...recordSinks, lists.onRecord]), // last: it reads the members that the others have set
     liveCalls.running.observer,
     openCallsOf(servers),
   ]);
   // outside the observers: what they write about a call is written before the host receives the reply
   const observed: Middleware = (next) => compose([...slot("reply"), observers], next);
   const boundary = errorBoundary(logger, redact); // below this line code may throw; above it there are only replies
-  const find = findTools({ catalog, onSearch: (matches) => metrics.toolsSearched(matches) });
   const mustRecord = slot("mustRecord");
   const own: Middleware = (next) => compose([observed, boundary, ...mustRecord], next);
   const handle = compose(
     [
       // outermost: the rest of the stack sees the call of the real tool
-      ...(config.naming.hasSearchTools === true
-        ? [searchTools({ catalog, own, find: policy.searchLimits(find) })]
-        : []),
+      ...(lists === undefined ? [] : [lists.layer({ catalog, own, limited: policy.ownLimits })]),
       locate(catalog, tasks, methods), // log, metrics and policy know the server and the tool of every call
       observed,
       boundary,

@@ -6,15 +6,22 @@ import type { CredentialSource } from "../core/credentials.js";
 import type {
   CallSlot,
   CloseOptions,
+  CountedTools,
+  ExplainedTool,
+  ExplainPlace,
   HostRoute,
   OpenFeature,
   OwnAdminAction,
   Problem,
   RunningGateway,
+  Saving,
   ServerSlot,
+  SettingsOfFeatures,
 } from "../core/feature.js";
 import type { EmitEvent } from "../core/gateway-events.js";
+import type { ListTransform } from "../core/list-transform.js";
 import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-lists.js";
+import type { ToolForms } from "../core/tool-forms.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
@@ -99,6 +106,40 @@ export class Slots {
     const layeredServer = layered(server, this.channels);
     const layers = this.#features.flatMap((feature) => feature.serverLayers?.(layeredServer) ?? []);
     return (slot) => layers.flatMap((each) => each[slot] ?? []);
+  }
+
+  /** Of the first feature that transforms the lists of this config; undefined if none does. */
+  lists(config: SettingsOfFeatures): ListTransform | undefined {
+    for (const feature of this.#features) {
+      const lists = feature.lists?.(config);
+      if (lists !== undefined) return lists;
+    }
+    return undefined;
+  }
+
+  /** Of the first feature that shows definitions in another form with this config; undefined if none does. */
+  forms(config: SettingsOfFeatures): ToolForms | undefined {
+    for (const feature of this.#features) {
+      const forms = feature.forms?.(config);
+      if (forms !== undefined) return forms;
+    }
+    return undefined;
+  }
+
+  /** The members of all features, by place. */
+  explained(
+    tool: ExplainedTool,
+    config: SettingsOfFeatures,
+  ): (place: ExplainPlace) => Readonly<Record<string, unknown>> {
+    const members = this.#features.flatMap((feature) => feature.explained?.(tool, config) ?? []);
+    return (place) => Object.fromEntries(members.flatMap((each) => Object.entries(each[place] ?? {})));
+  }
+
+  async savings(tools: CountedTools, config: SettingsOfFeatures): Promise<readonly Saving[]> {
+    const found = await Promise.all(
+      this.#features.map(async (feature) => (await feature.savings?.(tools, config)) ?? []),
+    );
+    return found.flat();
   }
 
   /** The first that a feature finds. */

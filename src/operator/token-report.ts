@@ -1,14 +1,13 @@
 /** The token cost of tool definitions in a model's context, for `cardea tokens` and `GET /api/v1/tokens`. */
 import { DefinitionCosts, type ListCost } from "../catalog/definition-cost.js";
 import type { Client } from "../core/client.js";
+import type { Saving } from "../core/feature.js";
 import { Stop, type StopSignal } from "../core/stop.js";
 import { estimateTokens } from "../core/token-estimate.js";
 import { CLI_CLIENT } from "../gateway/live-config.js";
 import type { Pipeline } from "../gateway/pipeline.js";
 import { cliLists, type OnServer } from "../gateway/views/cli-calls.js";
 import { type PrincipalQuery, supposedClient } from "../gateway/views/explain.js";
-import { runSteps } from "../runtime/cooperative-yield.js";
-import { type Saving, searchSaving, shorteningSavings } from "./token-savings.js";
 
 /** The cost of all definitions, as one principal sees them. */
 export interface TokenReport {
@@ -81,7 +80,7 @@ export async function tokenReport(
   { as, onServer, signal = new Stop().signal, calls, costs = new DefinitionCosts() }: TokenQuery,
 ): Promise<TokenReport> {
   await cliLists(pipeline, "tools", { as, onServer, signal });
-  const { catalog, config } = pipeline();
+  const { catalog, config, features } = pipeline();
   const client = as === undefined ? CLI_CLIENT : supposedClient(as, config.auth);
   const list = catalog.view(client).list("tools");
   await costs.prepare(list);
@@ -99,10 +98,7 @@ export async function tokenReport(
         return { name, server, target, ...costs.of(item), ...called };
       })
       .toSorted((a, b) => b.tokens - a.tokens),
-    savings: [
-      ...searchSaving(list, config.tools, costs),
-      ...(await runSteps(shorteningSavings(list, config.servers, costs))),
-    ],
+    savings: await features.savings({ entries: list.entries, costOf: (item) => costs.of(item) }, config),
     ...(calls !== undefined && {
       counted: {
         since: calls.since.toISOString(),
@@ -131,7 +127,7 @@ function endpointTokens(
     tokens,
     instructions,
     servers: rows.map(([server, cost]) => ({
-      // `find_tools` and `call_tool` belong to no server.
+      // Tools of the gateway itself belong to no server.
       server: server === "" ? "cardea" : server,
       ...cost,
       share: shareOf(cost.tokens, tokens),

@@ -34,8 +34,8 @@ export interface Policy {
   readonly access: Middleware;
   /** Right below `access`: rates, places. */
   readonly limits: Middleware;
-  /** The same limits with counts of their own, for calls that the gateway answers itself: no search uses up a tool's. */
-  readonly searchLimits: Middleware;
+  /** The same limits with counts of their own, for calls that the gateway answers itself: none uses up a tool's. */
+  readonly ownLimits: Middleware;
   /**
    * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
    * on account of anything that the client sees of the server: `targets`.
@@ -71,7 +71,7 @@ interface CarriedState {
   readonly log: DecisionLog;
   readonly approvals: Approvals;
   readonly limits: Limits;
-  readonly searchLimits: Limits;
+  readonly ownLimits: Limits;
 }
 
 /** Why a call is allowed or refused, for `cardea explain`. */
@@ -137,10 +137,10 @@ export function createPolicy(
   const approvals =
     carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry, parts.sharedApprovals);
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
-  const searchLimits = new Limits(
+  const ownLimits = new Limits(
     config.limits ?? [],
     parts.metrics,
-    carried?.searchLimits,
+    carried?.ownLimits,
     parts.sharedLimits,
     "searches",
   );
@@ -153,7 +153,7 @@ export function createPolicy(
   return {
     access: isTrivial ? onlyForUrlElicitation(accessMiddleware) : accessMiddleware,
     limits: (config.limits ?? []).length === 0 ? (next) => next : limits.middleware,
-    searchLimits: searchLimits.middleware,
+    ownLimits: ownLimits.middleware,
     question: (client, server, targets, question) => {
       // Of nothing in particular: rules and limits that name targets are asked about each of them.
       const alone: Route = { upstream: server, target: "", exposed: "", kind: "tools" };
@@ -189,7 +189,7 @@ export function createPolicy(
     revokeApproval: (id) => approvals.revoke(id),
     close: () => approvals.close(),
     explain: (call) => explain(ruleSet, limits, call),
-    [CARRIED_STATE]: { log, approvals, limits, searchLimits },
+    [CARRIED_STATE]: { log, approvals, limits, ownLimits },
   };
 }
 

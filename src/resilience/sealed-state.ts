@@ -161,7 +161,7 @@ function finish(decipher: ReturnType<typeof createDecipheriv>): Buffer {
 async function bindingOf(call: Call, issuer: string | undefined): Promise<Buffer> {
   const { client, method, params, route, via } = call;
   const target = targetOf(method, params)?.name;
-  // A question that came to a call of `call_tool` is answered there, and nowhere else.
+  // A question that came to a call made of another one is answered there, and nowhere else.
   const wrapper = via === undefined ? [] : [`via ${via}`];
   const others = [client.endpoint, ...(issuer === undefined ? [] : [issuer]), ...wrapper];
   return Buffer.from(

@@ -94,7 +94,6 @@ export function callMetrics(metrics: CallMetrics): Observer {
       const outcome = outcomeOf(call, reply);
       const finished = finishedCall(call, ms, serverSideError(reply, outcome), reply);
       metrics.callFinished(finished, outcome);
-      if (call.via === "search") metrics.searchCallFinished(finished, outcome);
     },
   };
 }
@@ -153,7 +152,8 @@ function clientSideError(call: Call, reply: Reply): string | undefined {
 /** Buckets that OpenTelemetry recommends for MCP durations, in seconds. */
 export const BUCKETS: number[] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const OPERATION = ["mcp_method_name", "gen_ai_tool_name", "error_type"] as const;
-const TOOLS_PER_SERVER = 200;
+/** How many tools of a server are counted apart. */
+export const TOOLS_PER_SERVER = 200;
 
 /** The labels and duration of a call. */
 export interface FinishedCall {
@@ -184,11 +184,6 @@ export class CallMetrics {
     labels: ["method", "server", "tool"],
     buckets: BUCKETS,
   });
-  readonly #searchCalls = new LabeledMetric({
-    name: "cardea_search_calls_total",
-    help: "Calls of hosts through call_tool, by outcome; they are in cardea_requests_total, too.",
-    labels: ["server", "tool", "outcome"],
-  });
   readonly #serverOperations = new LabeledMetric({
     name: "mcp_server_operation_duration_seconds",
     help: "OpenTelemetry mcp.server.operation.duration: calls of hosts, seen as their server.",
@@ -211,11 +206,6 @@ export class CallMetrics {
     this.#serverOperations.add(method, tool, call.errorType ?? "", seconds, traceId);
   }
 
-  /** A call through `call_tool` has its reply. */
-  searchCallFinished({ server, tool }: FinishedCall, outcome: Outcome): void {
-    this.#searchCalls.add(server, tool === "" ? "" : this.#tools.of(server, tool), outcome);
-  }
-
   /** A server has answered a call, or failed to. */
   upstreamCallFinished(call: FinishedCall): void {
     const tool = call.tool === "" ? "" : this.#tools.of(call.server, call.tool);
@@ -233,13 +223,7 @@ export class CallMetrics {
 
   /** In the text format of Prometheus, with exemplars. */
   get text(): string {
-    const all = [
-      this.#requests,
-      this.#durations,
-      this.#searchCalls,
-      this.#serverOperations,
-      this.#clientOperations,
-    ];
+    const all = [this.#requests, this.#durations, this.#serverOperations, this.#clientOperations];
     return all.map(({ text }) => text).join("\n");
   }
 }
@@ -300,7 +284,7 @@ const MAX_LABEL_LENGTH = 200;
 const OTHER_TOOLS = "__other__";
 
 /** Keeps the first `limit` values per owner; later and overlong ones become `__other__`. */
-class CappedLabel {
+export class CappedLabel {
   readonly #seen = new Map<string, Set<string>>();
   constructor(readonly limit: number) {}
 

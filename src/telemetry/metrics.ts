@@ -73,11 +73,6 @@ export class Metrics {
     "server",
     "list",
   ]);
-  readonly #searches = this.#counter(
-    "cardea_tool_searches_total",
-    "Searches with find_tools, by whether a tool matched.",
-    ["result"],
-  );
   readonly #authFailures = this.#counter(
     "cardea_auth_failures_total",
     "Requests that failed authentication, by reason.",
@@ -153,11 +148,6 @@ export class Metrics {
 
   answerMisfit(server: string): void {
     this.#answerMisfits.inc({ server }, 1);
-  }
-
-  /** @param matches how many tools matched a search */
-  toolsSearched(matches: number): void {
-    this.#searches.inc({ result: matches > 0 ? "found" : "none" }, 1);
   }
 
   loadShed(what: LoadShedKind): void {

@@ -251,8 +251,8 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return (at) => log.add("unknown_key", large(at), undefined);
     },
   },
-  "catalog/tool-search.ts": {
-    file: "catalog/tool-search.test.ts",
+  "features/tool-search/tool-search.ts": {
+    file: "features/tool-search/tool-search.test.ts",
     title: "indexes of dropped lists are released",
   },
   "features/authorization-server/rate-limit.ts": {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
+import { testOf } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -109,18 +110,21 @@ limits that apply:
   expect(shell.events).toEqual(["stop at once"]);
 });
 
-test("explain prints what is shortened in a tool's definition, and by which key", async () => {
-  const shortened = {
-    description: { from: 2_781, to: 298 },
-    inputSchema: { from: 1_203, to: 811 },
-    tokens: { from: 985, to: 310 },
-  };
-  const { shell } = shellWith({ ...DENIED, shortened });
-  await runCommandLine(["explain", "db__drop"], shell);
-  expect(shell.out()).toContain(
-    "  hosts see it shorter: description 2781 -> 298 characters by descriptions.maxLength, input schema 1203 -> 811 characters by schemas.compact, about 985 -> 310 tokens\n",
-  );
-});
+testOf("tool-definitions")(
+  "explain prints what is shortened in a tool's definition, and by which key",
+  async () => {
+    const shortened = {
+      description: { from: 2_781, to: 298 },
+      inputSchema: { from: 1_203, to: 811 },
+      tokens: { from: 985, to: 310 },
+    };
+    const { shell } = shellWith(Object.assign({}, DENIED, { shortened }));
+    await runCommandLine(["explain", "db__drop"], shell);
+    expect(shell.out()).toContain(
+      "  hosts see it shorter: description 2781 -> 298 characters by descriptions.maxLength, input schema 1203 -> 811 characters by schemas.compact, about 985 -> 310 tokens\n",
+    );
+  },
+);
 
 test("explain prints the default where no rule matches", async () => {
   const { shell } = shellWith({

@@ -9,6 +9,7 @@ import type { Gateway } from "../../src/gateway/gateway.js";
 import { UnknownEndpoint } from "../../src/gateway/views/cli-calls.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { Payload } from "../../src/wire/payload.js";
+import { hasFeature, testOf } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -90,7 +91,9 @@ templates (1)
     [["--as", "cli", "--groups", "a"], {}, { as: "cli", groups: ["a"], scopes: [] }, []],
     [[], { CARDEA_AS: "cli" }, { as: "cli", scopes: [] }, []],
     [[], {}, undefined, []],
-    [["--at", "ide", "--all"], {}, undefined, [], { at: "ide", all: true }],
+    ...(hasFeature("tool-search")
+      ? [[["--at", "ide", "--all"], {}, undefined, [], { at: "ide", all: true }]]
+      : []),
     [[], { CARDEA_AT: "ide", CARDEA_ALL: "1" }, undefined, [], { at: "ide", all: true }],
   ] as [string[], Record<string, string>, unknown, string[], object?][])(
     "%j %j requests the lists of that principal, and warns of an unknown principal",
@@ -110,7 +113,7 @@ templates (1)
     },
   );
 
-  test("shows the tools that hosts list, and says how many they find", async () => {
+  testOf("tool-search")("shows the tools that hosts list, and says how many they find", async () => {
     const tool = (server: string, name: string) => ({
       server,
       item: { name, inputSchema: { type: "object" } },

@@ -236,7 +236,7 @@ describe("a config reload while the gateway serves", () => {
     async (key, section) => {
       const seen: unknown[] = [];
       const { shell, ended } = serving({
-        gateway: { reload: async (config) => void seen.push(Object.values(config.features)[0]) },
+        gateway: { reload: async (config) => void seen.push(config.features[key]) },
       });
       await ready(shell);
       writeFileSync(join(folder, "cardea.json"), JSON.stringify(section));

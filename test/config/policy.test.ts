@@ -88,7 +88,7 @@ describe("policy and limits", () => {
       "servers",
       "startupWaitMs",
       "naming",
-      "tools",
+
       "parkedCalls",
       "profiles",
       "features",

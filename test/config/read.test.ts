@@ -42,7 +42,6 @@ describe("a config file", () => {
       servers: [],
       startupWaitMs: 10_000,
       naming: { separator: "__", maxLength: 50 },
-      tools: { exposure: "full", pinned: [], autoThreshold: 10_000 },
       parkedCalls: { total: 2_000, perPrincipal: 500, perServer: 500, answerMs: 900_000 },
       profiles: {},
       features: {},
@@ -287,8 +286,15 @@ mcpServers:
         tools: { allow: ["*"], deny: ["a__write_*"] },
         prompts: EVERYTHING,
         resources: EVERYTHING,
+        features: {},
       },
-      all: { servers: ["a", "b"], tools: EVERYTHING, prompts: EVERYTHING, resources: EVERYTHING },
+      all: {
+        servers: ["a", "b"],
+        tools: EVERYTHING,
+        prompts: EVERYTHING,
+        resources: EVERYTHING,
+        features: {},
+      },
     });
   });
 

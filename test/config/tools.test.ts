@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { formatProblem } from "../../src/config/problem.js";
 import { readConfig } from "../../src/config/read.js";
 
@@ -36,34 +36,7 @@ test("a server without settings has neither", () => {
   expect(Object.keys(server)).not.toContain("overrides");
 });
 
-describe("shorter definitions", () => {
-  const shortenings = (top: object, server: object) => {
-    const text = JSON.stringify({ ...top, mcpServers: { db: { command: "x", ...server } } });
-    const outcome = readConfig(text, "c.json", { env: {} });
-    return outcome.ok ? outcome.config.servers.map(({ shortening }) => shortening) : outcome.problems;
-  };
-
-  test("are off unless the config asks for them", () => {
-    expect(shortenings({}, {})).toEqual([undefined]);
-    expect(shortenings({ schemas: { compact: false } }, {})).toEqual([undefined]);
-  });
-
-  test("are for all servers at the top level, and a server's own settings take precedence, key by key", () => {
-    const top = { descriptions: { maxLength: 300 }, schemas: { compact: true } };
-    expect(shortenings(top, {})).toEqual([{ descriptionLength: 300, compactSchemas: true }]);
-    expect(shortenings(top, { schemas: { compact: false } })).toEqual([
-      { descriptionLength: 300, compactSchemas: false },
-    ]);
-    expect(shortenings({}, { descriptions: { maxLength: 80 } })).toEqual([
-      { descriptionLength: 80, compactSchemas: false },
-    ]);
-  });
-});
-
 test.each([
-  [{ descriptions: { maxLength: 39 } }, /descriptions\.maxLength must be at least 40/],
-  [{ descriptions: {} }, /descriptions\.maxLength is missing/],
-  [{ schemas: { compact: "yes" } }, /schemas\.compact must be true or false/],
   [{ overrides: { a: { rename: "b" } } }, /overrides\.a has an unknown key "rename"/],
   [{ overrides: { a: { name: "" } } }, /overrides\.a\.name cannot be empty/],
   [{ overrides: { a: { name: "x\u0007" } } }, /overrides\.a\.name cannot hold control characters/],

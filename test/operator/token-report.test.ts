@@ -2,11 +2,14 @@
 import { expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import type { Pipeline } from "../../src/gateway/pipeline.js";
+import { Slots } from "../../src/gateway/slots.js";
 import { tokenReport } from "../../src/operator/token-report.js";
+import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { catalogOf, tool } from "../catalog/support.js";
 import { fakeTime } from "../support/fake-time.js";
 import { fakeUpstream } from "../support/fake-upstream.js";
+import { openedFeatures, SECTIONS, testOf } from "../support/features.js";
 
 fakeTime();
 
@@ -17,12 +20,17 @@ const files = [
 ];
 const books = [tool("find", { description: LONG, annotations: { readOnlyHint: true } })];
 
+const FEATURES_OF_REPORT = await openedFeatures({ features: {} });
+
 /** As much of a pipeline as the report reads, of this config. */
 function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly JsonObject[]>>): Pipeline {
   const mcpServers = Object.fromEntries(Object.keys(lists).map((name) => [name, { command: "x" }]));
-  const outcome = readConfig(JSON.stringify({ mcpServers, ...config }), "cardea.json");
+  const options = { sections: SECTIONS };
+  const outcome = readConfig(JSON.stringify({ mcpServers, ...config }), "cardea.json", options);
   if (!outcome.ok || outcome.problems.length > 0) throw new Error(outcome.problems[0]?.message);
-  const { servers, naming, profiles, tools: exposure } = outcome.config;
+  const { servers, naming, profiles } = outcome.config;
+  const features = new Slots(FEATURES_OF_REPORT, new Metrics({ version: "0" }));
+  const transform = features.lists(outcome.config);
   const upstreams = Object.entries(lists).map(([name, tools]) =>
     fakeUpstream(name, { lists: { tools }, instructions: `Ask for ${name}.` }),
   );
@@ -31,7 +39,14 @@ function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly 
     servers: new Map(
       upstreams.map((upstream, at) => [upstream.name, { config: servers[at], upstream }] as const),
     ),
-    catalog: catalogOf(upstreams, { servers, naming, profiles, exposure }),
+    features,
+    catalog: catalogOf(upstreams, {
+      servers,
+      naming,
+      profiles,
+      lists: transform,
+      forms: features.forms(outcome.config),
+    }),
   } as unknown as Pipeline;
 }
 
@@ -98,21 +113,24 @@ test("tools have the number of their calls, the most expensive first", async () 
   expect((await tokenReport(() => pipeline, {})).tools.every(({ calls }) => calls === undefined)).toBe(true);
 });
 
-test("savings of shorter definitions are listed if they are not enabled yet", async () => {
-  const lists = { files, books };
-  const keys = async (config: JsonObject) => {
-    const pipeline = pipelineOf(config, lists);
-    return (await tokenReport(() => pipeline, {})).savings.map(({ key }) => key);
-  };
-  expect(await keys({})).toEqual(["descriptions.maxLength"]);
-  expect(await keys({ descriptions: { maxLength: 1_200 } })).toEqual([]);
-  const described = { overrides: { find: { description: LONG } } };
-  expect(
-    await keys({ mcpServers: { files: { command: "x" }, books: { command: "x", ...described } } }),
-  ).toEqual([]);
-});
+testOf("tool-definitions")(
+  "savings of shorter definitions are listed if they are not enabled yet",
+  async () => {
+    const lists = { files, books };
+    const keys = async (config: JsonObject) => {
+      const pipeline = pipelineOf(config, lists);
+      return (await tokenReport(() => pipeline, {})).savings.map(({ key }) => key);
+    };
+    expect(await keys({})).toEqual(["descriptions.maxLength"]);
+    expect(await keys({ descriptions: { maxLength: 1_200 } })).toEqual([]);
+    const described = { overrides: { find: { description: LONG } } };
+    expect(
+      await keys({ mcpServers: { files: { command: "x" }, books: { command: "x", ...described } } }),
+    ).toEqual([]);
+  },
+);
 
-test("with tool search a URL costs the two tools and the instructions", async () => {
+testOf("tool-search")("with tool search a URL costs the two tools and the instructions", async () => {
   const pipeline = pipelineOf(
     { tools: { exposure: "search" }, profiles: { whole: { tools: { exposure: "full" } } } },
     { files, books },
@@ -126,7 +144,7 @@ test("with tool search a URL costs the two tools and the instructions", async ()
   expect(savings.map(({ key }) => key)).not.toContain("tools.exposure");
 });
 
-test("search is proposed for a list above the threshold of auto", async () => {
+testOf("tool-search")("search is proposed for a list above the threshold of auto", async () => {
   const many = Array.from({ length: 60 }, (_, at) => tool(`find${at}`, { description: LONG }));
   const whole = pipelineOf({}, { books: many });
   const { endpoints, savings } = await tokenReport(() => whole, {});

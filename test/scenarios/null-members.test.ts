@@ -1,9 +1,12 @@
 /** `null` for what is absent, as serializers of some languages write it, on every way through the gateway. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../src/wire/json.js";
+import { hasFeature } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 import { JSON_HEADERS, modernRequest, send } from "../support/http-host.js";
 import { scriptedServer } from "../support/servers/scripted-http.js";
+
+const CAN_SEARCH = hasFeature("tool-search");
 
 const TOOLS = [{ name: "echo", inputSchema: { type: "object" } }];
 const PROMPTS = [{ name: "daily" }];
@@ -50,7 +53,7 @@ async function started(era: "legacy" | "modern") {
   const gateway = await gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0 } },
     mcpServers: { s: { url: server.url, protocol: era } },
-    tools: { exposure: "search" },
+    ...(CAN_SEARCH && { tools: { exposure: "search" } }),
   });
   onTestFinished(() => gateway.stop({ immediate: true }));
   const { url } = await gateway.start();
@@ -83,10 +86,15 @@ async function legacySession(url: string) {
   return (method: string, params: unknown) => post(method, params, session);
 }
 
+const THROUGH_CALL_TOOL: readonly [string, JsonObject] = [
+  "tools/call",
+  { name: "call_tool", arguments: { name: "s__echo", arguments: null } },
+];
+
 const CASES: readonly (readonly [string, JsonObject])[] = [
   ["tools/call", { name: "s__echo", arguments: null }],
   ["tools/call", { name: "s__echo", arguments: null, task: null }],
-  ["tools/call", { name: "call_tool", arguments: { name: "s__echo", arguments: null } }],
+  ...(CAN_SEARCH ? [THROUGH_CALL_TOOL] : []),
   ["prompts/get", { name: "s__daily", arguments: null }],
   [
     "completion/complete",

@@ -70,7 +70,6 @@ beforeAll(async () => {
   metrics.policyDecided("deny", "a-rule");
   metrics.listChanged("files", "tools");
   metrics.authFailed("expired");
-  metrics.calls.searchCallFinished(call, "ok");
   metrics.retried("files");
   metrics.cacheHit("files");
   metrics.clusterForwarded("answered", 1);

@@ -1,18 +1,16 @@
 /** Explains why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
 import { BadQuery } from "../../admin/page.js";
 import type { Catalog } from "../../catalog/catalog.js";
+import { ToolOverrides } from "../../catalog/overrides.js";
 import type { AuthConfig } from "../../config/auth-config.js";
 import { closest } from "../../config/closest.js";
-import type { ExposureConfig } from "../../config/config.js";
 import { type ArgumentNames, argumentNames } from "../../core/argument-names.js";
 import type { Call, Route } from "../../core/call.js";
 import { ANONYMOUS, type Client } from "../../core/client.js";
 import { GatewayError, unknownMethod } from "../../core/errors.js";
+import type { ExplainPlace } from "../../core/feature.js";
 import { LIST_KINDS } from "../../core/lists.js";
-import { isSearchTool } from "../../core/search-tools.js";
 import { principalNamed } from "../../downstream/authenticate/authentication.js";
-import { type ReshapedSchema, reshapedSchemas } from "../../operator/explain-dialects.js";
-import { type ShortenedDefinition, shortenedDefinition } from "../../operator/explain-shortening.js";
 import type { Explanation } from "../../policy/policy.js";
 import { withConfiguredArguments } from "../../routing/configured-arguments.js";
 import { unfilteredCatalog } from "../../routing/locate.js";
@@ -43,7 +41,7 @@ export interface ExplainQuery extends PrincipalQuery {
   readonly args: JsonObject;
 }
 
-/** The decision of the policy, and the route of the call. */
+/** The decision of the policy, and the route of the call; with the members of features. */
 export interface ExplainResult extends Explanation {
   readonly server: string;
   /** The server's own name or URI of the target. */
@@ -55,14 +53,8 @@ export interface ExplainResult extends Explanation {
     /** Why no host can have this principal, as far as the config shows; absent if one can. */
     readonly unknown?: string;
   };
-  /** The differences between the definition that hosts see and that of the server; absent without any. */
-  readonly shortened?: ShortenedDefinition;
-  /** For a tool: whether hosts list it by default, and the setting that decides. */
-  readonly listing?: { readonly exposure: ExposureConfig["exposure"]; readonly isListed: boolean };
   /** For a tool of an HTTP API: the API's names of arguments and their members, by the listed names; absent where equal. */
   readonly argumentNames?: ArgumentNames;
-  /** The URLs that list the tool's input schema in the form of a family of models; absent without any. */
-  readonly reshaped?: readonly ReshapedSchema[];
   /** Why the arguments are invalid, which is checked before the rules; absent if they are valid. */
   readonly badArguments?: string;
 }
@@ -86,7 +78,7 @@ export async function explainCall(
     targetRoute(pipeline.catalog, client, name) ??
     methodRouteOf(pipeline, hypotheticalCall({ method: name, params: args }));
   if (found === undefined) {
-    if (isSearchTool(name) && pipeline.catalog.hasSearch(client)) {
+    if (pipeline.catalog.ownTool(client, name) !== undefined) {
       return {
         unknown: `${name} is a tool of the gateway itself; rules are about the tools that it finds and calls`,
       };
@@ -102,9 +94,7 @@ export async function explainCall(
   const unknown = unknownPrincipal(caller.as, auth);
   const badArguments = given.fault ?? (await argumentsFault(pipeline, call, route));
   const names = argumentNames(route.item);
-  const reshaped = reshapedSchemas(route, pipeline.config);
-  const config = pipeline.config.servers.find((server) => server.name === route.upstream);
-  const shortened = shortenedDefinition(route, config);
+  const ofFeatures = membersOfFeatures(pipeline, client, route);
   return {
     server: route.upstream,
     target: route.target,
@@ -115,10 +105,10 @@ export async function explainCall(
       ...(unknown !== undefined && { unknown }),
     },
     ...pipeline.policy.explain(call),
-    ...(shortened !== undefined && { shortened }),
-    ...(route.kind === "tools" && { listing: listingOf(pipeline, client, route) }),
+    ...ofFeatures("definition"),
+    ...ofFeatures("list"),
     ...(names !== undefined && { argumentNames: names }),
-    ...(reshaped.length > 0 && { reshaped }),
+    ...ofFeatures("schemas"),
     ...(badArguments !== undefined && { badArguments }),
   };
 }
@@ -136,14 +126,26 @@ async function normalizedCall(
   }
 }
 
-const listingOf = (
-  { catalog, config }: Pick<Pipeline, "catalog" | "config">,
+const NO_MEMBERS = (): object => ({});
+
+/** What features say of a tool, by place. */
+function membersOfFeatures(
+  { catalog, config, features }: Pick<Pipeline, "catalog" | "config" | "features">,
   client: Client,
   route: Route,
-): NonNullable<ExplainResult["listing"]> => ({
-  exposure: config.tools.exposure,
-  isListed: catalog.listed(client, "tools").has(route.exposed),
-});
+): (place: ExplainPlace) => object {
+  const { kind, upstream, target, item, exposed } = route;
+  if (kind !== "tools") return NO_MEMBERS;
+  const { overrides = {} } = config.servers.find(({ name }) => name === upstream) ?? {};
+  const definition = item && (new ToolOverrides(overrides).of(target)?.apply(item) ?? item);
+  const { path } = config.listen.http;
+  const profiles = Object.entries(config.profiles).filter(([, { servers }]) => servers.includes(upstream));
+  const endpoints = [upstream, ...profiles.map(([name]) => name)];
+  const urls = endpoints.map((endpoint) => ({ path: `${path}/${endpoint}`, endpoint }));
+  const isListed = catalog.listed(client, "tools").has(exposed);
+  const tool = { route, definition, isListed, urls: [{ path, endpoint: "" }, ...urls] };
+  return features.explained(tool, config);
+}
 
 /** The client of a hypothetical caller. It declares no capabilities. */
 export function supposedClient(
