@@ -1,7 +1,7 @@
 /** `cardea tokens`: the token cost of tool definitions in a model's context, and how to reduce it. */
 
 import type { Saving } from "../core/feature.js";
-import type { EndpointTokens, TokenReport, ToolTokens } from "../operator/token-report.js";
+import type { EndpointTokens, TokenReport, ToolTokens } from "../gateway/views/token-report.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
 import { EXIT } from "./exit.js";

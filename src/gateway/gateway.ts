@@ -13,7 +13,6 @@ import type { ListKind } from "../core/lists.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import { checkExposure } from "../downstream/http-listener.js";
 import { clientAddress } from "../http/client-address.js";
-import { type TokenReport, tokenReport } from "../operator/token-report.js";
 import type { JsonObject } from "../wire/json.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createHostListener } from "./listeners.js";
@@ -33,6 +32,7 @@ import {
   type ServerOutcome,
 } from "./views/cli-calls.js";
 import type { ExplainQuery, PrincipalQuery } from "./views/explain.js";
+import { type TokenReport, tokenReport } from "./views/token-report.js";
 
 /** Where a gateway listens, and which servers are still starting. */
 interface Bound {

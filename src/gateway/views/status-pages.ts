@@ -12,7 +12,6 @@ import type { ListKind } from "../../core/lists.js";
 import { stateInUse } from "../../core/upstream.js";
 import type { LegacyEdge } from "../../downstream/legacy/edge.js";
 import type { ModernEdge } from "../../downstream/modern/edge.js";
-import { type CallCounts, tokenReport } from "../../operator/token-report.js";
 import type { CallMetrics } from "../../telemetry/finished-calls.js";
 import type { LiveCalls } from "../../telemetry/live-calls.js";
 import type { PendingQuestions } from "../../telemetry/pending-questions.js";
@@ -23,6 +22,7 @@ import type { Pipeline } from "../pipeline.js";
 import type { GatewayStatus } from "../status.js";
 import { cliExplain, cliLists, missingServers, readCapabilities, readListKind } from "./cli-calls.js";
 import { explainCall, readExplainQuery, readPrincipalQuery } from "./explain.js";
+import { type CallCounts, tokenReport } from "./token-report.js";
 
 /** The sources of the pages. */
 export interface StatusPagesOptions {
