@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
+import { asInFile } from "../../../src/config/section.js";
 import { dialectAt, shorteningOf } from "../../../src/features/tool-definitions/forms.js";
 import { SECTIONS } from "../../../src/features/tool-definitions/section.js";
 
@@ -40,6 +41,7 @@ test("the dialect of a URL is its own, else that of the file", () => {
   const outcome = read(top, { schemas: { dialect: "gemini" } });
   if (!outcome.ok) throw new Error(outcome.problems.map(formatProblem).join());
   const at = (endpoint: string) => dialectAt(outcome.config, endpoint);
+  expect(asInFile(outcome.config)).toMatchObject({ ...top, servers: [{ schemas: { dialect: "gemini" } }] });
   expect(["", "db", "p", "q"].map(at)).toEqual(["openai", "gemini", "none", "openai"]);
 });
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
+import { asInFile } from "../../../src/config/section.js";
 import { exposureOf, exposureOfProfile, SECTIONS } from "../../../src/features/tool-search/section.js";
 
 const read = (text: string) => readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
@@ -54,4 +55,14 @@ test("a profile says otherwise in what it gives, beside its filters", () => {
   expect(of("short")).toEqual({ exposure: "search", pinned: ["git__log"], autoThreshold: 7 });
   expect(of("pins")).toEqual({ exposure: "full", pinned: ["db__query"], autoThreshold: 7 });
   expect(naming.own?.names).toEqual(["find_tools", "call_tool"]);
+});
+
+test("the config is shown with the keys of a profile where the file has them", () => {
+  const config = configOf(
+    `{ ${SERVERS}, "profiles": { "p": { "tools": { "exposure": "auto", "deny": ["a"] } } } }`,
+  );
+  expect(asInFile(config)).toMatchObject({
+    tools: { exposure: "full" },
+    profiles: { p: { tools: { exposure: "auto", deny: ["{git__,db__}a"] } } },
+  });
 });
