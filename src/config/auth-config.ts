@@ -33,20 +33,11 @@ export interface JwtConfig {
   readonly scopes: readonly string[];
 }
 
-/** The authorization server for hosts, in front of the company's issuer. */
+/** The company's issuer, where persons sign in, and the gateway's client there. @public a feature adds what it offers to hosts */
 export interface SignInConfig {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret?: string;
-  readonly scopes: readonly string[];
-  readonly groupsClaim: string;
-  readonly hostScopes: readonly string[];
-  /** In lower case; absent if all are allowed. */
-  readonly allowedRedirectHosts?: readonly string[];
-  /** Private schemes that a sign-in may lead to, in lower case, without the colon. */
-  readonly redirectSchemes: readonly string[];
   /** Hosts that may be private, besides that of the issuer. */
   readonly allowHosts: readonly string[];
-  readonly accessTokenMs: number;
-  readonly lifetimeMs: number;
 }

@@ -4,9 +4,7 @@ import { z } from "zod";
 import { isLoopback } from "../http/loopback.js";
 import { hasHiddenCharacters, identifierFault } from "../wire/readable-text.js";
 import { isReservedId } from "../wire/reserved-ids.js";
-import { isUnsafeScheme } from "../wire/unsafe-schemes.js";
-import { duration } from "./duration-schema.js";
-import { parseDuration } from "./units.js";
+import { keysWithin, type Section } from "./section.js";
 
 /** Asymmetric signature algorithms. `none` and the HS family are excluded and cannot be configured. */
 const TOKEN_ALGORITHMS = [
@@ -27,9 +25,6 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export const scopes = z.array(
   z.string().regex(SCOPE, { error: "must be one scope, without spaces, quotes or backslashes" }),
 );
-
-/** A host name, without a port. */
-const HOST_NAME = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i;
 
 /** The keys in it decide authentication, so it is fetched over https, or from this machine. */
 export const address = z.string().refine(
@@ -104,67 +99,8 @@ const jwt = z.strictObject({
     .describe("Further scopes in the metadata for hosts; rules define what needs them."),
 });
 
-/** One line, so that it fits into a header or a form. */
-const text = z
-  .string()
-  .min(1)
-  .refine((value) => !/\p{Cc}/u.test(value), { error: "cannot hold control characters" });
-
-/** Tokens of previous keys are verified for a day after a rotation. */
-const MAX_ACCESS_TOKEN_MS = 3_600_000;
-
-const signIn = z.strictObject({
-  issuer: address.describe(
-    "The company's issuer (OpenID Connect), where persons sign in: exactly as its metadata name it. Register `PUBLIC-URL/oauth/authorize/callback` there.",
-  ),
-  clientId: text.describe("The gateway's client id there."),
-  clientSecret: text.exactOptional().describe("Its secret there; use a variable. Default: a public client."),
-  scopes: scopes.default(["openid"]).describe("The scopes to request there; `openid` is always included."),
-  groupsClaim: z
-    .string()
-    .min(1)
-    .default("groups")
-    .describe(
-      "The claim of the ID token, or of the user information, with the groups; `a.b` also finds `b` inside `a`.",
-    ),
-  hostScopes: scopes
-    .default([])
-    .describe("Scopes that hosts may request, besides `requiredScopes`; rules define what needs them."),
-  allowedRedirectHosts: z
-    .array(z.string().regex(HOST_NAME, { error: 'must be a host such as "claude.ai", without a port' }))
-    .exactOptional()
-    .describe(
-      "The hosts to whose https addresses a sign-in may lead. Default: any, which the person is asked about. Programs on the person's own computer (loopback) are always allowed.",
-    ),
-  redirectSchemes: z
-    .array(
-      z
-        .string()
-        .regex(/^[a-z][a-z0-9+.-]{0,39}$/i, { error: 'must be a scheme such as "cursor", without a colon' })
-        .refine((scheme) => !isUnsafeScheme(scheme.toLowerCase()), {
-          error: "cannot be named: it is no program's own scheme",
-        }),
-    )
-    .default([])
-    .describe(
-      'Private schemes that a sign-in may lead to, such as `["cursor", "vscode"]`: whichever program of the person\'s computer has claimed the scheme gets the result. Default: none. Hosts that register others beside a loopback address are served with that address.',
-    ),
-  allowHosts: z
-    .array(
-      z.string().regex(HOST_NAME, { error: 'must be a host such as "login.corp.example", without a port' }),
-    )
-    .default([])
-    .describe("Hosts with private addresses that the metadata of the issuer may name, besides its own."),
-  accessTokenLifetime: duration("How long an access token is valid, at most 1h.")
-    .refine((value) => (parseDuration(value) ?? 0) <= MAX_ACCESS_TOKEN_MS, { error: "must be at most 1h" })
-    .default("10m"),
-  lifetime: duration(
-    "How long a host stays signed in. Changes at the issuer, of groups for example, take effect at the next sign-in.",
-  ).default("168h"),
-});
-
-/** The zod schema of `auth`. */
-export const authSchema = z.strictObject({
+/** The keys before those of features. */
+const firstKeys = {
   keys: z
     .array(key.meta({ id: "key" }))
     .exactOptional()
@@ -172,11 +108,10 @@ export const authSchema = z.strictObject({
       "API keys, made by `cardea key`; sent as `Authorization: Bearer …` or `X-API-Key: …`. With an empty list, and neither `jwt` nor `signIn`, no host is let in.",
     ),
   jwt: jwt.exactOptional().describe("Tokens of an authorization server, sent as `Authorization: Bearer …`."),
-  signIn: signIn
-    .exactOptional()
-    .describe(
-      "Makes the gateway an authorization server for its hosts, in front of the company's issuer: a host that has only the URL of the gateway signs its person in (`docs/sign-in-for-hosts.md`).",
-    ),
+};
+
+/** The keys after those of features. */
+const lastKeys = {
   resource: z
     .string()
     .refine(isResource, { error: "must be an absolute http: or https: URL without query and fragment" })
@@ -185,7 +120,11 @@ export const authSchema = z.strictObject({
       "The URL of this gateway for hosts, and the required `aud` of tokens. Default: `listen.http.publicUrl` with the path, else the URL it listens at, which is right on loopback only.",
     ),
   requiredScopes: scopes.default([]).describe("Scopes that every token must have."),
-});
+};
+
+/** The zod schema of `auth`, with the keys of features. */
+export const authSchema = (sections: readonly Section[]): z.ZodType<AuthShape> =>
+  z.strictObject({ ...firstKeys, ...keysWithin(sections, "auth"), ...lastKeys });
 
 function isResource(text: string): boolean {
   if (!URL.canParse(text)) return false;
@@ -201,5 +140,5 @@ export const adminToken = z
   })
   .meta({ pattern: "^[!-~]{16,}$|\\$\\{" });
 
-/** `auth` as written in the file. */
-export type AuthShape = z.infer<typeof authSchema>;
+/** The keys of the gateway in `auth`, as written in the file. */
+export type AuthShape = z.infer<z.ZodObject<typeof firstKeys & typeof lastKeys>>;

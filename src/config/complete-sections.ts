@@ -10,9 +10,14 @@ import type { Findings } from "./findings.js";
 import type { LimitShape, PolicyShape } from "./policy-schema.js";
 import { parseDuration, parseRate } from "./units.js";
 
-/** Adds contradictions within `auth` to `findings`. `listen` includes flags. */
-export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: Findings): AuthConfig {
-  const { keys = [], jwt, signIn, requiredScopes } = shape;
+/** Adds contradictions within `auth` to `findings`. `listen` includes flags; `signIn` is what a feature has of it. */
+export function completeAuth(
+  shape: AuthShape,
+  signIn: SignInConfig | undefined,
+  listen: ListenConfig,
+  findings: Findings,
+): AuthConfig {
+  const { keys = [], jwt, requiredScopes } = shape;
   const { publicUrl, path, host } = listen.http;
   const resource = shape.resource ?? (publicUrl === undefined ? undefined : `${publicUrl}${path}`);
   // An empty list is what revoking the last key leaves.
@@ -49,27 +54,9 @@ export function completeAuth(shape: AuthShape, listen: ListenConfig, findings: F
   return {
     keys: complete,
     ...(jwt !== undefined && { jwt: { ...jwt, audience: listOf(jwt.audience) } }),
-    ...(signIn !== undefined && { signIn: completeSignIn(signIn) }),
+    ...(signIn !== undefined && { signIn }),
     ...(resource !== undefined && { resource }),
     requiredScopes,
-  };
-}
-
-function completeSignIn({
-  accessTokenLifetime,
-  lifetime,
-  allowedRedirectHosts,
-  redirectSchemes,
-  ...rest
-}: NonNullable<AuthShape["signIn"]>): SignInConfig {
-  return {
-    ...rest,
-    ...(allowedRedirectHosts !== undefined && {
-      allowedRedirectHosts: allowedRedirectHosts.map((host) => host.toLowerCase()),
-    }),
-    redirectSchemes: redirectSchemes.map((scheme) => scheme.toLowerCase()),
-    accessTokenMs: parseDuration(accessTokenLifetime) ?? 0,
-    lifetimeMs: parseDuration(lifetime) ?? 0,
   };
 }
 

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { dirname, extname, resolve } from "node:path";
 import { addressRanges } from "../http/address-ranges.js";
+import type { SignInConfig } from "./auth-config.js";
 import type { Rules } from "./check-rules.js";
 import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
 import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
@@ -142,8 +143,8 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const listen = shape && listenOf(shape, options.overrides ?? {});
   const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
-  const auth = listen && shape.auth && completeAuth(shape.auth, listen, findings);
-  const features = shape && settingsOfFile(findings, sections, shape, folder);
+  const { signIn, features } = settingsOfFile(findings, sections, shape, folder);
+  const auth = listen && shape.auth && completeAuth(shape.auth, signIn, listen, findings);
   const cluster =
     shape?.cluster && completeCluster(shape.cluster, folder, shape.keys !== undefined, findings);
   const reserved = disabledServers(findings.tree);
@@ -174,7 +175,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
     return bad(withHint([...findings.faults, ...findings.serverFaults]), found);
 
-  const own = ownToolNames(sections, { features: features ?? {}, profiles });
+  const own = ownToolNames(sections, { features, profiles });
   const config: Config = {
     file: path,
     digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
@@ -186,7 +187,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     parkedCalls: parkedCallsOf(shape.parkedCalls),
     profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming }, sections)),
     ...(shape.keys !== undefined && { keys: shape.keys }),
-    features: exposeSettings(features ?? {}, { servers, naming }, sections),
+    features: exposeSettings(features, { servers, naming }, sections),
     ...(shape.telemetry !== undefined && {
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
@@ -246,19 +247,20 @@ function readSettings(findings: Findings, sections: readonly Section[]): FileSha
   return findings.check(fileSchema(sections), { ...findings.tree, members }, []);
 }
 
-/** The settings of features; a contradiction is reported with the other settings. */
+/** The settings of features, and the issuer of persons, which one of them has; a contradiction is reported with the other settings. */
 function settingsOfFile(
   findings: Findings,
   sections: readonly Section[],
-  shape: FileShape,
+  shape: FileShape | undefined,
   folder: string,
-): Config["features"] | undefined {
+): { readonly features: Config["features"]; readonly signIn?: SignInConfig | undefined } {
   try {
-    return settingsOf(sections, "file", shape, folder);
+    const { "auth.signIn": signIn, ...features } = settingsOf(sections, "file", shape, folder);
+    return { features, signIn: signIn as SignInConfig | undefined };
   } catch (error) {
     if (!(error instanceof SectionError)) throw error;
     findings.add(error.path.slice(0, -1), error.message, error.path.at(-1));
-    return undefined;
+    return { features: {} };
   }
 }
 

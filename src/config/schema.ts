@@ -220,7 +220,7 @@ const firstKeys = (sections: readonly Section[]) => {
       })
       .prefault({})
       .describe("The addresses and ports of the listeners. A change needs a restart."),
-    auth: authSchema
+    auth: authSchema(sections)
       .exactOptional()
       .describe("Authentication over HTTP. Without it all hosts are one `anonymous` principal."),
     mcpServers: servers.default({}).describe("The servers behind the gateway, by name."),

@@ -117,7 +117,7 @@ export const sectionsWithin = (
   sections.filter((section): section is SettingsSection => section.of === where);
 
 /** The sections of the gateway in which features have keys too. */
-const SHARED_SECTIONS: readonly string[] = ["telemetry"];
+const SHARED_SECTIONS: readonly string[] = ["auth", "telemetry"];
 
 /** What an unknown key at this place may be, as the end of its sentence: a section of a feature that is not built in. */
 export const NO_SUCH_FEATURE = "; no feature of this build has such a section";

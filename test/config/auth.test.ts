@@ -66,10 +66,6 @@ describe("auth", () => {
       "auth.keys[0].id must not be an id of the gateway itself, or read like one (anonymous, operator, admin-token, shared, service, group:NAME); give the key another id",
     ],
     [
-      { jwt, signIn: { issuer: "https://other.example.com", clientId: "gateway" } },
-      "auth.signIn.issuer must be that of auth.jwt: a person is known by its sub alone, and equal ones of two issuers may be two persons",
-    ],
-    [
       { keys: [key("a")], requiredScopes: ["x"] },
       'auth.requiredScopes are scopes of tokens, and need "jwt" or "signIn"',
     ],
@@ -88,70 +84,6 @@ describe("auth", () => {
   test("in a host's own file makes it Cardea's: it is never ignored", () => {
     const outcome = readConfig('{ "auth": {} }', "/home/me/.mcp.json", { env: {} });
     expect(outcome.ok).toBe(false);
-  });
-});
-
-describe("auth.signIn", () => {
-  const signIn = { issuer: "https://login.example.com", clientId: "cardea" };
-
-  test("comes out complete, times in ms, hosts in lower case", () => {
-    const redirects = { allowedRedirectHosts: ["Claude.AI"], redirectSchemes: ["Cursor", "com.example.app"] };
-    const hosts = { ...redirects, accessTokenLifetime: "5m", lifetime: "24h" };
-    const outcome = good({ auth: { signIn: { ...signIn, clientSecret: "a secret text", ...hosts } } });
-    expect(outcome.config.auth?.signIn).toEqual({
-      ...signIn,
-      clientSecret: "a secret text",
-      scopes: ["openid"],
-      groupsClaim: "groups",
-      hostScopes: [],
-      allowHosts: [],
-      allowedRedirectHosts: ["claude.ai"],
-      redirectSchemes: ["cursor", "com.example.app"],
-      accessTokenMs: 300_000,
-      lifetimeMs: 86_400_000,
-    });
-    expect(outcome.secrets).toContain("a secret text");
-  });
-
-  test("makes publicUrl and the path the resource, where none is named", () => {
-    const listen = { http: { publicUrl: "https://mcp.example.com/", host: "0.0.0.0" } };
-    const { auth } = good({ auth: { signIn }, listen }).config;
-    expect(auth?.resource).toBe("https://mcp.example.com/mcp");
-  });
-
-  test("needs publicUrl beyond loopback, because a browser is sent there", () => {
-    const message =
-      'auth.signIn needs "publicUrl" in listen.http: the https URL under which browsers reach the gateway';
-    const resource = "https://mcp.example.com/mcp";
-    expect(problems({ auth: { signIn, resource }, listen: { http: { host: "0.0.0.0" } } })).toEqual([
-      message,
-    ]);
-    expect(problems({ auth: { signIn } })).toEqual([]);
-  });
-
-  test.each([
-    [{ clientId: "a" }, "issuer"],
-    [{ ...signIn, issuer: "http://login.example.com" }, "https"],
-    [{ ...signIn, accessTokenLifetime: "2h" }, "at most 1h"],
-    [{ ...signIn, clientSecret: "a\nb" }, "control characters"],
-    [{ ...signIn, allowedRedirectHosts: ["https://claude.ai"] }, "without a port"],
-    ...["cursor:", "cursor://", "", "7zip", "a b", "curs\u00f6r", "x".repeat(41)].map(
-      (scheme): [object, string] => [{ ...signIn, redirectSchemes: [scheme] }, "must be a scheme such as"],
-    ),
-    ...["javascript", "JavaScript", "data", "file", "http", "https", "ws", "blob", "vbscript", "about"].map(
-      (scheme): [object, string] => [
-        { ...signIn, redirectSchemes: ["cursor", scheme] },
-        "it is no program's",
-      ],
-    ),
-    ...["view-source", "mailto", "ms-msdt", "search-ms", "intent", "chrome-extension", "ssh", "tel"].map(
-      (scheme): [object, string] => [{ ...signIn, redirectSchemes: [scheme] }, "it is no program's own"],
-    ),
-    [{ ...signIn, scope: "openid" }, "scopes"],
-  ])("%j is refused with what is wrong", (shape, words) => {
-    const found = problems({ auth: { signIn: shape } });
-    expect(found).toHaveLength(1);
-    expect(found[0]).toContain(words);
   });
 });
 

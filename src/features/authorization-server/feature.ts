@@ -5,6 +5,7 @@ import { COUNTERS } from "./metrics.js";
 /** Always there: a reload may add `auth.signIn`. */
 export const authorizationServer: Feature = {
   name: "authorization-server",
+  loadSections: async () => [(await import("./section.js")).section],
   counters: COUNTERS,
   async open(_, context) {
     const { openFeature } = await import("./open-feature.js");
