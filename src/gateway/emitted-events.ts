@@ -1,6 +1,7 @@
 /** Tells the features of expired approvals. */
+
+import type { ApprovalExpiry } from "../core/call-policy.js";
 import type { EmitEvent } from "../core/gateway-events.js";
-import type { ApprovalExpiry } from "../policy/approvals.js";
 
 /** Emits each expiry, with its target passed through `redact`; undefined if no feature listens. */
 export function emittedExpiry(

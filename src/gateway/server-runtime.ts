@@ -6,6 +6,7 @@ import { needsRestart } from "../config/changes.js";
 import type { ConfiguredServer, ServerConfig } from "../config/config.js";
 import { identityOf } from "../config/server-identity.js";
 import type { Handler } from "../core/call.js";
+import type { MessageRedaction } from "../core/call-policy.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { ServerStore } from "../core/persisted-lists.js";
@@ -16,7 +17,6 @@ import {
   type UpstreamObserver,
   type UpstreamState,
 } from "../core/upstream.js";
-import type { MessageRedaction } from "../policy/redaction/outside-calls.js";
 import { BREAKER_STATE_VALUES, CircuitBreaker } from "../resilience/circuit-breaker.js";
 import { DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT, Semaphore } from "../resilience/concurrency.js";
 import { ResponseCache } from "../resilience/response-cache.js";

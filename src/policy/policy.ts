@@ -1,6 +1,7 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
-import type { Config, InteractionKind, LimitConfig, RuleConfig } from "../config/config.js";
+import type { Config, LimitConfig, RuleConfig } from "../config/config.js";
 import type { Call, Middleware, Route } from "../core/call.js";
+import type { ApprovalExpiry, Explanation, MessageRedaction } from "../core/call-policy.js";
 import type { Client } from "../core/client.js";
 import type { SharedApprovals, SharedLimits } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
@@ -12,12 +13,12 @@ import { codeOf } from "../wire/envelope.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { access } from "./access.js";
-import { type ApprovalExpiry, Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
+import { Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
 import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
-import { type MessageRedaction, messageRedaction } from "./redaction/outside-calls.js";
+import { messageRedaction } from "./redaction/outside-calls.js";
 import { RuleRedactions } from "./redaction/rule-redactions.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
@@ -72,34 +73,6 @@ interface CarriedState {
   readonly approvals: Approvals;
   readonly limits: Limits;
   readonly ownLimits: Limits;
-}
-
-/** Why a call is allowed or refused, for `cardea explain`. */
-export interface Explanation {
-  readonly effect: RuleConfig["effect"];
-  /** The rule that decides, or `default`. */
-  readonly rule: string;
-  readonly message?: string;
-  readonly visible: boolean;
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly effect: RuleConfig["effect"];
-    readonly on: InteractionKind;
-    readonly matches: boolean;
-    /** Whether this is the one that decided. */
-    readonly decides: boolean;
-    readonly why: string;
-    /** The target that was evaluated, where a method names several. */
-    readonly of?: string;
-  }[];
-  readonly limits: readonly {
-    readonly limit: string;
-    readonly per: LimitConfig["per"];
-    /** How long until a call would be let through; 0 for now. */
-    readonly waitMs: number;
-    readonly timeoutMs?: number;
-    readonly concurrency?: number;
-  }[];
 }
 
 /** Everything that is wrong with `policy` and `limits` of a config; empty when they can be put into effect. */

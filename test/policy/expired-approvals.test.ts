@@ -1,7 +1,7 @@
 /** When is an approval expired: one that was asked for, and one that is remembered? */
 import { beforeEach, describe, expect, test } from "vitest";
+import type { ExpiredApproval } from "../../src/core/call-policy.js";
 import { SILENT } from "../../src/core/logger.js";
-import type { ExpiredApproval } from "../../src/policy/approvals.js";
 import { createPolicy, type PolicyParts } from "../../src/policy/policy.js";
 import { Metrics } from "../../src/telemetry/metrics.js";
 import { fakeTime, pass } from "../support/fake-time.js";

@@ -1,17 +1,8 @@
 /** What rules that redact do to the messages of a server that belong to no running call. */
 import type { Notice } from "../../core/call.js";
+import type { MessageRedaction } from "../../core/call-policy.js";
 import type { JsonObject } from "../../wire/json.js";
 import { type Redactions, redactedNotice } from "./messages.js";
-
-/** Takes out what rules redact from the messages of one server to one client. */
-export interface MessageRedaction {
-  /** Undefined where nothing is left that a host could read. */
-  notice(notice: Notice): Notice | undefined;
-  /** A question, with its method and parameters. */
-  question(question: JsonObject): Promise<JsonObject>;
-  /** The answer of the host to a question. */
-  answer(answer: JsonObject): Promise<JsonObject>;
-}
 
 /** All of `rules` together. */
 export const messageRedaction = (rules: readonly Redactions[]): MessageRedaction => ({
