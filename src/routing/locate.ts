@@ -1,6 +1,7 @@
 /** Where the target of a call leads in the view of the caller, and which targets rules hide from it. */
 import type { Catalog } from "../catalog/catalog.js";
 import type { Call, Middleware, Route } from "../core/call.js";
+import type { Client } from "../core/client.js";
 import { GatewayError } from "../core/errors.js";
 import { TASK_METHODS, type Target, targetOf } from "../core/methods.js";
 import { stringAt } from "../wire/json.js";
@@ -92,8 +93,8 @@ export function hiddenTargets(
 export const unfilteredCatalog = (
   catalog: Pick<Catalog, "unfilteredView" | "capabilities" | "serversOf">,
 ) => ({
-  view: catalog.unfilteredView,
-  unfilteredView: catalog.unfilteredView,
-  reachable: catalog.serversOf,
-  capabilities: catalog.capabilities,
+  view: (client: Client) => catalog.unfilteredView(client),
+  unfilteredView: (client: Client) => catalog.unfilteredView(client),
+  reachable: (client: Client) => catalog.serversOf(client),
+  capabilities: (server: string, client: Client) => catalog.capabilities(server, client),
 });
