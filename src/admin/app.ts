@@ -1,16 +1,16 @@
 /** The routes of the admin listener: health, metrics, status as JSON, and the console. */
-import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import type { AdminPage } from "../core/admin-page.js";
 import { ERRORS, GatewayError } from "../core/errors.js";
-import { checkOperatorRequestHead, isOwnOrigin, rebindingProtection } from "../http/check-request-head.js";
+import { checkOperatorRequestHead, rebindingProtection } from "../http/check-request-head.js";
 import { negotiatedMetrics } from "../telemetry/open-metrics.js";
 import { writeJson } from "../wire/json-text.js";
+import { AdminAccess, type AdminContext } from "./access.js";
 import { ACTION_KINDS, addActionRoutes, isActionPath } from "./actions.js";
-import { bodyText, bodyTooLarge, MAX_BODY_BYTES } from "./body-text.js";
+import { bodyText } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
 import { actionsOf, addFeatureRoutes, isFeaturePath } from "./feature-actions.js";
@@ -47,18 +47,34 @@ export function adminRequests(
 }
 
 /** The routes of the listener; exported for a test that visits each. */
-export function adminApp(
-  settings: AdminListenerOptions,
-  pages: readonly AdminPage[],
-): Hono<{ Bindings: HttpBindings }> {
-  const isOwner = settings.ownerToken === undefined ? () => false : bearerAuth(settings.ownerToken);
-  const isOperator = bearerAuth(settings.token);
-  const isAuthorized = (authorization: string | undefined): boolean =>
-    isOperator(authorization) || isOwner(authorization);
-  const { redact = (text) => text } = settings;
-  // Pages quote servers, whose texts may contain secrets.
-  const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
+export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPage[]): AdminApp {
+  const access = new AdminAccess(settings);
   const files = consoleFiles();
+  const app: AdminApp = new Hono<{ Bindings: HttpBindings }>({ strict: false });
+  addChecks(app, settings, access, files);
+  addProbes(app, settings);
+  addCalls(app, settings, access);
+  addFeatureRoutes(app, settings.featureActions ?? [], access.refusedAction);
+  if (settings.actions !== undefined)
+    addActionRoutes(app, settings.actions, (c) => access.refusedAction(c, "an action"));
+  addPages(app, settings, pages);
+  for (const [path, file] of files) {
+    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
+  }
+  app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
+  addErrors(app, settings);
+  return app;
+}
+
+type AdminApp = Hono<{ Bindings: HttpBindings }>;
+
+/** Headers, the Host header, the token and the method, before any route. */
+function addChecks(
+  app: AdminApp,
+  settings: AdminListenerOptions,
+  access: AdminAccess,
+  files: ReturnType<typeof consoleFiles>,
+): void {
   // Served without the token: probes have none, and the console prompts for it.
   const open = new Set(["/healthz", "/readyz", ...files.keys()]);
   const hostCheck = rebindingProtection({
@@ -66,21 +82,12 @@ export function adminApp(
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: [],
   });
-  const { featureActions = [] } = settings;
-  const isOfFeature = isFeaturePath(featureActions);
-  const app = new Hono<{ Bindings: HttpBindings }>({ strict: false });
-
+  const isOfFeature = isFeaturePath(settings.featureActions ?? []);
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
     checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
-    if (!open.has(c.req.path) && !isAuthorized(c.req.header("authorization"))) {
-      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
-      return c.json(
-        { error: "this needs the token of listen.admin: Authorization: Bearer …" },
-        401,
-        challenge,
-      );
-    }
+    const refused = open.has(c.req.path) ? undefined : access.refusedPage(c);
+    if (refused !== undefined) return refused;
     const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
     const acts = settings.actions !== undefined && isActionPath(c.req.path);
     const isMcp = settings.mcp !== undefined && c.req.path === MCP_PATH;
@@ -90,7 +97,9 @@ export function adminApp(
     }
     return next();
   });
+}
 
+function addProbes(app: AdminApp, settings: AdminListenerOptions): void {
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
     const readiness = await settings.readiness();
@@ -101,60 +110,34 @@ export function adminApp(
     const { text, contentType } = negotiatedMetrics(all, c.req.header("accept"));
     return c.body(text, 200, { "content-type": contentType, vary: "Accept" });
   });
+}
 
-  /** The response to an unauthorized request; undefined for an authorized one. */
-  const refusedAction = (c: Context<{ Bindings: HttpBindings }>, what: string): Response | undefined => {
-    // Without a configured token every local process may read the pages; actions always need a token.
-    const authorization = c.req.header("authorization");
-    if (!isOwner(authorization) && (settings.token === undefined || !isOperator(authorization))) {
-      const challenge = { "www-authenticate": 'Bearer realm="cardea admin"' };
-      return c.json(
-        { error: `${what} needs the token of listen.admin: Authorization: Bearer …` },
-        401,
-        challenge,
-      );
-    }
-    const { origin, host = "", "sec-fetch-site": site = "none" } = c.env.incoming.headers;
-    const isForeign = origin !== undefined && !isOwnOrigin(origin, host);
-    if (isForeign || (site !== "none" && site !== "same-origin")) {
-      return c.json({ error: "pages of other sites may not act here" }, 403);
-    }
-    if (!/^application\/json(?:\s*;|$)/i.test(c.req.header("content-type") ?? "")) {
-      return c.json({ error: "the content type must be application/json" }, 415);
-    }
-    // Without a declared length the reader of the body counts.
-    if (Number(c.req.header("content-length") ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
-    return undefined;
-  };
+/** Calls of tools, for commands, and the MCP endpoint of the console. */
+function addCalls(app: AdminApp, { call, mcp }: AdminListenerOptions, access: AdminAccess): void {
   app.post(CALLS_PATH, async (c) => {
-    const refused = refusedAction(c, "a call");
+    const refused = access.refusedAction(c, "a call");
     if (refused !== undefined) return refused;
-    const reply = (await settings.call?.(await bodyText(c.req.raw), disconnection(c.env))) ?? "null";
+    const reply = (await call?.(await bodyText(c.req.raw), disconnection(c.env))) ?? "null";
     return c.body(reply, 200, { "content-type": "application/json" });
   });
+  if (mcp === undefined) return;
+  app.post(MCP_PATH, async (c) => {
+    const refused = access.refusedAction(c, "a request");
+    if (refused !== undefined) return refused;
+    const { incoming, outgoing } = c.env;
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) outgoing.setHeader(name, value);
+    await mcp(incoming as IncomingMessage, outgoing as ServerResponse);
+    return RESPONSE_ALREADY_SENT;
+  });
+}
 
-  const { mcp } = settings;
-  if (mcp !== undefined) {
-    app.post(MCP_PATH, async (c) => {
-      const refused = refusedAction(c, "a request");
-      if (refused !== undefined) return refused;
-      const { incoming, outgoing } = c.env;
-      for (const [name, value] of Object.entries(SECURITY_HEADERS)) outgoing.setHeader(name, value);
-      await mcp(incoming as IncomingMessage, outgoing as ServerResponse);
-      return RESPONSE_ALREADY_SENT;
-    });
-  }
-
-  addFeatureRoutes(app, featureActions, refusedAction);
-
-  if (settings.actions !== undefined) {
-    addActionRoutes(app, settings.actions, (c) => refusedAction(c, "an action"));
-  }
-
-  const handlers = new Map(pages.map(({ path, handler }) => [path, handler]));
+function addPages(app: AdminApp, settings: AdminListenerOptions, pages: readonly AdminPage[]): void {
+  const { redact = (text) => text, callFeed } = settings;
+  // Pages quote servers, whose texts may contain secrets.
+  const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
   app.get("/api/v1", (c) => c.json(contents(settings, pages)));
-  if (settings.callFeed !== undefined) {
-    const streams = new CallStreams(settings.callFeed, (row) => writeJson(row, undefined, withoutSecrets));
+  if (callFeed !== undefined) {
+    const streams = new CallStreams(callFeed, (row) => writeJson(row, undefined, withoutSecrets));
     app.get(`${CALLS_PATH}/stream`, (c) => {
       if (streams.isFull) return c.json({ error: "too many streams of calls are open" }, 503);
       streams.serve(new URL(c.req.url).searchParams, c.env.outgoing as ServerResponse, SECURITY_HEADERS);
@@ -164,32 +147,24 @@ export function adminApp(
   app.get("/api/v1/openapi.json", async (c) => {
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
-    return c.json(
-      openApiDocument(
-        settings.version ?? "0",
-        pages,
-        actionsOf(settings.featureActions ?? []),
-        settings.serverTypes ?? [],
-      ),
-    );
+    const { version = "0", featureActions = [], serverTypes = [] } = settings;
+    return c.json(openApiDocument(version, pages, actionsOf(featureActions), serverTypes));
   });
-  const showPage = async (c: Context<{ Bindings: HttpBindings }>, handler: AdminPage["handler"]) => {
+  const show = async (c: AdminContext, handler: AdminPage["handler"]) => {
     const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
     return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
   };
+  const handlers = new Map(pages.map(({ path, handler }) => [path, handler]));
   for (const [path, handler] of handlers) {
-    if (path.includes("/")) app.get(`/api/v1/${path}`, (c) => showPage(c, handler));
+    if (path.includes("/")) app.get(`/api/v1/${path}`, (c) => show(c, handler));
   }
   app.get("/api/v1/:page", (c) => {
     const handler = handlers.get(c.req.param("page"));
-    return handler === undefined ? c.notFound() : showPage(c, handler);
+    return handler === undefined ? c.notFound() : show(c, handler);
   });
+}
 
-  for (const [path, file] of files) {
-    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
-  }
-
-  app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
+function addErrors(app: AdminApp, { logger, redact = (text) => text }: AdminListenerOptions): void {
   app.onError((error, c) => {
     // Errors quote servers, as pages do.
     if (error instanceof BadQuery) return c.json({ error: redact(error.message) }, 400);
@@ -198,10 +173,9 @@ export function adminApp(
       // A resource that a server lacks is a result for a host, not an admin page.
       return c.json({ error: redact(error.message) }, (http === 200 ? 503 : http) as 400 | 403 | 413 | 503);
     }
-    settings.logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
+    logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
     return c.json({ error: "internal error; see the gateway's log" }, 500);
   });
-  return app;
 }
 
 /** The paths below `/api/v1`; the console shows the views that they support. */
@@ -227,23 +201,3 @@ function disconnection({ outgoing }: HttpBindings): AbortSignal {
   outgoing.once("close", () => gone.abort());
   return gone.signal;
 }
-
-const HASHED = /^sha256:[0-9a-f]{64}$/i;
-/** RFC 6750, 2.1, plus every printable ASCII character: tokens from other tools may contain them. */
-const BEARER = /^bearer +([!-~]+) *$/i;
-
-/**
- * Checks `Authorization` headers. `token` is the token, or `sha256:` and its hash; without one every request passes,
- * which the listener allows on loopback only.
- */
-export function bearerAuth(token: string | undefined): (authorization: string | undefined) => boolean {
-  if (token === undefined) return () => true;
-  const expected = HASHED.test(token) ? Buffer.from(token.slice(7), "hex") : digestOf(token);
-  return (authorization = "") => {
-    const [, sent] = BEARER.exec(authorization) ?? [];
-    // `timingSafeEqual` needs equal lengths, which hashes have.
-    return sent !== undefined && timingSafeEqual(digestOf(sent), expected);
-  };
-}
-
-const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");

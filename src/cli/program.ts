@@ -5,7 +5,7 @@ import { checkWords, HINT, splitCommand } from "./command-words.js";
 import { completion, SHELLS } from "./completion.js";
 import { EXAMPLES } from "./examples.js";
 import { EXIT, UsageError } from "./exit.js";
-import type { CommandPlace } from "./feature.js";
+import type { CommandLine, CommandPlace } from "./feature.js";
 import {
   type AsFlags,
   type ConfigFlags,
@@ -70,6 +70,7 @@ const ARGUMENTS = "name=text and name:=json, or one JSON object";
 
 type Finish = (work: Promise<number>) => Promise<void>;
 
+/** In the order of `cardea --help`. */
 function commandLine(shell: CommandContext, finish: Finish, command: readonly string[] | undefined): Command {
   const program = new Command("cardea")
     .helpCommand(false)
@@ -80,15 +81,37 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
   program.action(() => {
     throw new UsageError(`a command is missing\n\n${helpText(features)}`);
   });
-
   const stateful = (name: string): Command =>
     withStateFlag(program.command(name), (folder) => shell.useStateFolder(folder));
+  const line: CommandLine = { program, stateful, shell, finish };
   const addOf = (place: CommandPlace): void => {
-    for (const { commands } of features)
-      if (commands?.place === place) commands.add({ program, stateful, shell, finish });
+    for (const { commands } of features) if (commands?.place === place) commands.add(line);
   };
   addSetupCommands(program, shell, finish, command);
+  addServingCommands(line, command);
+  addCheckingCommands(line);
+  addListCommand(line);
+  addWatchingCommands(line);
+  addCallingCommands(line);
+  addOf("use");
+  addPrintingCommands(line);
+  addKeyCommands(program, shell, finish);
+  addOf("keep");
+  program
+    .command("completion")
+    .description("Print a shell completion script for commands and flags.")
+    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS).argParser((word) => word))
+    .action((word: string) => finish(completion(word, program, shell)));
+  const examples = Object.assign({}, EXAMPLES, ...features.map(({ commands }) => commands?.examples));
+  for (const each of program.commands) addExamples(each, [], examples);
+  return program;
+}
 
+/** `serve`, `stdio` and `connect`. */
+function addServingCommands(
+  { stateful, shell, finish }: CommandLine,
+  command: readonly string[] | undefined,
+): void {
   withStrictFlag(
     withReapFlag(withListenFlags(withConfigFlag(stateful("serve")))),
     "do not start, and reload nothing, while the config has any problem or warning",
@@ -113,7 +136,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action((url: string, flags: { header?: readonly string[] }) =>
       finish(import("./stdio.js").then(({ connect }) => connect(url, flags, shell))),
     );
+}
 
+/** `check` and `doctor`. */
+function addCheckingCommands({ program, shell, finish }: CommandLine): void {
   withStrictFlag(withJsonFlag(withConfigFlag(program.command("check"))), "exit with 78 for warnings, too")
     .description("Check the config: print every problem, and advice. Starts nothing.")
     .action((flags: ConfigFlags & JsonFlag & StrictFlag) =>
@@ -125,7 +151,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action((flags: ConfigFlags & JsonFlag & YesFlag) =>
       finish(import("./doctor.js").then(({ doctor }) => doctor(flags, shell))),
     );
+}
 
+function addListCommand({ stateful, shell, finish }: CommandLine): void {
+  const { features } = shell;
   const shortLists = features.find((feature) => feature.shortLists !== undefined)?.shortLists;
   const lister = withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("list"))))))
     .description("Show what a host will see, and from which server.")
@@ -140,7 +169,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
       flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & ListFlags,
     ) => finish(import("./list.js").then(({ list }) => list(kind, flags, shell))),
   );
+}
 
+/** `status`, `tail` and `top`: what a running gateway does. */
+function addWatchingCommands({ stateful, shell, finish }: CommandLine): void {
   withJsonFlag(withGatewayFlags(withConfigFlag(stateful("status"))))
     .description("Show the state of the running gateway and of each server.")
     .option("--watch", "again every 2 s, until a signal (CARDEA_WATCH)")
@@ -169,7 +201,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .action((flags: ConfigFlags & JsonFlag & GatewayFlags) =>
       finish(import("./top.js").then(({ top }) => top(flags, shell))),
     );
+}
 
+/** `tokens`, `call` and `explain`: as a host sees the gateway. */
+function addCallingCommands({ stateful, shell, finish }: CommandLine): void {
   withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("tokens"))))))
     .description(
       "Show what the definitions of tools cost a model, which of them were not called since the gateway started, and how to reduce it.",
@@ -203,9 +238,10 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
         flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
       ) => finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
+}
 
-  addOf("use");
-
+/** `import` and `schema`. */
+function addPrintingCommands({ program, shell, finish }: CommandLine): void {
   program
     .command("import")
     .description("Turn a host's config, or a registry's server.json, into Cardea's and print it.")
@@ -219,19 +255,6 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
     .command("schema")
     .description("Print the config's JSON Schema.")
     .action(() => finish(import("./schema.js").then(({ schema }) => schema(shell))));
-
-  addKeyCommands(program, shell, finish);
-  addOf("keep");
-
-  program
-    .command("completion")
-    .description("Print a shell completion script for commands and flags.")
-    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS).argParser((word) => word))
-    .action((word: string) => finish(completion(word, program, shell)));
-
-  const examples = Object.assign({}, EXAMPLES, ...features.map(({ commands }) => commands?.examples));
-  for (const each of program.commands) addExamples(each, [], examples);
-  return program;
 }
 
 /** `key` generates one; `key list` and `key revoke` read and edit the config. */

@@ -1,7 +1,8 @@
 /** Who may look at the admin pages, and who may not. */
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { adminApp, bearerAuth } from "../../src/admin/app.js";
+import { bearerAuth } from "../../src/admin/access.js";
+import { adminApp } from "../../src/admin/app.js";
 import { consoleFiles } from "../../src/admin/console-files.js";
 import { type AdminListenerOptions, createAdminListener } from "../../src/admin/server.js";
 import { SILENT } from "../../src/core/logger.js";
