@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openStore } from "../build/cluster/store.js";
-import { untilUp } from "../build/core/cluster.js";
+import { untilUp } from "../build/core/shared-store.js";
 import { openVault } from "../build/features/vault/vault.js";
 import { startRedis } from "../cluster/support/redis.mjs";
 import { startRotatingIssuer } from "./support/rotating-issuer.mjs";

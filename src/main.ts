@@ -13,9 +13,10 @@ import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
 import { sharedSecret, sharesSignIns } from "./config/cluster-config.js";
 import type { Config } from "./config/config.js";
-import { type ClusterParts, type OwnStore, untilUp } from "./core/cluster.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import { type Logger, SILENT } from "./core/logger.js";
+import type { ReplicaParts } from "./core/replicas.js";
+import { type OwnStore, untilUp } from "./core/shared-store.js";
 import { settle, withTimeout } from "./core/stop.js";
 import { FEATURES } from "./features/index.js";
 import type { StderrWriter } from "./telemetry/logger.js";
@@ -148,7 +149,7 @@ async function openSharedStore(config: Config, logger: Logger): Promise<OwnStore
 }
 
 /** This process as a replica; undefined where the config has no cluster. */
-async function openReplica(config: Config, logger: Logger): Promise<ClusterParts | undefined> {
+async function openReplica(config: Config, logger: Logger): Promise<ReplicaParts | undefined> {
   const secret = sharedSecret(config);
   if (config.cluster === undefined || secret === undefined) return undefined;
   const { openCluster } = await import("./cluster/open-cluster.js");

@@ -1,5 +1,5 @@
 /** What are the lists of one server given, and what do they show of themselves? */
-import type { SharedServer } from "../core/cluster.js";
+import type { SharedServer } from "../core/replicas.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";

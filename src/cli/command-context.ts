@@ -3,8 +3,9 @@ import type { Readable, Writable } from "node:stream";
 import type { Advice } from "../config/advice.js";
 import type { CheckRules } from "../config/check-rules.js";
 import type { Config, ListenConfig, ServerConfig } from "../config/config.js";
-import type { ClusterFinding, OwnStore } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
+import type { Finding } from "../core/replicas.js";
+import type { OwnStore } from "../core/shared-store.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { Primary } from "../gateway/primary.js";
 import type { Feature } from "./feature.js";
@@ -51,7 +52,7 @@ export interface CommandContext {
   /** The store of the config's cluster, if it holds what features keep. The caller closes it. */
   openStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
   /** Checks the store and each replica of the config's cluster once. */
-  checkCluster(config: Config): Promise<readonly ClusterFinding[]>;
+  checkCluster(config: Config): Promise<readonly Finding[]>;
 }
 
 /** What the primary process starts its workers with. */

@@ -3,9 +3,9 @@ import type { Advice } from "../config/advice.js";
 import { type Config, type ConfiguredServer, isMisconfigured } from "../config/config.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
-import type { ClusterFinding } from "../core/cluster.js";
 import { indexOfError } from "../core/error-output.js";
 import type { MalformedEntry } from "../core/list-entries.js";
+import type { Finding } from "../core/replicas.js";
 import { proxyFor } from "../outgoing/proxy.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { type ChannelKinds, kindOf } from "../upstream/supervision/channel-kind.js";
@@ -108,7 +108,7 @@ async function checked(
   config: Config,
   shell: CommandContext,
   safe: (text: string) => string,
-): Promise<readonly ClusterFinding[]> {
+): Promise<readonly Finding[]> {
   const findings = await shell.checkCluster(config);
   return findings.map(({ about, ok, sentence, advice }) => ({
     ...{ about: safe(about), ok, sentence: safe(sentence) },

@@ -5,7 +5,6 @@
 import type { Command } from "commander";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Section } from "../config/section.js";
-import type { OwnStore } from "../core/cluster.js";
 import type { CredentialStore } from "../core/credentials.js";
 import type {
   ExplainPlace,
@@ -15,6 +14,7 @@ import type {
   OpenFeature,
 } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
+import type { OwnStore } from "../core/shared-store.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
 import type { ProbeResult } from "./probe.js";

@@ -1,7 +1,8 @@
 /** `cardea doctor`: checks the store and each replica of a cluster, and whether they match. */
 import type { ClusterConfig } from "../config/cluster-config.js";
-import { type ClusterFinding, type Replica, untilUp } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
+import type { Finding, Replica } from "../core/replicas.js";
+import { untilUp } from "../core/shared-store.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { AuthenticatedValues } from "./authenticated-values.js";
 import { checkStore, inSeconds, messageOf } from "./check-store.js";
@@ -39,7 +40,7 @@ const CONNECT_MS = 2_000;
 const SKEW_MS = 30_000;
 
 /** Checks the store and each replica once; every problem is a finding, including a missing package or certificate. */
-export async function checkCluster(options: CheckClusterOptions): Promise<readonly ClusterFinding[]> {
+export async function checkCluster(options: CheckClusterOptions): Promise<readonly Finding[]> {
   try {
     return await checkAll(options);
   } catch (error) {
@@ -47,7 +48,7 @@ export async function checkCluster(options: CheckClusterOptions): Promise<readon
   }
 }
 
-async function checkAll(options: CheckClusterOptions): Promise<readonly ClusterFinding[]> {
+async function checkAll(options: CheckClusterOptions): Promise<readonly Finding[]> {
   const { config, secret } = options;
   const { peers } = config;
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
@@ -68,11 +69,11 @@ async function placesOf(
   { config, version, now = () => Date.now(), keepsSignIns = false }: CheckClusterOptions,
   key: PeerKey,
 ): Promise<{
-  readonly findings: readonly ClusterFinding[];
+  readonly findings: readonly Finding[];
   readonly places: readonly Place[];
 }> {
   const { store, peers } = config;
-  const findings: ClusterFinding[] = [];
+  const findings: Finding[] = [];
   let registered: readonly Replica[] = [];
   if (store !== undefined) {
     let reason: unknown;
@@ -109,14 +110,14 @@ async function placesOf(
   }
 }
 
-const unreadableFinding = (id: string): ClusterFinding => ({
+const unreadableFinding = (id: string): Finding => ({
   about: `replica ${id}`,
   ok: false,
   sentence: "its registration in the store is not authentic: its key of the cluster is another one",
   advice: `${adviceOn("key")}; ${adviceOn("protocol")}`,
 });
 
-function unreachable(reason: unknown): ClusterFinding {
+function unreachable(reason: unknown): Finding {
   return {
     about: "store",
     ok: false,
@@ -130,7 +131,7 @@ export function replicaFinding(
   { url, id }: Place,
   answer: ReplicaAnswer,
   options: Pick<CheckClusterOptions, "secret" | "version" | "now">,
-): ClusterFinding {
+): Finding {
   const about = `replica ${id ?? url}`;
   const at = id === undefined ? "" : ` at ${url}`;
   const now = options.now?.() ?? Date.now();
@@ -170,7 +171,7 @@ function pageFinding(
   { about, url, id }: Place & { readonly about: string },
   page: JsonObject,
   { secret, version, now }: { readonly secret: string; readonly version: string; readonly now: number },
-): ClusterFinding {
+): Finding {
   const self = stringAt(page, "id") ?? "?";
   if (id !== undefined && self !== id) {
     return {

@@ -1,5 +1,6 @@
 /** `cardea doctor`: checks the permissions of this user at the store, and whether the store keeps its data. */
-import type { ClusterFinding, StoreScript } from "../core/cluster.js";
+import type { Finding } from "../core/replicas.js";
+import type { StoreScript } from "../core/shared-store.js";
 import type { OpenStore } from "./store.js";
 
 /** Input of the checks. */
@@ -44,7 +45,7 @@ return at`,
 export async function checkStore(
   store: OpenStore,
   { prefix, username = "default", now, keepsSignIns }: CheckStoreOptions,
-): Promise<ClusterFinding> {
+): Promise<Finding> {
   try {
     const refused = await refusals(store);
     if (refused.length > 0)

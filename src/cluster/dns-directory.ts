@@ -1,8 +1,8 @@
 /** Finds the running replicas through the addresses of a DNS name, e.g. that of a headless Service. */
 import { lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
-import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import type { Replica, ReplicaDirectory } from "../core/replicas.js";
 import { stringAt } from "../wire/json.js";
 import type { PeerConnections } from "./peer-connections.js";
 import { probeReplica, replicaFacts } from "./probe-replica.js";

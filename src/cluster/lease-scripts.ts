@@ -1,5 +1,5 @@
 /** The scripts that lease calls of a shared limit from the store: a token bucket, or a quota of each window. */
-import type { StoreScript } from "../core/cluster.js";
+import type { StoreScript } from "../core/shared-store.js";
 
 /**
  * Another replica that comes back to the store within this time (ms) after the first one is still spending its share:

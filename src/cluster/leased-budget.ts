@@ -2,12 +2,8 @@
  * A shared rate limit or quota without a store access per call: each replica leases calls from the shared token bucket
  * and spends them locally; near the limit leases shrink to single calls.
  */
-import {
-  type BudgetSettings,
-  type SharedBudget,
-  type SharedStore,
-  StoreUnavailable,
-} from "../core/cluster.js";
+import type { BudgetSettings, SharedBudget } from "../core/replicas.js";
+import { type SharedStore, StoreUnavailable } from "../core/shared-store.js";
 import { GIVE_BACK, LEASE_QUOTA, LEASE_RATE } from "./lease-scripts.js";
 import { OwnShare, type ShareSettings } from "./own-share.js";
 import type { StoreClock } from "./store-clock.js";

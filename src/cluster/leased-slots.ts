@@ -2,7 +2,8 @@
  * A concurrency limit across all replicas: each running call has a member in a sorted set of the store, renewed while
  * the call runs; it expires when the replica dies.
  */
-import { type SharedPlaces, type SharedStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
+import type { SharedPlaces } from "../core/replicas.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/shared-store.js";
 import type { StopSignal } from "../core/stop.js";
 
 /** Dependencies of the semaphore. */

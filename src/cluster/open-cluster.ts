@@ -3,15 +3,10 @@ import { randomInt } from "node:crypto";
 import { isIPv6 } from "node:net";
 import type { ClusterConfig, PeersConfig } from "../config/cluster-config.js";
 import { MAX_PEM_BYTES, readTextFileSync } from "../config/text-file.js";
-import {
-  type ClusterObserver,
-  type ClusterParts,
-  type Replica,
-  type SharedStore,
-  untilUp,
-} from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
+import type { Replica, ReplicaObserver, ReplicaParts } from "../core/replicas.js";
+import { type SharedStore, untilUp } from "../core/shared-store.js";
 import { AuthenticatedValues } from "./authenticated-values.js";
 import { DnsDirectory } from "./dns-directory.js";
 import { PeerConnections } from "./peer-connections.js";
@@ -45,12 +40,12 @@ export interface ClusterOptions {
 }
 
 /** The parts of a cluster for one gateway. @throws Error if a package or a certificate is missing */
-export async function openCluster(options: ClusterOptions): Promise<ClusterParts> {
+export async function openCluster(options: ClusterOptions): Promise<ReplicaParts> {
   const { config, secret, version, logger, worker = 1 } = options;
   const { peers } = config;
   const id = newReplicaId();
   const startedAt = Date.now();
-  const observed: ClusterObserver = {};
+  const observed: ReplicaObserver = {};
   const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
   const values = new AuthenticatedValues(key, config.store?.prefix ?? "");
   const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;

@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Admission } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
+import type { Admission } from "../core/replicas.js";
 import { HEADER } from "../wire/names.js";
 import type { PeerKey } from "./peer-key.js";
 import { MESSAGE_PATH, type PeerAnswers } from "./peer-messages.js";

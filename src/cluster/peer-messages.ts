@@ -4,8 +4,8 @@
  */
 import { type IncomingMessage, request as openHttp, type ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
-import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import type { Logger } from "../core/logger.js";
+import type { Replica, ReplicaDirectory } from "../core/replicas.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
 import type { PeerConnections } from "./peer-connections.js";

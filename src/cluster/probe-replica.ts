@@ -1,6 +1,6 @@
 /** Requests the status page of the replica at an address. */
 import { request as openHttp } from "node:http";
-import type { Replica } from "../core/cluster.js";
+import type { Replica } from "../core/replicas.js";
 import { isObject, type JsonObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import { type PeerConnections, UnprovenPeer } from "./peer-connections.js";

@@ -3,9 +3,10 @@
  * revoked, for replicas that do not reach each other: it makes them ask again.
  */
 import { createHmac, hkdfSync } from "node:crypto";
-import type { SharedApprovals, SharedStore } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import type { SharedApprovals } from "../core/replicas.js";
+import type { SharedStore } from "../core/shared-store.js";
 import { stringAt } from "../wire/json.js";
 import type { AuthenticatedValues } from "./authenticated-values.js";
 import type { PeerMessages } from "./peer-messages.js";

@@ -3,9 +3,9 @@
  * took it over.
  */
 import { LRUCache } from "lru-cache";
-import type { Replica, ReplicaDirectory } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
 import { type IssuedKind, issuerOf, type Located, type Owner, type Owners } from "../core/owners.js";
+import type { Replica, ReplicaDirectory } from "../core/replicas.js";
 import type { PeerConnections } from "./peer-connections.js";
 import { probeReplica } from "./probe-replica.js";
 

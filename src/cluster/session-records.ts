@@ -5,20 +5,13 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Principal } from "../core/client.js";
-import {
-  type AdoptedSession,
-  type ReplicaDirectory,
-  type SessionRecords,
-  type SessionState,
-  type SharedStore,
-  type StoreScript,
-  StoreUnavailable,
-} from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { issuerOf } from "../core/owners.js";
 import { principalKey } from "../core/principal.js";
+import type { AdoptedSession, ReplicaDirectory, SessionRecords, SessionState } from "../core/replicas.js";
 import { isRecent, recordIn, recordText } from "../core/session-record.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../core/shared-store.js";
 import type { AuthenticatedValues } from "./authenticated-values.js";
 import type { PeerMessages } from "./peer-messages.js";
 import type { SessionOwners } from "./replica-owners.js";

@@ -1,5 +1,5 @@
 /** What the store does with the records of sessions, each in one step. Owners are compared as the texts that they are kept as. */
-import type { StoreScript } from "../core/cluster.js";
+import type { StoreScript } from "../core/shared-store.js";
 
 /** Writes ARGV[2] if the owner is ARGV[1], ARGV[4] or absent. */
 export const WRITE: StoreScript = {

@@ -3,8 +3,8 @@
  * the highest one holds, so that no earlier one comes back; the end of a fact is a version too. Nothing of it is in the store.
  */
 import { LRUCache } from "lru-cache";
-import type { Replica } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import type { Replica } from "../core/replicas.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import type { PeerMessages } from "./peer-messages.js";
 

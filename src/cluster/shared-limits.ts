@@ -1,15 +1,15 @@
 /** The limits that replicas share: each bucket and each semaphore, keyed by a digest. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { inBackground, type Logger } from "../core/logger.js";
 import type {
   BudgetSettings,
   ReplicaDirectory,
   SharedBudget,
   SharedLimits,
   SharedPlaces,
-  SharedStore,
-} from "../core/cluster.js";
-import { inBackground, type Logger } from "../core/logger.js";
+} from "../core/replicas.js";
+import type { SharedStore } from "../core/shared-store.js";
 import { LeasedBudget, type Outage } from "./leased-budget.js";
 import { LeasedSlots, SLOT_TTL_MS } from "./leased-slots.js";
 import { StoreClock } from "./store-clock.js";

@@ -1,8 +1,8 @@
 /** Shares facts about servers between replicas: the detected era, and changed lists. They tell each other directly. */
 import { createHmac, hkdfSync } from "node:crypto";
-import type { SharedServer, SharedServers } from "../core/cluster.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
+import type { SharedServer, SharedServers } from "../core/replicas.js";
 import { type JsonObject, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { PeerMessages } from "./peer-messages.js";

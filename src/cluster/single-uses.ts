@@ -2,8 +2,9 @@
  * What may be used once, over all replicas: the store decides between concurrent uses, and each replica remembers the uses of
  * all, so that one that the store has lost is none that is left.
  */
-import type { SharedStore } from "../core/cluster.js";
+
 import type { Logger } from "../core/logger.js";
+import type { SharedStore } from "../core/shared-store.js";
 import type { PeerMessages } from "./peer-messages.js";
 import { SharedFacts } from "./shared-facts.js";
 

@@ -1,13 +1,8 @@
 /** Finds the running replicas through their registrations in the shared store. */
 import { LRUCache } from "lru-cache";
-import {
-  type Replica,
-  type ReplicaDirectory,
-  type SharedStore,
-  type StoreScript,
-  untilUp,
-} from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import type { Replica, ReplicaDirectory } from "../core/replicas.js";
+import { type SharedStore, type StoreScript, untilUp } from "../core/shared-store.js";
 import { isObject, stringAt } from "../wire/json.js";
 import { parseJson } from "../wire/json-text.js";
 import type { AuthenticatedValues } from "./authenticated-values.js";

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { RedisClientOptions, RedisClientType } from "@redis/client";
 import type { CertificateFiles, StoreConfig } from "../config/cluster-config.js";
 import { MAX_PEM_BYTES, readTextFileSync } from "../config/text-file.js";
-import { type OwnStore, type StoreScript, StoreUnavailable } from "../core/cluster.js";
 import { inBackground, type Logger } from "../core/logger.js";
+import { type OwnStore, type StoreScript, StoreUnavailable } from "../core/shared-store.js";
 
 /** Options of the store. */
 export interface StoreOptions {

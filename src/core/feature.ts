@@ -4,11 +4,11 @@ import type { JsonObject } from "../wire/json.js";
 import type { AdminPage, PageKind } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
 import type { CallRecord } from "./call-record.js";
-import type { SharedStore } from "./cluster.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
+import type { SharedStore } from "./shared-store.js";
 import type { ToolForms } from "./tool-forms.js";
 
 /**

@@ -2,7 +2,7 @@
 
 import { isObject, objectAt, stringAt } from "../wire/json.js";
 import { parseJson, writeJson } from "../wire/json-text.js";
-import type { SessionState } from "./cluster.js";
+import type { SessionState } from "./replicas.js";
 
 /** The format of a record; other formats are ignored. */
 const SCHEMA = 2;

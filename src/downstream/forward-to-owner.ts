@@ -5,11 +5,11 @@
  */
 import { Agent, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Principal } from "../core/client.js";
-import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
 import { TASK_METHODS } from "../core/methods.js";
 import type { ForwardOutcome, IssuedKind, Owner, Owners } from "../core/owners.js";
+import type { Admission } from "../core/replicas.js";
 import type { Envelope, MessageId } from "../wire/envelope.js";
 import { stringAt } from "../wire/json.js";
 import { HEADER } from "../wire/names.js";

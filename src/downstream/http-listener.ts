@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
 import type { ListenConfig } from "../config/config.js";
-import type { Admission } from "../core/cluster.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import type { HostRoute } from "../core/feature.js";
 import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
+import type { Admission } from "../core/replicas.js";
 import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
 import { type Authentication, NO_AUTHENTICATION } from "./authenticate/authentication.js";

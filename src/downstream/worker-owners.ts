@@ -1,9 +1,9 @@
 /** Which worker of this machine owns a session, parked call or task? */
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Admission } from "../core/cluster.js";
 import { overloaded } from "../core/errors.js";
 import { issuerOf, type Owner, type Owners, type WorkerIdentity, workerSocket } from "../core/owners.js";
+import type { Admission } from "../core/replicas.js";
 import { RequestSignatures } from "../runtime/signed-requests.js";
 import { HEADER } from "../wire/names.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";

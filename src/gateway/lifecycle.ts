@@ -1,9 +1,9 @@
 /** Starts, serves stdio, drains and stops the gateway. */
 import type { Readable, Writable } from "node:stream";
 import type { Principal } from "../core/client.js";
-import type { ClusterParts } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
+import type { ReplicaParts } from "../core/replicas.js";
 import { CUT_OFF_MS, eraOfMessage, type Pipe } from "../downstream/edge.js";
 import { createStdioListener, type StdioListener } from "../downstream/stdio-listener.js";
 import type { RunningCalls } from "../telemetry/live-calls.js";
@@ -24,7 +24,7 @@ interface LifecycleParts {
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly running: RunningCalls;
-  readonly cluster: ClusterParts | undefined;
+  readonly cluster: ReplicaParts | undefined;
   readonly logger: Logger;
 }
 

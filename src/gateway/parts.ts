@@ -3,11 +3,12 @@ import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } fr
 import { sharedSecret } from "../config/cluster-config.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { CallIds, type Middleware } from "../core/call.js";
-import type { ClusterParts, OwnStore, SessionRecords } from "../core/cluster.js";
 import type { OpenFeature } from "../core/feature.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/owners.js";
+import type { ReplicaParts, SessionRecords } from "../core/replicas.js";
+import type { OwnStore } from "../core/shared-store.js";
 import { sealedState } from "../resilience/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import { callContent } from "../telemetry/call-content.js";
@@ -37,7 +38,7 @@ export interface GatewayOptions {
    */
   readonly processRegistry?: ProcessRegistry;
   /** The state shared with other replicas; absent without a cluster. */
-  readonly cluster?: ClusterParts;
+  readonly cluster?: ReplicaParts;
   /** The number of this worker; absent with a single process. */
   readonly workerIdentity?: WorkerIdentity;
   /** Keeps the sessions for the next process of this machine; absent in a cluster. Default: they end with this one. */
@@ -114,7 +115,7 @@ export interface GatewayParts {
   readonly sessions: SessionParts;
   readonly sealed: SealedParts;
   /** Absent without other replicas. */
-  readonly cluster?: ClusterParts;
+  readonly cluster?: ReplicaParts;
 }
 
 /** A sealed state can be answered for at least this long (ms), and as long as its call may be parked. */
@@ -179,7 +180,7 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
 }
 
 /** The cluster, whose state the metrics show. */
-function observed(cluster: ClusterParts, metrics: Metrics): ClusterParts {
+function observed(cluster: ReplicaParts, metrics: Metrics): ReplicaParts {
   const { store, directory, owners } = cluster;
   metrics.gauge("clusterReplicas", {}, () => directory.count);
   if (store !== undefined) metrics.gauge("clusterStoreUp", {}, () => (store.isUp ? 1 : 0));

@@ -1,9 +1,9 @@
 /** Readiness and status of the gateway: listeners and required servers. */
 import { isMisconfigured } from "../config/config.js";
-import type { SharedStore } from "../core/cluster.js";
 import { GatewayError } from "../core/errors.js";
 import type { Problem } from "../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
+import type { SharedStore } from "../core/shared-store.js";
 import type { StopSignal } from "../core/stop.js";
 import type { UpstreamState } from "../core/upstream.js";
 import type { ServerRuntime } from "./server-runtime.js";

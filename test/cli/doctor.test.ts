@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ProbeResult, probeServer } from "../../src/cli/probe.js";
 import { runCommandLine } from "../../src/cli/program.js";
-import type { ClusterFinding } from "../../src/core/cluster.js";
+import type { Finding } from "../../src/core/replicas.js";
 import { Redactor } from "../../src/telemetry/redact.js";
 import { connectProxy, proxyEnvironment } from "../support/connect-proxy.js";
 import { CHANNELS, hasFeature } from "../support/features.js";
@@ -627,7 +627,7 @@ ok    files: all right: 2 tools
       cluster: { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" } },
     };
     writeFileSync(join(folder, "cardea.json"), JSON.stringify(file));
-    const findings: ClusterFinding[] = [{ about: "store", ok: true, sentence: "it answers" }];
+    const findings: Finding[] = [{ about: "store", ok: true, sentence: "it answers" }];
     const examine = async () => listing();
     const asked = () => fakeShell({ cwd: folder, examine, checkCluster: async () => findings });
     const well = asked();

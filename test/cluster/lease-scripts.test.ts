@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LEASE_QUOTA, LEASE_RATE } from "../../src/cluster/lease-scripts.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
-import type { StoreScript } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
+import type { StoreScript } from "../../src/core/shared-store.js";
 import fc from "../support/fast-check.js";
 import { leaseRate } from "../support/lease-scripts.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";

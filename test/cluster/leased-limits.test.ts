@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LeasedLimits } from "../../src/cluster/shared-limits.js";
 import { type OpenStore, openStore } from "../../src/cluster/store.js";
-import type { SharedBudget, SharedStore } from "../../src/core/cluster.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
+import type { SharedBudget } from "../../src/core/replicas.js";
+import type { SharedStore } from "../../src/core/shared-store.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
 import fc from "../support/fast-check.js";

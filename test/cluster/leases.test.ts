@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { LeasedBudget } from "../../src/cluster/leased-budget.js";
 import { LeasedSlots } from "../../src/cluster/leased-slots.js";
 import { StoreClock } from "../../src/cluster/store-clock.js";
-import type { SharedStore, StoreScript } from "../../src/core/cluster.js";
+import type { SharedStore, StoreScript } from "../../src/core/shared-store.js";
 import { Stop } from "../../src/core/stop.js";
 import { fakeTime, pass } from "../support/fake-time.js";
 

@@ -7,8 +7,8 @@ import { isInitializeRequest, ListToolsRequestSchema } from "@modelcontextprotoc
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ServersOfReplicas } from "../../src/cluster/shared-servers.js";
 import { openStore } from "../../src/cluster/store.js";
-import { untilUp } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
+import { untilUp } from "../../src/core/shared-store.js";
 import { messagesInMemory } from "../support/peer-messages.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { SECRET, startReplica } from "../support/replicas.js";

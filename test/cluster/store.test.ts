@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openStore, type StoreOptions } from "../../src/cluster/store.js";
-import { type SharedStore, StoreUnavailable } from "../../src/core/cluster.js";
 import { type LogFields, SILENT } from "../../src/core/logger.js";
+import { type SharedStore, StoreUnavailable } from "../../src/core/shared-store.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../support/redis.js";
 import { until } from "../support/until.js";
 

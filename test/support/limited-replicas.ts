@@ -1,8 +1,9 @@
 /** Replicas with one limit over a store in memory, by fake time, and a model of what the limit allows them together. */
 import { onTestFinished } from "vitest";
 import { LeasedLimits } from "../../src/cluster/shared-limits.js";
-import type { BudgetSettings, SharedBudget, StoreScript } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
+import type { BudgetSettings, SharedBudget } from "../../src/core/replicas.js";
+import type { StoreScript } from "../../src/core/shared-store.js";
 import { pass } from "./fake-time.js";
 import { leaseScripts } from "./lease-scripts.js";
 import { memoryStore } from "./replicas.js";

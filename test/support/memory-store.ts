@@ -1,5 +1,5 @@
 /** The store of a cluster in memory, for tests: each replica has a view of its own, which can be cut off. */
-import { type SharedStore, type StoreScript, StoreUnavailable } from "../../src/core/cluster.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../../src/core/shared-store.js";
 
 /** What a script does, in TypeScript. The real ones are tested against a real Redis. */
 export type ScriptInMemory = (

@@ -1,6 +1,6 @@
 /** What replicas tell each other, in memory: each sees all others, unless it is cut off from them. */
 import type { PeerMessages, PeerReplies } from "../../src/cluster/peer-messages.js";
-import type { Replica } from "../../src/core/cluster.js";
+import type { Replica } from "../../src/core/replicas.js";
 import type { JsonObject } from "../../src/wire/json.js";
 
 type Answer = (message: JsonObject, from: string) => JsonObject;

@@ -2,8 +2,8 @@
 import { AuthenticatedValues } from "../../src/cluster/authenticated-values.js";
 import { openCluster } from "../../src/cluster/open-cluster.js";
 import { PeerKey } from "../../src/cluster/peer-key.js";
-import type { SharedStore } from "../../src/core/cluster.js";
 import { SILENT } from "../../src/core/logger.js";
+import type { SharedStore } from "../../src/core/shared-store.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import type { GatewayOptions } from "../../src/gateway/parts.js";
 import { configOf } from "./gateway.js";

@@ -1,6 +1,7 @@
 /** How does a session over HTTP outlive its process? Its record is kept up to date, and others open it under the same id. */
-import type { SessionRecords } from "../../core/cluster.js";
+
 import { inBackground, type Logger } from "../../core/logger.js";
+import type { SessionRecords } from "../../core/replicas.js";
 import { HEADER } from "../../wire/names.js";
 import type { HttpExchange } from "../edge.js";
 import { openAdoptedSession, type SessionOpener } from "./handshake.js";

@@ -2,10 +2,10 @@
 
 import { hash } from "node:crypto";
 import type { ClientDirectory } from "../../core/client.js";
-import type { SessionRecords } from "../../core/cluster.js";
 import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import type { SessionRecords } from "../../core/replicas.js";
 import type { LegacyRevision } from "../../wire/names.js";
 import {
   type HttpEdge,

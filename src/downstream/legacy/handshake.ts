@@ -1,12 +1,12 @@
 /** How does `initialize` open a session: what does the host declare, and what does the gateway answer? */
 import { checkLogLevel, checkParams, dropNullMembers, invalidParams } from "../../core/check-params.js";
 import { Adoption, type Client, MAX_CAPABILITIES_LENGTH, MAX_INFO_LENGTH } from "../../core/client.js";
-import type { AdoptedSession } from "../../core/cluster.js";
 import { GatewayError } from "../../core/errors.js";
 import type { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi, ServerDescription } from "../../core/gateway-api.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { TASKS_EXTENSION } from "../../core/methods.js";
+import type { AdoptedSession } from "../../core/replicas.js";
 import { isEmpty, isObject, type JsonObject, objectAt, stringAt, without } from "../../wire/json.js";
 import { approximateJsonLength } from "../../wire/json-text.js";
 import { OWN_META } from "../../wire/names.js";

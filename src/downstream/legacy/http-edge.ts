@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { invalidParams, paramsFault, responseFault } from "../../core/check-params.js";
 import type { Principal } from "../../core/client.js";
-import type { SessionRecords } from "../../core/cluster.js";
 import { badRequest, GatewayError, overloaded, refusalError } from "../../core/errors.js";
 import { withIssuer } from "../../core/owners.js";
+import type { SessionRecords } from "../../core/replicas.js";
 import { withTimeout } from "../../core/stop.js";
 import { CoarseTimers } from "../../runtime/coarse-timers.js";
 import {

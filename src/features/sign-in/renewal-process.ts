@@ -5,8 +5,8 @@
  */
 import { createInterface } from "node:readline";
 import { openStore } from "../../cluster/store.js";
-import { untilUp } from "../../core/cluster.js";
 import { SILENT } from "../../core/logger.js";
+import { untilUp } from "../../core/shared-store.js";
 import { type OpenVault, openVault } from "../vault/vault.js";
 import { VaultError } from "../vault/vault-error.js";
 import { renew } from "./renew.js";

@@ -1,6 +1,7 @@
 /** Storage of sealed records: a folder of this user, or the store that the replicas of a cluster share. */
-import type { SharedStore } from "../../core/cluster.js";
+
 import type { Logger } from "../../core/logger.js";
+import type { SharedStore } from "../../core/shared-store.js";
 import type { CreateFile } from "./durable-files.js";
 import type { KeySource } from "./key-source.js";
 import type { HeldLock, LockTimes } from "./process-lock.js";

@@ -2,7 +2,7 @@
  * A lock per record between replicas: the holder is the replica whose random token is in the lock's key, which expires.
  */
 import { randomBytes } from "node:crypto";
-import { type SharedStore, type StoreScript, StoreUnavailable } from "../../core/cluster.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../../core/shared-store.js";
 import { type HeldLock, LOCK_TIMES, type LockTimes } from "./process-lock.js";
 import type { RecordName } from "./record-names.js";
 import { OUTAGE_MS, throughOutage } from "./through-outage.js";

@@ -1,7 +1,7 @@
 /** Records in the store of a cluster: sealed as on disk, with locks and change notifications between its replicas. */
 import { basename } from "node:path";
 import { LRUCache } from "lru-cache";
-import { type SharedStore, type StoreScript, StoreUnavailable } from "../../core/cluster.js";
+import { type SharedStore, type StoreScript, StoreUnavailable } from "../../core/shared-store.js";
 import type { HeldLock } from "./process-lock.js";
 import { isRecordFile, nameOfFile, type RecordName } from "./record-names.js";
 import type { Records, RecordsOptions, StoredRecord, WriteSettings } from "./records.js";

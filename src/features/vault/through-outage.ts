@@ -1,5 +1,5 @@
 /** Retries a use of the store for a moment: the machine may be busy, or the store failing over. */
-import { type SharedStore, StoreUnavailable, untilUp } from "../../core/cluster.js";
+import { type SharedStore, StoreUnavailable, untilUp } from "../../core/shared-store.js";
 
 /** How long (ms) an unavailable store is retried. */
 export const OUTAGE_MS = 2_000;

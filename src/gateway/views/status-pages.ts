@@ -7,8 +7,8 @@ import { type Config, isMisconfigured } from "../../config/config.js";
 import { placedReasonOf } from "../../config/misconfigured.js";
 import { asInFile } from "../../config/section.js";
 import { type AdminPage, served } from "../../core/admin-page.js";
-import type { ClusterParts } from "../../core/cluster.js";
 import type { ListKind } from "../../core/lists.js";
+import type { ReplicaParts } from "../../core/replicas.js";
 import { stateInUse } from "../../core/upstream.js";
 import type { LegacyEdge } from "../../downstream/legacy/edge.js";
 import type { ModernEdge } from "../../downstream/modern/edge.js";
@@ -34,7 +34,7 @@ export interface StatusPagesOptions {
   readonly status: GatewayStatus;
   readonly calls: Pick<CallMetrics, "toolCalls">;
   readonly version: string;
-  readonly cluster?: Pick<ClusterParts, "directory" | "store"> | undefined;
+  readonly cluster?: Pick<ReplicaParts, "directory" | "store"> | undefined;
   /** Those of features. */
   readonly more: readonly AdminPage[];
   /** The exposed names of the tools that are disabled. */

@@ -1,8 +1,8 @@
 /** The file of a session: AES-256-GCM of its record, bound to the session's id and the gateway's config. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import type { Principal } from "../../core/client.js";
-import type { SessionState } from "../../core/cluster.js";
 import { principalKey } from "../../core/principal.js";
+import type { SessionState } from "../../core/replicas.js";
 import { recordIn, recordText } from "../../core/session-record.js";
 
 const CIPHER = "aes-256-gcm";

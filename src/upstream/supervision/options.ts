@@ -1,10 +1,10 @@
 /** What is an upstream given to work with, which defaults hold where nothing is given, and how are its channels opened? */
 import type { ServerConfig } from "../../config/config.js";
 import { CallIds, type Notice } from "../../core/call.js";
-import type { SharedServer } from "../../core/cluster.js";
 import type { CredentialStore } from "../../core/credentials.js";
 import { signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import type { SharedServer } from "../../core/replicas.js";
 import type { AnswerMisfit, RestartReason } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";

@@ -1,6 +1,6 @@
 /** A host comes back for an event stream to a replica that has taken its session over, and has no event of it. */
 import { describe, expect, test } from "vitest";
-import type { SessionRecords, SessionState } from "../../../src/core/cluster.js";
+import type { SessionRecords, SessionState } from "../../../src/core/replicas.js";
 import { awaitedText, newLogName, readEventId } from "../../../src/downstream/legacy/event-id.js";
 import { type FakeHandler, pendingHandler, textReply } from "../../support/fake-port.js";
 import fc from "../../support/fast-check.js";

@@ -2,8 +2,8 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/cluster/store.js";
-import { untilUp } from "../../../src/core/cluster.js";
 import { SILENT } from "../../../src/core/logger.js";
+import { untilUp } from "../../../src/core/shared-store.js";
 import { openedFeatures } from "../../support/features.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../../support/redis.js";
 import { type Replica, startReplica } from "../../support/replicas.js";

@@ -1,8 +1,8 @@
 /** The vault in the store of a cluster, with a real Redis: what replicas see of each other's sign-ins, and what the store sees. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type OpenStore, openStore } from "../../../src/cluster/store.js";
-import { untilUp } from "../../../src/core/cluster.js";
 import { SILENT } from "../../../src/core/logger.js";
+import { untilUp } from "../../../src/core/shared-store.js";
 import type { LoginState } from "../../../src/features/sign-in/pending-content.js";
 import { PendingRecords } from "../../../src/features/sign-in/pending-records.js";
 import { recordsAt } from "../../../src/features/vault/records.js";

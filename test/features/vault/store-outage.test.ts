@@ -11,8 +11,8 @@ import {
   vi,
 } from "vitest";
 import { type OpenStore, openStore } from "../../../src/cluster/store.js";
-import { untilUp } from "../../../src/core/cluster.js";
 import { SILENT } from "../../../src/core/logger.js";
+import { untilUp } from "../../../src/core/shared-store.js";
 import { credentialName } from "../../../src/features/vault/record-names.js";
 import { recordsAt } from "../../../src/features/vault/records.js";
 import { openVault, type VaultOptions } from "../../../src/features/vault/vault.js";

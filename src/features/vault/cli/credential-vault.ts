@@ -1,7 +1,7 @@
 /** The vault of this user's gateways, for commands. */
 import { join } from "node:path";
-import type { SharedStore } from "../../../core/cluster.js";
 import type { Logger } from "../../../core/logger.js";
+import type { SharedStore } from "../../../core/shared-store.js";
 import { stateFolder } from "../../../state/state-folder.js";
 import type { CredentialsConfig } from "../section.js";
 import { type OpenVault, openVault } from "../vault.js";

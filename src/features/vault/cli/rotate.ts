@@ -5,7 +5,7 @@ import { EXIT } from "../../../cli/exit.js";
 import { type ConfigFlags, type JsonFlag, wantsJson } from "../../../cli/flags.js";
 import { openConfig } from "../../../cli/open-config.js";
 import { findConfig } from "../../../config/find.js";
-import type { OwnStore } from "../../../core/cluster.js";
+import type { OwnStore } from "../../../core/shared-store.js";
 import { openCredentialVault } from "./credential-vault.js";
 
 /**

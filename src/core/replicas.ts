@@ -4,10 +4,11 @@ import type { JsonObject } from "../wire/json.js";
 import type { Principal } from "./client.js";
 import type { ListKind } from "./lists.js";
 import type { Certificates, Owners } from "./owners.js";
+import type { SharedStore } from "./shared-store.js";
 import type { StopSignal } from "./stop.js";
 
 /** The parts of a cluster, as a gateway uses them. */
-export interface ClusterParts {
+export interface ReplicaParts {
   /** The id of this replica: five of `0-9a-z`, at least one of them a letter, random at each start. */
   readonly id: string;
   /** Absent if the replicas share no store. */
@@ -26,7 +27,7 @@ export interface ClusterParts {
   /** Uses a nonce once over all replicas: false where it was used within `ttlMs`. */
   useOnce(nonce: string, ttlMs: number): Promise<boolean>;
   /** Reports what happens from now on. */
-  observe(observer: ClusterObserver): void;
+  observe(observer: ReplicaObserver): void;
   /**
    * The listener for replicas is bound at this port: other replicas learn of this one from now on. Resolves when they can,
    * or a second later.
@@ -39,7 +40,7 @@ export interface ClusterParts {
 }
 
 /** What the metrics of a cluster count. */
-export interface ClusterObserver {
+export interface ReplicaObserver {
   /** A session whose replica was gone was taken over, was another principal's, or could not be taken over. */
   onAdopted?: (outcome: "adopted" | "refused" | "failed") => void;
   /** The store was asked for a part of a limit. */
@@ -60,38 +61,6 @@ export interface Admission {
   readonly hops: number;
   /** The host, as the process that it connected to has authenticated it. */
   readonly principal: Principal;
-}
-
-/** A script that the store runs as one step. */
-export interface StoreScript {
-  /** For messages. */
-  readonly name: string;
-  /** Lua. All its keys have one hash tag. */
-  readonly text: string;
-}
-
-/** What the store keeps for all replicas. Each use rejects with `StoreUnavailable` after its deadline, or at once while the store is known to be away. */
-export interface SharedStore {
-  /** Whether the last use succeeded and the connection stands. */
-  readonly isUp: boolean;
-  get(key: string): Promise<string | undefined>;
-  set(key: string, value: string, ttlMs: number): Promise<void>;
-  /** False if the key exists. */
-  setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>;
-  delete(key: string): Promise<void>;
-  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
-  /** A hint, which may be lost. */
-  publish(channel: string, message: string): void;
-  /** `listener` gets an empty message where others may have been lost. Returns what ends it. */
-  subscribe(channel: string, listener: (message: string) => void): () => void;
-  /** Calls `listener` when the store goes away and when it comes back. Returns what ends it. */
-  onChange(listener: (isUp: boolean) => void): () => void;
-}
-
-/** A store that one process has opened for itself. */
-export interface OwnStore extends SharedStore {
-  /** Ends the connections. */
-  close(): Promise<void>;
 }
 
 /** What replicas tell each other of the servers that they all use. Calls need none of it. */
@@ -116,25 +85,6 @@ export interface SharedServer {
   ): () => void;
 }
 
-/** The store did not answer in time, or is known to be away. */
-export class StoreUnavailable extends Error {
-  override readonly name = "StoreUnavailable";
-}
-
-/** Whether the store can be used within `ms`: a new connection takes its time. */
-export function untilUp(store: Pick<SharedStore, "isUp" | "onChange">, ms: number): Promise<boolean> {
-  if (store.isUp) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const end = (isUp: boolean): void => {
-      clearTimeout(timer);
-      unwatch();
-      resolve(isUp);
-    };
-    const timer = setTimeout(() => end(false), ms);
-    const unwatch = store.onChange((isUp) => isUp && end(true));
-  });
-}
-
 /** Another replica. */
 export interface Replica {
   readonly id: string;
@@ -148,7 +98,7 @@ export interface Replica {
 }
 
 /** What `cardea doctor` has found out about one part of the cluster. */
-export interface ClusterFinding {
+export interface Finding {
   /** "store", "replicas", or a replica by its id or URL. */
   readonly about: string;
   readonly ok: boolean;
