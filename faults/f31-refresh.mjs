@@ -10,7 +10,7 @@ import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openStore } from "../build/cluster/store.js";
+import { openStore } from "../build/features/cluster/store.js";
 import { untilUp } from "../build/core/shared-store.js";
 import { openVault } from "../build/features/vault/vault.js";
 import { startRedis } from "../cluster/support/redis.mjs";

@@ -9,7 +9,7 @@ import { rolldown } from "rolldown";
 import { root } from "./install.mjs";
 
 /** What is loaded by its URL and not by an import, in the folders of the features of this build; it lies beside the chunks. */
-const LOADED_BY_URL = ["document-thread", "renewal-process", "server-token-endpoint"];
+const LOADED_BY_URL = ["document-thread", "renewal-process", "server-token-endpoint", "store-opener"];
 /** What each start needs. These packages and what they depend on are in the bundle; all others are installed beside it. */
 const BUNDLED = new Set(["commander", "cross-spawn", "jsonc-parser", "p-queue", "pino", "zod"]);
 

@@ -11,7 +11,16 @@
  * docs/, config/reference.md and the golden files are written for all features, so the tests that compare them are left out.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root, run } from "./install.mjs";
@@ -75,6 +84,7 @@ function checkWithout(left, tests) {
         rmSync(join(copy, folder, "features", name), { recursive: true, force: true });
     }
     writeFileSync(join(copy, INDEX), index);
+    removeTestsWith(copy, left);
     inCopy(copy, "node", ["scripts/build.mjs", "--installed"]);
     inCopy(copy, "node_modules/.bin/tsc", ["-p", "tsconfig.test.json"]);
     startAndStop(copy);
@@ -86,6 +96,15 @@ function checkWithout(left, tests) {
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
+}
+
+/** The tests of other features that use one of `left` too. */
+function removeTestsWith(copy, left) {
+  const folder = join(copy, "test", "features");
+  const uses = new RegExp(`src/features/(?:${left.map(({ name }) => name).join("|")})/`);
+  for (const file of readdirSync(folder, { recursive: true }))
+    if (file.endsWith(".ts") && uses.test(readFileSync(join(folder, file), "utf8")))
+      rmSync(join(folder, file));
 }
 
 const trackedFiles = () =>

@@ -11,12 +11,10 @@ import { checkFeatures, openFeatures } from "./cli/open-features.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
 import { takeSignals } from "./cli/signals.js";
-import { sharedSecret, sharesSignIns } from "./config/cluster-config.js";
 import type { Config } from "./config/config.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
 import { type Logger, SILENT } from "./core/logger.js";
-import type { ReplicaParts } from "./core/replicas.js";
-import { type OwnStore, untilUp } from "./core/shared-store.js";
+import type { OwnStore } from "./core/shared-store.js";
 import { settle, withTimeout } from "./core/stop.js";
 import { FEATURES } from "./features/index.js";
 import type { StderrWriter } from "./telemetry/logger.js";
@@ -45,12 +43,10 @@ const shell: CommandContext = {
     if (orphans !== undefined) await handleOrphans(processRegistry, orphans === "end", log);
     const { redact } = log;
     const version = packageVersion();
-    const features = await openFeatures(FEATURES, config, await featureContext(config, log));
-    // Commands that serve no hosts are no replicas.
-    const isServing = ownerToken !== undefined || worker !== undefined;
-    const cluster = isServing ? await openReplica(config, log) : undefined;
-    const store = cluster === undefined ? await openSharedStore(config, log) : undefined;
-    const sessionFiles = isServing && cluster === undefined ? await openSessionFiles(config, log) : undefined;
+    const servesHosts = ownerToken !== undefined || worker !== undefined;
+    const features = await openFeatures(FEATURES, config, await featureContext(config, log, servesHosts));
+    const isReplica = features.some(({ shared }) => shared?.replica !== undefined);
+    const sessionFiles = servesHosts && !isReplica ? await openSessionFiles(config, log) : undefined;
     return createGateway(config, {
       logger: log,
       redact,
@@ -59,8 +55,6 @@ const shell: CommandContext = {
       ...(sessionFiles !== undefined && { sessionFiles }),
       features,
       channels: channelsOf(FEATURES),
-      ...(cluster !== undefined && { cluster }),
-      ...(store !== undefined && { store }),
       ...(ownerToken !== undefined && { ownerToken }),
       ...(worker !== undefined && { workerIdentity: worker.identity }),
     });
@@ -91,13 +85,13 @@ const shell: CommandContext = {
   checkRules: async (rules) => (await import("./policy/policy.js")).checkPolicy(rules),
   advisePolicy: async (config) => (await import("./policy/policy.js")).policyAdvice(config),
   openStore: openSharedStore,
-  checkCluster: async (config) => {
-    const { cluster } = config;
-    const secret = sharedSecret(config);
-    if (cluster === undefined || secret === undefined) return [];
-    const { checkCluster } = await import("./cluster/check-cluster.js");
-    const keepsSignIns = sharesSignIns(config);
-    return checkCluster({ config: cluster, secret, version: packageVersion(), keepsSignIns });
+  findings: async (config) => {
+    const found = await Promise.all(
+      FEATURES.map(
+        async (feature) => [feature.name, await feature.findings?.(config, packageVersion())] as const,
+      ),
+    );
+    return Object.fromEntries(found.flatMap(([name, all]) => (all === undefined ? [] : [[name, all]])));
   },
   probe: async (server, signal, config) => {
     const { probeServer } = await import("./cli/probe.js");
@@ -136,28 +130,13 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
   };
 }
 
-/** How long (ms) a command waits for the connection to the store. */
-const CONNECT_MS = 2_000;
-
-/** The store of the config's cluster, where it keeps what features do: for a process that is no replica. It may be away still. */
+/** The store that this config shares with other processes; undefined if nothing of this process is in it. */
 async function openSharedStore(config: Config, logger: Logger): Promise<OwnStore | undefined> {
-  if (config.cluster?.store === undefined || !sharesSignIns(config)) return undefined;
-  const { openStore } = await import("./cluster/store.js");
-  const store = await openStore({ config: config.cluster.store, logger });
-  await untilUp(store, CONNECT_MS);
-  return store;
-}
-
-/** This process as a replica; undefined where the config has no cluster. */
-async function openReplica(config: Config, logger: Logger): Promise<ReplicaParts | undefined> {
-  const secret = sharedSecret(config);
-  if (config.cluster === undefined || secret === undefined) return undefined;
-  const { openCluster } = await import("./cluster/open-cluster.js");
-  const number = worker?.identity.number;
-  return openCluster({
-    ...{ config: config.cluster, secret, logger, version: packageVersion() },
-    ...(number !== undefined && { worker: number }),
-  });
+  for (const feature of FEATURES) {
+    const store = await feature.openStore?.(config, logger);
+    if (store !== undefined) return store;
+  }
+  return undefined;
 }
 
 /** Where the sessions of hosts over HTTP are kept for the next process that serves this config. */
@@ -169,11 +148,15 @@ async function openSessionFiles(config: Config, log: Logger) {
   const command = `command in ${process.cwd()}: ${process.argv.slice(2).join("\0")}`;
   const scope = config.file === undefined ? command : resolve(config.file);
   const folder = join(stateFolder(process.env), "sessions");
-  return new SessionFiles({ folder, scope, secret: sharedSecret(config), log });
+  return new SessionFiles({ folder, scope, secret: config.keys?.state, log });
 }
 
 /** What features may use of this process. */
-async function featureContext(config: Config, log: Logger & Partial<Log>): Promise<FeatureContext> {
+async function featureContext(
+  config: Config,
+  log: Logger & Partial<Log>,
+  servesHosts = false,
+): Promise<FeatureContext> {
   const { stateFolder } = await import("./state/state-folder.js");
   return {
     env: process.env,
@@ -183,6 +166,7 @@ async function featureContext(config: Config, log: Logger & Partial<Log>): Promi
     version: packageVersion(),
     worker: worker?.identity.number,
     configDigest: config.digest,
+    servesHosts,
   };
 }
 

@@ -1,5 +1,5 @@
 /** A process with the token source of one principal, as each gateway and each worker has one. Its parent sends rounds. */
-import { openStore } from "../../build/cluster/store.js";
+import { openStore } from "../../build/features/cluster/store.js";
 import { untilUp } from "../../build/core/shared-store.js";
 import { Stop } from "../../build/core/stop.js";
 import { TokenSources } from "../../build/features/sign-in/credential-store.js";

@@ -1,9 +1,10 @@
 /** What are the lists of one server given, and what do they show of themselves? */
-import type { SharedServer } from "../core/replicas.js";
+
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import type { ListStore } from "../core/persisted-lists.js";
+import type { SharedServer } from "../core/replicas.js";
 import type { StopSignal } from "../core/stop.js";
 import type { ListScope, Upstream } from "../core/upstream.js";
 import type { ServerLists } from "./server-lists.js";

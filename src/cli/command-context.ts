@@ -49,10 +49,10 @@ export interface CommandContext {
   advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Probes one server. */
   probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
-  /** The store of the config's cluster, if it holds what features keep. The caller closes it. */
+  /** The store that the config shares with other processes, if it holds what features keep. The caller closes it. */
   openStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
-  /** Checks the store and each replica of the config's cluster once. */
-  checkCluster(config: Config): Promise<readonly Finding[]>;
+  /** Checks once what features need outside of this process, by the names of those that need something. */
+  findings(config: Config): Promise<Readonly<Record<string, readonly Finding[]>>>;
 }
 
 /** What the primary process starts its workers with. */

@@ -42,7 +42,7 @@ const STDERR_LINES = 8;
 const NOT_PROBED: ProbeResult = { stderr: [], nonProtocolOutput: [] };
 
 /**
- * Reports are printed as servers respond; JSON at the end: `{ file, servers, cluster?, warnings }`, in config order.
+ * Reports are printed as servers respond; JSON at the end: `{ file, servers, FEATURE?, warnings }`, in config order.
  * Returns the exit code.
  */
 export async function doctor(
@@ -88,32 +88,41 @@ export async function doctor(
   const reports = await work;
   progress.end();
   if (giveUp.signal.aborted) return EXIT.failed;
-  const cluster = config.cluster && (await checked(config, shell, safe));
+  const findings = await safeFindings(config, shell, safe);
   const warnings = await ineffective(opened.loaded, probes, shell, safe);
   if (json) {
     const all = [...opened.loaded.warnings, ...warnings];
-    const whole = { file: opened.file, servers: reports, ...(cluster && { cluster }), warnings: all };
+    const whole = { file: opened.file, servers: reports, ...findings, warnings: all };
     await write(shell.stdout, `${JSON.stringify(whole, null, 2)}\n`);
   } else {
-    const parts = (cluster ?? []).map((found) => asText(`cluster: ${found.about}`, found, paint));
+    const parts = Object.entries(findings).flatMap(([feature, all]) =>
+      all.map((found) => asText(`${feature}: ${found.about}`, found, paint)),
+    );
     const lines = warnings.map((warning) => `${warningText(warning, paint)}\n`);
     await writePainted(shell.stdout, [...parts, ...lines].join(""));
   }
   const unhealthy = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
   if (config.servers.some(({ name, required }) => required && unhealthy.has(name))) return EXIT.unavailable;
-  return unhealthy.size === 0 && (cluster ?? []).every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
+  return unhealthy.size === 0 &&
+    Object.values(findings)
+      .flat()
+      .every(({ ok }) => ok)
+    ? EXIT.done
+    : EXIT.failed;
 }
 
-async function checked(
+/** What features have found, by their names. */
+async function safeFindings(
   config: Config,
   shell: CommandContext,
   safe: (text: string) => string,
-): Promise<readonly Finding[]> {
-  const findings = await shell.checkCluster(config);
-  return findings.map(({ about, ok, sentence, advice }) => ({
+): Promise<Readonly<Record<string, readonly Finding[]>>> {
+  const all = Object.entries(await shell.findings(config));
+  const safely = ({ about, ok, sentence, advice }: Finding): Finding => ({
     ...{ about: safe(about), ok, sentence: safe(sentence) },
     ...(advice !== undefined && { advice: safe(advice) }),
-  }));
+  });
+  return Object.fromEntries(all.map(([feature, findings]) => [feature, findings.map(safely)]));
 }
 
 const waitingText = (waiting: ReadonlySet<string>, { servers }: Config): string =>

@@ -14,6 +14,7 @@ import type {
   OpenFeature,
 } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
+import type { Finding } from "../core/replicas.js";
 import type { OwnStore } from "../core/shared-store.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
@@ -33,6 +34,8 @@ export interface FeatureContext {
   readonly worker: number | undefined;
   /** Of the content of the config file; undefined without a file. */
   readonly configDigest: string | undefined;
+  /** Whether the process serves hosts; a command that starts servers for itself does not. */
+  readonly servesHosts: boolean;
 }
 
 /** The command line to which a feature adds commands. */
@@ -95,6 +98,12 @@ export interface Feature {
    * @throws RangeError for settings that cannot be used
    */
   open(config: FeaturedConfig, context: FeatureContext): Promise<OpenFeature | undefined>;
+  /** Opens the store that this process shares with others, for a command without a gateway; undefined if nothing of it is there. */
+  openStore?(config: FeaturedConfig, logger: Logger): Promise<OwnStore | undefined>;
+  /** Whether several processes count the calls of a limit together. */
+  sharesLimits?(config: FeaturedConfig): boolean;
+  /** Checks what it needs outside of this process, for `cardea doctor`; undefined if it needs nothing. */
+  findings?(config: FeaturedConfig, version: string): Promise<readonly Finding[] | undefined>;
   /** Probes a server for `cardea doctor`, with the credentials that the feature has for it. Never rejects. */
   probe?(probed: ProbedServer, context: FeatureContext): Promise<ProbeResult>;
   /** Finds what each worker would find wrong, before there are any. @throws RangeError as `open` does */
@@ -112,11 +121,15 @@ export interface ProbedServer {
 }
 
 /** What features read of a config. */
-export type FeaturedConfig = Pick<Config, "features">;
+export type FeaturedConfig = Pick<Config, "features" | "keys">;
 
 /** The ways to reach servers of all features. */
 export const channelsOf = (features: readonly Feature[]): readonly ChannelKind[] =>
   features.flatMap(({ channels = [] }) => channels);
+
+/** Whether several processes that serve this config count the calls of a limit together. */
+export const sharesLimits = (features: readonly Feature[], config: FeaturedConfig): boolean =>
+  features.some((feature) => feature.sharesLimits?.(config) === true);
 
 /** The sections of all features. */
 export const sectionsOf = async (features: readonly Feature[]): Promise<readonly Section[]> =>

@@ -10,22 +10,22 @@ import { type Section, sectionsWithin } from "../config/section.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
+import { sharesLimits } from "./feature.js";
 import { logServerProblems, type OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
 import { strictProblems } from "./strict.js";
 
 /** Settings that need a restart. */
-const RESTART_KEYS = ["listen", "keys", "cluster"] as const;
+const RESTART_KEYS = ["listen", "keys"] as const;
 
 /** Bound addresses and sealing keys stay, so the live config must not claim otherwise. */
 function withoutRestartKeys(now: Config, running: Config, sections: readonly Section[]): Config {
-  const { listen: _, keys: __, cluster: ___, ...next } = now;
-  const { listen, keys, cluster } = running;
+  const { listen: _, keys: __, ...next } = now;
+  const { listen, keys } = running;
   return {
     ...next,
     listen,
     ...(keys !== undefined && { keys }),
-    ...(cluster !== undefined && { cluster }),
     features: Object.fromEntries(
       sectionsWithin(sections, "file")
         .map(({ path, change }) => [path, (change === "restart" ? running : now).features[path]])
@@ -85,7 +85,10 @@ export function watchAndReload(
       return;
     }
     logServerProblems(loaded, log);
-    const obstacle = shell.worker === undefined ? undefined : workersConflict(loaded.config);
+    const obstacle =
+      shell.worker === undefined
+        ? undefined
+        : workersConflict(loaded.config, sharesLimits(shell.features, loaded.config));
     if (obstacle !== undefined) {
       refuse([{ file, line: 1, column: 1, message: obstacle }]);
       return;

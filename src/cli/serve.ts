@@ -11,6 +11,7 @@ import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log, WorkersRequest } from "./command-context.js";
 import { messageOf } from "./error-facts.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
+import { sharesLimits } from "./feature.js";
 import {
   type ConfigFlags,
   isFlagSet,
@@ -49,7 +50,7 @@ export async function serve(flags: ServeFlags, shell: CommandContext): Promise<n
   const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
   const { config } = opened.loaded;
   // When a worker restarts, the config path may differ from that of the primary process.
-  const obstacle = shell.worker === undefined ? undefined : workersConflict(config);
+  const obstacle = shell.worker === undefined ? undefined : conflictOf(config, shell);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
   const faults = () => addressFaults(opened, flags);
@@ -110,13 +111,16 @@ async function serveByWorkers(
   log: Log,
   faults?: RunContext["faults"],
 ): Promise<number> {
-  const obstacle = workersConflict(order.config);
+  const obstacle = conflictOf(order.config, shell);
   if (obstacle !== undefined) return refuseWorkers(obstacle, log);
   const primary = await shell.createPrimary(order, log);
   return run(primary, { shell, log, config: order.config, ownerToken: undefined, faults }, () =>
     shell.signals.onHangup(() => primary.reload()),
   );
 }
+
+const conflictOf = (config: Config, shell: CommandContext): string | undefined =>
+  workersConflict(config, sharesLimits(shell.features, config));
 
 function refuseWorkers(obstacle: string, log: Log): number {
   log.error({}, obstacle);

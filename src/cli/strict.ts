@@ -5,6 +5,7 @@ import { workersConflict } from "../config/check-rules.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import type { CommandContext } from "./command-context.js";
+import { sharesLimits } from "./feature.js";
 import { workerCount } from "./flags.js";
 
 /** The problems of single servers, and what `serve` would refuse, with the variables that replace its flags. */
@@ -12,7 +13,10 @@ export function problemsOf(
   { config, problems, problemAt }: GoodConfig,
   shell: CommandContext,
 ): readonly Problem[] {
-  const conflict = workerCount({}, shell.env) > 1 ? workersConflict(config) : undefined;
+  const conflict =
+    workerCount({}, shell.env) > 1
+      ? workersConflict(config, sharesLimits(shell.features, config))
+      : undefined;
   const obstacles = [
     ...serveObstacles(config),
     ...(conflict === undefined ? [] : [{ path: ["limits"], message: conflict }]),

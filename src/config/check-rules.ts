@@ -27,13 +27,12 @@ export async function checkRules(
   return { ok: false, problems, warnings, rules, problemAt };
 }
 
-/** Why several workers cannot serve the config, in a sentence; undefined if they can. */
-export function workersConflict({
-  limits = [],
-  cluster,
-}: Pick<Config, "limits" | "cluster">): string | undefined {
-  // Shared counters in the store.
-  if (cluster?.store !== undefined) return undefined;
+/** Why several workers cannot serve the config, in a sentence; undefined if they can. `countTogether`: their counters are shared. */
+export function workersConflict(
+  { limits = [] }: Pick<Config, "limits">,
+  countTogether: boolean,
+): string | undefined {
+  if (countTogether) return undefined;
   // Each worker counts separately, so N workers would allow N times the limit.
   const counting = limits.find(
     ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,

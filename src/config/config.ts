@@ -2,7 +2,6 @@
 import type { AddressRange } from "../http/address-ranges.js";
 import type { Network } from "../outgoing/network.js";
 import type { AuthConfig } from "./auth-config.js";
-import type { ClusterConfig } from "./cluster-config.js";
 import type { ForwardedHeader } from "./forward-headers.js";
 import type { Problem } from "./problem.js";
 import type { OwnToolNames } from "./section.js";
@@ -32,8 +31,6 @@ export interface Config {
   readonly telemetry?: TelemetryConfig;
   /** The settings of features, keyed by the paths of their sections. */
   readonly features: FeatureSettings;
-  /** Absent if this gateway is the only one. */
-  readonly cluster?: ClusterConfig;
 }
 
 /** What features may read of the config. @public each feature adds its member by a declaration */

@@ -5,7 +5,6 @@ import { dirname, extname, resolve } from "node:path";
 import { addressRanges } from "../http/address-ranges.js";
 import type { SignInConfig } from "./auth-config.js";
 import type { Rules } from "./check-rules.js";
-import { completeCluster, notShared, secretsOfCluster } from "./cluster-config.js";
 import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
 import type { Config, ConfiguredServer } from "./config.js";
@@ -28,12 +27,14 @@ import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import {
+  faultsOfSections,
   ownToolNames,
   type Section,
   SectionError,
   sectionsWithin,
   settingsIn,
   settingsOf,
+  warningsOfSections,
 } from "./section.js";
 import { isServerKey } from "./server-keys.js";
 import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
@@ -144,9 +145,9 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const conflict = listen && portConflict(listen);
   if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
   const { signIn, features } = settingsOfFile(findings, sections, shape, folder);
+  for (const { path: at, message, key } of shape === undefined ? [] : faultsOfSections(sections, shape))
+    findings.add(at, message, key);
   const auth = listen && shape.auth && completeAuth(shape.auth, signIn, listen, findings);
-  const cluster =
-    shape?.cluster && completeCluster(shape.cluster, folder, shape.keys !== undefined, findings);
   const reserved = disabledServers(findings.tree);
   const naming =
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
@@ -191,10 +192,11 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     ...(shape.telemetry !== undefined && {
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
-    ...(cluster !== undefined && { cluster }),
     ...found.rules,
   };
-  const unshared = notShared(config).map(({ path: at, message }) => found.problemAt(at, message));
+  const ofSections = warningsOfSections(sections, config).map(({ path: at, message }) =>
+    found.problemAt(at, message),
+  );
   return {
     ok: true,
     config,
@@ -204,7 +206,6 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       ...[listen.admin.token, shape.keys?.state, auth?.signIn?.clientSecret].filter(
         (each) => each !== undefined,
       ),
-      ...secretsOfCluster(cluster),
       ...secretsOfFeatures(sections, "file", [config]),
       ...secretsOfFeatures(sections, "server", servers),
       ...secretsOfFeatures(sections, "profile", Object.values(config.profiles)),
@@ -213,7 +214,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     serverPath: (name) => serverPath(findings.tree, name),
     problems: positions.problems(withHint(findings.serverFaults)),
     ...found,
-    warnings: [...found.warnings, ...unshared],
+    warnings: [...found.warnings, ...ofSections],
   };
 }
 

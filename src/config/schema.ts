@@ -3,7 +3,6 @@
 import { z } from "zod";
 import { addressRanges } from "../http/address-ranges.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
-import { clusterSchema } from "./cluster-schema.js";
 import { duration, wait } from "./duration-schema.js";
 import { limitsSchema, policySchema } from "./policy-schema.js";
 import { inOrder, keysWithin, type Section } from "./section.js";
@@ -282,11 +281,6 @@ const firstKeys = (sections: readonly Section[]) => {
 
 /** The keys of the gateway after those of features. */
 const lastKeys = (sections: readonly Section[]) => ({
-  cluster: clusterSchema
-    .exactOptional()
-    .describe(
-      "Several gateways as one, on several machines behind a load balancer (`docs/cluster.md`). A change needs a restart.",
-    ),
   registry: z
     .string()
     .regex(REGISTRY, {

@@ -3,7 +3,8 @@ import type { z } from "zod";
 import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import type { Collision } from "./collisions.js";
 import type { Config, ConfiguredServer, ServerConfig } from "./config.js";
-import type { Member } from "./tree.js";
+import type { FileShape } from "./schema.js";
+import type { Member, Path } from "./tree.js";
 
 /** What a feature adds to the file: a section, or a way to reach servers. */
 export type Section = SettingsSection | ChannelSection;
@@ -35,6 +36,10 @@ interface SettingsSection {
   exposed(settings: unknown, expose: (pattern: string) => string): unknown;
   /** The names that no tool of a server has with these settings, as the gateway itself has tools of these names. */
   ownTools(settings: unknown): OwnToolNames | undefined;
+  /** What contradicts itself in the valid content `shape`, or the rest of the file. */
+  faultsOf(shape: unknown, file: Pick<FileShape, "keys">): readonly SectionFault[];
+  /** What else the settings mean for a valid config, that may not be intended. */
+  warningsOf(config: Config): readonly Omit<SectionFault, "key">[];
   /** The values in the settings that no log may show. */
   secretsOf(settings: unknown): readonly string[];
   /** When a change takes effect. */
@@ -78,6 +83,15 @@ export const settingsIn = (
   { features, auth }: Pick<Config | ConfiguredServer, "features" | "auth">,
 ): unknown => (path === CREDENTIALS ? auth : features[path]);
 
+/** Something wrong with a section. */
+export interface SectionFault {
+  /** From the top of the file. */
+  readonly path: Path;
+  /** The key at this path, if the fault is that of one. */
+  readonly key?: string;
+  readonly message: string;
+}
+
 /** A section whose parts agree in their types. `of`. Default: the file. `exposed`. Default: unchanged. The others. Default: none. */
 export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly of?: SettingsSection["of"];
@@ -90,14 +104,17 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly collisions?: NonNullable<SettingsSection["collisions"]>;
   readonly exposed?: (settings: Settings, expose: (pattern: string) => string) => Settings;
   readonly ownTools?: (settings: Settings) => OwnToolNames | undefined;
+  readonly faultsOf?: (shape: z.output<Schema>, file: Pick<FileShape, "keys">) => readonly SectionFault[];
+  readonly warningsOf?: SettingsSection["warningsOf"];
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): SettingsSection {
-  const { complete, of = "file", secretsOf = () => [] } = section;
+  const { complete, of = "file", faultsOf = () => [], warningsOf = () => [], secretsOf = () => [] } = section;
   const { exposed = (settings) => settings, ownTools = () => undefined } = section;
   return {
     ...section,
-    of,
+    ...{ of, warningsOf },
+    faultsOf: (shape, file) => faultsOf(shape as z.output<Schema>, file),
     complete: (shape, folder, server) => complete(shape as z.output<Schema>, folder, server),
     exposed: (settings, expose) => exposed(settings as Settings, expose),
     ownTools: (settings) => ownTools(settings as Settings),
@@ -214,6 +231,22 @@ export function ownToolNames(
   }
   return undefined;
 }
+
+/** What is wrong with the sections that are in a file of valid shape. */
+export const faultsOfSections = (sections: readonly Section[], file: FileShape): readonly SectionFault[] =>
+  sectionsWithin(sections, "file").flatMap((section) => {
+    const content = contentOf(section, file);
+    return content === undefined ? [] : section.faultsOf(content, file);
+  });
+
+/** What may not be intended in the sections of a valid config. */
+export const warningsOfSections = (
+  sections: readonly Section[],
+  config: Config,
+): readonly Omit<SectionFault, "key">[] =>
+  sectionsWithin(sections, "file").flatMap((section) =>
+    config.features[section.path] === undefined ? [] : section.warningsOf(config),
+  );
 
 /** The content of a section in a valid file or server; undefined if it is absent. */
 function contentOf({ path }: SettingsSection, file: unknown): unknown {

@@ -8,6 +8,7 @@ import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
+import type { Shared } from "./replicas.js";
 import type { SharedStore } from "./shared-store.js";
 import type { ToolForms } from "./tool-forms.js";
 
@@ -196,6 +197,8 @@ export interface OpenFeature {
   readonly counters?: readonly FeatureCounter[];
   /** What connections to servers ask for credentials; one feature has some. */
   readonly credentials?: CredentialSource;
+  /** What this process shares with other replicas; one feature does. */
+  readonly shared?: Shared;
   readonly routes?: readonly HostRoute[];
   readonly pages?: readonly AdminPage[];
   readonly actions?: readonly OwnAdminAction[];

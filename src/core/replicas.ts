@@ -1,4 +1,4 @@
-/** What do several replicas, each a whole gateway, have in common? The interfaces; `cluster/` implements them. */
+/** What do several replicas, each a whole gateway, have in common? The interfaces, which a feature implements. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { Principal } from "./client.js";
@@ -7,7 +7,17 @@ import type { Certificates, Owners } from "./owners.js";
 import type { SharedStore } from "./shared-store.js";
 import type { StopSignal } from "./stop.js";
 
-/** The parts of a cluster, as a gateway uses them. */
+/** What the processes of one gateway share, where it is several replicas. */
+export interface Shared {
+  /** All of them have it. */
+  readonly secret: string;
+  /** Undefined if they share none, or if nothing of this process is in it. */
+  readonly store: SharedStore | undefined;
+  /** This process as one of the replicas; undefined where it serves no hosts, such as a command. */
+  readonly replica: ReplicaParts | undefined;
+}
+
+/** One replica, as its gateway uses it. */
 export interface ReplicaParts {
   /** The id of this replica: five of `0-9a-z`, at least one of them a letter, random at each start. */
   readonly id: string;
@@ -39,7 +49,7 @@ export interface ReplicaParts {
   close(): Promise<void>;
 }
 
-/** What the metrics of a cluster count. */
+/** What the metrics of replicas count. */
 export interface ReplicaObserver {
   /** A session whose replica was gone was taken over, was another principal's, or could not be taken over. */
   onAdopted?: (outcome: "adopted" | "refused" | "failed") => void;
@@ -97,7 +107,7 @@ export interface Replica {
   readonly startedAt?: number;
 }
 
-/** What `cardea doctor` has found out about one part of the cluster. */
+/** What `cardea doctor` has found out about something outside of this process, such as one of the replicas. */
 export interface Finding {
   /** "store", "replicas", or a replica by its id or URL. */
   readonly about: string;

@@ -8,10 +8,24 @@ export interface StoreScript {
   readonly text: string;
 }
 
+/** How another process opens the same store: a module whose `openShared` is called with the settings, which are JSON. */
+export interface StoreRecipe {
+  /** A URL. */
+  readonly module: string;
+  readonly settings: unknown;
+}
+
+/** The exports of such a module. */
+export interface StoreModule {
+  readonly openShared: (settings: unknown) => Promise<OwnStore>;
+}
+
 /** What the store keeps for all replicas. Each use rejects with `StoreUnavailable` after its deadline, or at once while the store is known to be away. */
 export interface SharedStore {
   /** Whether the last use succeeded and the connection stands. */
   readonly isUp: boolean;
+  /** Absent where only this process has it. */
+  readonly recipe?: StoreRecipe;
   get(key: string): Promise<string | undefined>;
   set(key: string, value: string, ttlMs: number): Promise<void>;
   /** False if the key exists. */

@@ -2,6 +2,7 @@
 import type { Feature } from "../cli/feature.js";
 import { audit } from "./audit/feature.js";
 import { authorizationServer } from "./authorization-server/feature.js";
+import { cluster } from "./cluster/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
@@ -15,6 +16,7 @@ import { vault } from "./vault/feature.js";
 export const FEATURES: readonly Feature[] = [
   audit,
   authorizationServer,
+  cluster,
   keptLists,
   openapi,
   schemaChecks,

@@ -90,7 +90,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   features.attach({
     config: () => liveConfig.pipeline.config,
     url: () => status.url,
-    store: options.cluster?.store ?? options.store,
+    store: features.shared?.store,
   });
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
@@ -100,7 +100,6 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     telemetry.redact,
     () => liveConfig.pipeline.catalog.starting(),
     () => features.problems(),
-    parts.cluster?.store,
   );
   const addressOf = clientAddress(config.listen.http.trustedProxies);
   const { tokenIssuer } = features;
@@ -122,7 +121,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     overload,
     logger,
     running: liveCalls.running,
-    cluster: parts.cluster,
+    replica: parts.replica,
   });
 
   return {
@@ -132,11 +131,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       features.stopping();
       await lifecycle.stop(immediate);
       liveConfig.pipeline.policy.close();
-      await Promise.all([
-        features.close({ isImmediate: immediate }),
-        options.store?.close(),
-        options.sessionFiles?.close(),
-      ]);
+      await Promise.all([features.close({ isImmediate: immediate }), options.sessionFiles?.close()]);
     },
     async stdio(input, output, as) {
       const { auth } = liveConfig.pipeline.config;

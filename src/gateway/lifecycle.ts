@@ -24,7 +24,7 @@ interface LifecycleParts {
   readonly status: GatewayStatus;
   readonly overload: OverloadMonitor;
   readonly running: RunningCalls;
-  readonly cluster: ReplicaParts | undefined;
+  readonly replica: ReplicaParts | undefined;
   readonly logger: Logger;
 }
 
@@ -41,12 +41,12 @@ export class Lifecycle {
 
   /** Binds the admin listener, then the HTTP listener. @throws the error of the system, such as EADDRINUSE. */
   async start(): Promise<{ readonly url: string; readonly adminUrl: string }> {
-    const { listeners, overload, status, cluster } = this.#parts;
+    const { listeners, overload, status, replica } = this.#parts;
     overload.start();
     const { url: adminUrl } = await listeners.admin.start();
     const { url, peerPort } = await listeners.http.start();
     // Before a load balancer sends hosts: their sessions must be found by the other replicas.
-    if (peerPort !== undefined) await cluster?.start(peerPort);
+    if (peerPort !== undefined) await replica?.start(peerPort);
     status.url = url;
     return { url, adminUrl };
   }
@@ -77,7 +77,7 @@ export class Lifecycle {
   }
 
   async #stop(drainMs: number): Promise<void> {
-    const { edges, listeners, liveConfig, status, overload, running, cluster } = this.#parts;
+    const { edges, listeners, liveConfig, status, overload, running, replica } = this.#parts;
     // Hosts of running calls are sent an error, and it takes a moment to write.
     const graceMs = Math.max(drainMs, running.size > 0 ? CUT_OFF_MS : 0);
     const cutOff = (): void => {
@@ -87,7 +87,7 @@ export class Lifecycle {
     const cut = graceMs > CUT_OFF_MS ? setTimeout(cutOff, graceMs - CUT_OFF_MS) : undefined;
     if (cut === undefined) cutOff();
     status.isDraining = true;
-    const left = cluster?.leave();
+    const left = replica?.leave();
     liveConfig.stopWaiting();
     const pipes = [...this.#pipes].map((pipe) => pipe.stop(graceMs));
     const { isProbed } = status;
@@ -104,7 +104,7 @@ export class Lifecycle {
           );
     await Promise.all([...pipes, closing]);
     clearTimeout(cut);
-    await Promise.all([liveConfig.close(), cluster?.close()]);
+    await Promise.all([liveConfig.close(), replica?.close()]);
     await listeners.admin.stop();
     overload.stop();
   }

@@ -60,12 +60,12 @@ export function createHostListener({
 
 /** How the processes of the gateway reach each other: as replicas, or as workers of one machine. */
 function peerListener(
-  { identity: { worker }, cluster, telemetry: { logger }, sessions: { records } }: GatewayParts,
+  { identity: { worker }, replica, telemetry: { logger }, sessions: { records } }: GatewayParts,
   gateway: Pick<GatewayApi, "headerNames">,
 ): { readonly peers?: PeerListener } {
   const options = { headerNames: () => gateway.headerNames?.() ?? [] };
-  if (cluster !== undefined)
-    return { peers: { forwarder: createForwarder(cluster.owners, logger, options), ...cluster.listener } };
+  if (replica !== undefined)
+    return { peers: { forwarder: createForwarder(replica.owners, logger, options), ...replica.listener } };
   if (worker === undefined) return {};
   const bind = { path: workerSocket(worker, worker.number, "requests") };
   const forwarder = createForwarder(workerOwners(worker, records !== undefined), logger, options);

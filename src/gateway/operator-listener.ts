@@ -55,7 +55,7 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
     // Loaded with the first request for one, as the listener's routes are.
     pages: async () =>
       (await import("./views/status-pages.js")).createStatusPages({
-        ...{ pipeline, liveCalls, status, version: info.version, cluster: parts.cluster },
+        ...{ pipeline, liveCalls, status, version: info.version, replica: parts.replica },
         pendingQuestions: telemetry.pendingQuestions,
         ...{ legacy: edges.legacy, modern: edges.modern },
         calls: metrics.calls,

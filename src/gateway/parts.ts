@@ -1,6 +1,5 @@
 /** The parts of the gateway that live as long as the process, across configs. */
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
-import { sharedSecret } from "../config/cluster-config.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import { CallIds, type Middleware } from "../core/call.js";
 import type { OpenFeature } from "../core/feature.js";
@@ -8,7 +7,6 @@ import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
 import type { WorkerIdentity } from "../core/owners.js";
 import type { ReplicaParts, SessionRecords } from "../core/replicas.js";
-import type { OwnStore } from "../core/shared-store.js";
 import { sealedState } from "../resilience/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
 import { callContent } from "../telemetry/call-content.js";
@@ -37,14 +35,10 @@ export interface GatewayOptions {
    * records nothing.
    */
   readonly processRegistry?: ProcessRegistry;
-  /** The state shared with other replicas; absent without a cluster. */
-  readonly cluster?: ReplicaParts;
   /** The number of this worker; absent with a single process. */
   readonly workerIdentity?: WorkerIdentity;
-  /** Keeps the sessions for the next process of this machine; absent in a cluster. Default: they end with this one. */
+  /** Keeps the sessions for the next process of this machine; not with other replicas. Default: they end with this one. */
   readonly sessionFiles?: SessionRecords & { close(): Promise<void> };
-  /** The store of a cluster, for a process that is not a replica of it. The gateway closes it. */
-  readonly store?: OwnStore;
   /** The features that are open, in the order of their list; the gateway closes them. Default: none. */
   readonly features?: readonly OpenFeature[];
   /** The ways to reach servers that features add. Default: none. */
@@ -115,7 +109,7 @@ export interface GatewayParts {
   readonly sessions: SessionParts;
   readonly sealed: SealedParts;
   /** Absent without other replicas. */
-  readonly cluster?: ReplicaParts;
+  readonly replica?: ReplicaParts;
 }
 
 /** A sealed state can be answered for at least this long (ms), and as long as its call may be parked. */
@@ -123,30 +117,25 @@ const MIN_STATE_TTL_MS = 3_600_000;
 
 /** Builds the parts; `config` gives the limits of parked calls and the secret for the keys. */
 export function createParts(config: Config, options: GatewayOptions): GatewayParts {
-  const {
-    logger,
-    redact = (text) => text,
-    version,
-    processRegistry,
-    workerIdentity: worker,
-    cluster,
-  } = options;
+  const { logger, redact = (text) => text, version, processRegistry, workerIdentity: worker } = options;
   const metrics = new Metrics({ version });
-  const records = cluster === undefined ? options.sessionFiles : cluster.sessions;
   const parkedCalls = new ParkedCalls(config.parkedCalls);
-  const keys = secretKeys(sharedSecret(config) ?? worker?.secret);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
-  const issuer = options.cluster?.id ?? (worker === undefined ? undefined : String(worker.number));
   const liveCalls = new LiveCalls(
     config.listen.admin.showArguments === true ? callContent(redact) : undefined,
   );
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
   const features = new Slots(options.features ?? [], metrics, options.channels);
+  const { shared } = features;
+  const replica = shared?.replica;
+  const records = replica === undefined ? options.sessionFiles : replica.sessions;
+  const keys = secretKeys(shared?.secret ?? config.keys?.state ?? worker?.secret);
+  const issuer = replica?.id ?? (worker === undefined ? undefined : String(worker.number));
   return {
     identity: {
       info: { name: SERVER_NAME, version },
-      instance: instanceId(config.cluster === undefined ? worker?.secret : sharedSecret(config)),
+      instance: instanceId(shared === undefined ? worker?.secret : shared.secret),
       ...(worker !== undefined && { worker }),
       ...(issuer !== undefined && { issuer }),
     },
@@ -169,27 +158,27 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
         key: keys.states,
         ttlMs,
         ...(issuer !== undefined && { issuer }),
-        isShared: options.cluster !== undefined,
+        isShared: replica !== undefined,
       }),
       answerMs: ttlMs,
       tasks: new Tasks(keys.tasks, issuer),
-      ...(cluster !== undefined && { useOnce: (nonce: string) => cluster.useOnce(nonce, ttlMs()) }),
+      ...(replica !== undefined && { useOnce: (nonce: string) => replica.useOnce(nonce, ttlMs()) }),
     },
-    ...(options.cluster !== undefined && { cluster: observed(options.cluster, metrics) }),
+    ...(replica !== undefined && { replica: observed(replica, metrics) }),
   };
 }
 
-/** The cluster, whose state the metrics show. */
-function observed(cluster: ReplicaParts, metrics: Metrics): ReplicaParts {
-  const { store, directory, owners } = cluster;
+/** The replica, whose state the metrics show. */
+function observed(replica: ReplicaParts, metrics: Metrics): ReplicaParts {
+  const { store, directory, owners } = replica;
   metrics.gauge("clusterReplicas", {}, () => directory.count);
   if (store !== undefined) metrics.gauge("clusterStoreUp", {}, () => (store.isUp ? 1 : 0));
   owners.onForwarded = (outcome, ms) => metrics.clusterForwarded(outcome, ms);
-  cluster.observe({
+  replica.observe({
     onAdopted: (outcome) => metrics.clusterAdopted(outcome),
     onLeaseCall: (kind) => metrics.clusterLeaseCall(kind),
   });
-  return cluster;
+  return replica;
 }
 
 function instanceId(secret: string | undefined): string {

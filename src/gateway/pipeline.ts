@@ -71,8 +71,8 @@ export function createPipeline(
   const policy = createPolicy(
     config,
     {
-      ...{ metrics, logger, sharedLimits: parts.cluster?.limits, useOnce: parts.sealed.useOnce },
-      sharedApprovals: parts.cluster?.approvals,
+      ...{ metrics, logger, sharedLimits: parts.replica?.limits, useOnce: parts.sealed.useOnce },
+      sharedApprovals: parts.replica?.approvals,
       approvalExpiry: emittedExpiry(features.emit, parts.sealed.answerMs, redact),
     },
     before?.policy,

@@ -65,7 +65,7 @@ export interface ConfigInEffect {
 /** Starts a server without waiting for its connection. */
 export function startServer(
   config: ServerConfig,
-  { identity: own, telemetry, features, processes, sessions, sealed: { tasks }, cluster }: GatewayParts,
+  { identity: own, telemetry, features, processes, sessions, sealed: { tasks }, replica }: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
   const { metrics, pendingQuestions } = telemetry;
@@ -73,7 +73,7 @@ export function startServer(
   const { name } = config;
   const identity = identityOf(config);
   const kept = features.storeOf({ name, identity });
-  const others = cluster?.servers?.of(identity);
+  const others = replica?.servers?.of(identity);
   const life = new ServerLife();
   const upstream = createServerUpstream(config, {
     memory: kept.known?.memory,

@@ -21,6 +21,7 @@ import type {
 import type { EmitEvent } from "../core/gateway-events.js";
 import type { ListTransform } from "../core/list-transform.js";
 import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-lists.js";
+import type { Shared } from "../core/replicas.js";
 import type { ToolForms } from "../core/tool-forms.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
 import type { RecordSink } from "../telemetry/call-records.js";
@@ -51,6 +52,7 @@ export class Slots {
   /** Of the first feature that has some. */
   readonly credentials: CredentialSource | undefined;
   readonly tokenIssuer: TokenIssuer | undefined;
+  readonly shared: Shared | undefined;
   readonly routes: readonly HostRoute[];
   readonly pages: readonly AdminPage[];
   readonly actions: readonly OwnAdminAction[];
@@ -80,6 +82,7 @@ export class Slots {
     }
     this.credentials = features.find(({ credentials }) => credentials !== undefined)?.credentials;
     this.tokenIssuer = features.find(({ tokenIssuer }) => tokenIssuer !== undefined)?.tokenIssuer;
+    this.shared = features.find(({ shared }) => shared !== undefined)?.shared;
     this.routes = features.flatMap(({ routes = [] }) => routes);
     this.pages = features.flatMap(({ pages = [] }) => pages);
     this.actions = features.flatMap(({ actions = [] }) => actions);

@@ -3,7 +3,6 @@ import { isMisconfigured } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { Problem } from "../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
-import type { SharedStore } from "../core/shared-store.js";
 import type { StopSignal } from "../core/stop.js";
 import type { UpstreamState } from "../core/upstream.js";
 import type { ServerRuntime } from "./server-runtime.js";
@@ -27,29 +26,26 @@ export class GatewayStatus {
   readonly #starting: () => readonly string[];
   readonly #redact: (text: string) => string;
   readonly #problems: () => readonly Problem[];
-  readonly #store: Pick<SharedStore, "isUp"> | undefined;
 
   /**
    * `servers` returns those of the live config, `starting` the names of those that are still starting; `redact` removes
-   * secrets from public texts; `problems` are those of features. `store`: that of the cluster.
+   * secrets from public texts; `problems` are those of features.
    */
   constructor(
     servers: () => Servers,
     redact: (text: string) => string,
     starting: () => readonly string[] = () => [],
     problems: () => readonly Problem[] = () => [],
-    store?: Pick<SharedStore, "isUp">,
   ) {
     this.#servers = servers;
     this.#starting = starting;
     this.#redact = redact;
     this.#problems = problems;
-    this.#store = store;
   }
 
   /**
    * Not ready: while the gateway drains, a required server is not connected, or a feature has a problem that blocks.
-   * A refused config, an open circuit breaker, a server that needs a sign-in or is misconfigured, and a cluster without its store
+   * A refused config, an open circuit breaker, a server that needs a sign-in or is misconfigured, and other problems of features
    * are listed but do not affect readiness. The reasons never quote a server's last error, which is for the log and the status
    * page.
    */
@@ -67,7 +63,6 @@ export class GatewayStatus {
     ];
     const degraded = [
       ...problems.filter(({ blocks }) => !blocks).map(({ text }) => text),
-      ...(this.#store?.isUp === false ? ["the cluster's store cannot be reached"] : []),
       ...this.reloadErrors.map((reason) => `the newest config was refused: ${reason}`),
       ...open.map(({ config }) => `server ${config.name} failed too often; circuit breaker open`),
       ...closed.map(({ config }) => `server ${config.name}: needs_sign_in`),

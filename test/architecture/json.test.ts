@@ -27,7 +27,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["features/sign-in/renewal-process.ts", "is that process"],
   ["admin/console-files.ts", "reads a list of file names that the build wrote"],
   ["console/", "is the page in the browser, which has no other JSON"],
-  ["cluster/", "reads and writes what replicas say of themselves"],
+  ["features/cluster/", "reads and writes what replicas say of themselves"],
   ["features/vault/", "reads and writes records of the gateway's own"],
 ]);
 

@@ -25,7 +25,7 @@ const BELOW_GATEWAY = [
     "telemetry",
     "wire",
   ],
-  ...["state", "workers", "cluster", "outgoing"],
+  ...["state", "workers", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   "state/private-file.ts",
   "upstream/supervision/channel-kind.ts",
@@ -106,8 +106,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
-  // What replicas share, and how they reach each other; others see the interfaces of `core/cluster.ts`.
-  cluster: ["core", "wire", "runtime", "config", "telemetry"],
   // What is kept on the disk; it knows no era.
   state: ["core", "wire", "runtime", "config", "state/private-file.ts"],
   "state/private-file.ts": [],
@@ -135,7 +133,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     ...["gateway/gateway.ts", "gateway/primary.ts"],
     ...[
       "features/index.ts",
-      "cluster",
       "cli",
       "upstream/supervision",
       "config",

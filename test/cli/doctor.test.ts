@@ -629,7 +629,7 @@ ok    files: all right: 2 tools
     writeFileSync(join(folder, "cardea.json"), JSON.stringify(file));
     const findings: Finding[] = [{ about: "store", ok: true, sentence: "it answers" }];
     const examine = async () => listing();
-    const asked = () => fakeShell({ cwd: folder, examine, checkCluster: async () => findings });
+    const asked = () => fakeShell({ cwd: folder, examine, findings: async () => ({ cluster: findings }) });
     const well = asked();
     expect(await runCommandLine(["doctor"], well)).toBe(0);
     expect(well.out()).toContain("ok    cluster: store: it answers\n");

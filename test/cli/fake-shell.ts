@@ -16,7 +16,7 @@ export interface FakeShellOptions {
   readonly examine?: CommandContext["probe"];
   /** The width of its terminal, which has no colours. Default: stdout is no terminal. */
   readonly columns?: number;
-  readonly checkCluster?: CommandContext["checkCluster"];
+  readonly findings?: CommandContext["findings"];
 }
 
 export interface FakeShell extends CommandContext {
@@ -148,7 +148,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),
     openStore: async () => undefined,
-    checkCluster: options.checkCluster ?? (async () => []),
+    findings: options.findings ?? (async () => ({})),
     out: () => written.join(""),
     said,
     secrets,

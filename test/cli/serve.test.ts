@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
 import type { Config } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
-import { FEATURES } from "../support/features.js";
+import { FEATURES, testOf } from "../support/features.js";
 import { type FakeShell, type FakeShellOptions, fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -212,19 +212,28 @@ describe("a config reload while the gateway serves", () => {
     expect(await ended).toBe(0);
   });
 
-  test("stays a replica of the same cluster, and warns that a change of it needs a restart", async () => {
-    const outages: unknown[] = [];
-    const { shell, ended } = serving({
-      gateway: { reload: async ({ cluster }) => void outages.push(cluster?.onOutage) },
-    });
-    await ready(shell);
-    const cluster = { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" }, onOutage: "closed" };
-    writeFileSync(join(folder, "cardea.json"), JSON.stringify({ keys: { state: "a".repeat(32) }, cluster }));
-    await vi.waitFor(() => expect(outages).toEqual([undefined]), { timeout: 60_000 });
-    expect(shell.said).toContain("warn: a change of cluster takes effect at the next start");
-    shell.signal("SIGTERM");
-    expect(await ended).toBe(0);
-  });
+  testOf("cluster")(
+    "stays a replica of the same cluster, and warns that a change of it needs a restart",
+    async () => {
+      const outages: unknown[] = [];
+      const { shell, ended } = serving({
+        gateway: {
+          reload: async ({ features }) =>
+            void outages.push((features.cluster as { onOutage?: string } | undefined)?.onOutage),
+        },
+      });
+      await ready(shell);
+      const cluster = { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" }, onOutage: "closed" };
+      writeFileSync(
+        join(folder, "cardea.json"),
+        JSON.stringify({ keys: { state: "a".repeat(32) }, cluster }),
+      );
+      await vi.waitFor(() => expect(outages).toEqual([undefined]), { timeout: 60_000 });
+      expect(shell.said).toContain("warn: a change of cluster takes effect at the next start");
+      shell.signal("SIGTERM");
+      expect(await ended).toBe(0);
+    },
+  );
 
   const sections: readonly (readonly [feature: string, key: string, content: object])[] = [
     ["audit", "audit", { audit: { file: "audit.jsonl" } }],

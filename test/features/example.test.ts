@@ -47,7 +47,7 @@ test("it counts the words of results, warns of a long one, and its metric is scr
   const logger = { ...SILENT, warn: (fields: object) => void warnings.push(fields) };
   const context = {
     ...{ env: {}, stateFolder: undefined, logger, redact: (text: string) => text, version: "0" },
-    ...{ worker: undefined, configDigest: undefined },
+    ...{ worker: undefined, configDigest: undefined, servesHosts: true },
   };
   const features = await openFeatures([wordCount], read.config, context);
   const gateway = createGateway(read.config, { logger, version: "0", features });

@@ -91,7 +91,7 @@ describe.each([
 ])("%s", (name, text, advertise) => {
   test("is a replica of a cluster that others reach, without a warning", () => {
     const config = configOf(text);
-    expect(config.cluster).toMatchObject({ peers: { kind: "store", advertise }, onOutage: "share" });
+    expect(config.features.cluster).toMatchObject({ peers: { kind: "store", advertise }, onOutage: "share" });
     expect(config.keys?.state).toBeDefined();
     expect(advise(config)).toEqual([]);
   });
@@ -156,8 +156,9 @@ describe("the manifests for Kubernetes", () => {
 
   test("stop later than draining takes, and keep the ports of the config", () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(DRAIN_SECONDS + 10);
-    const { listen, cluster: section } = configOf(configMapText);
-    const peers = section?.peers.kind === "store" ? section.peers.listen.port : undefined;
+    const { listen, features } = configOf(configMapText);
+    const section = features.cluster as { readonly peers: { readonly listen: { readonly port: number } } };
+    const peers = section.peers.listen.port;
     const ports = [listen.http.port, listen.admin.port, peers];
     expect(pod.containers[0].ports.map(({ containerPort }) => containerPort)).toEqual(ports);
     const exposed = last(stagesOf(read("Dockerfile")).at(-1) ?? [], "EXPOSE")

@@ -80,7 +80,7 @@ const installed = Object.entries(lock.packages).filter(([path, { dev }]) => !OWN
 describe("the package", () => {
   test("contains the program, its console, its schema and its pages, and nothing else", () => {
     const paths = packed.files.map(({ path }) => path);
-    const chunks = ["document-thread", "renewal-process", "server-token-endpoint"];
+    const chunks = ["document-thread", "renewal-process", "server-token-endpoint", "store-opener"];
     const program = ["dist/main.js", ...chunks.map((name) => `dist/chunks/${name}.js`)];
     const others = [
       "dist/main.js",

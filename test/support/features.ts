@@ -33,6 +33,7 @@ export const openedFeatures = (
     version: "0.0.0-test",
     worker: undefined,
     configDigest: undefined,
+    servesHosts: false,
     ...context,
   });
 

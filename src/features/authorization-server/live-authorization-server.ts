@@ -4,7 +4,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import type { JWTVerifyGetKey } from "jose";
 import type { AuthConfig } from "../../config/auth-config.js";
-import { sharesSignIns } from "../../config/cluster-config.js";
 import type { RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
 import type { TokenIssuer } from "../../downstream/authenticate/authentication.js";
@@ -126,7 +125,7 @@ export class LiveAuthorizationServer implements TokenIssuer {
     };
     return openGrantRecords({
       ...{ folder, keys: keySource({ folder, keys: source }), logger },
-      ...(sharesSignIns(config) && store !== undefined && { shared: store }),
+      ...(store !== undefined && config.features.credentials !== undefined && { shared: store }),
     });
   }
 }

@@ -2,7 +2,6 @@
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { sharesSignIns } from "../../config/cluster-config.js";
 import type { Config } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
@@ -29,7 +28,7 @@ export interface OpenSignInsOptions {
   readonly config: () => Config;
   /** The folder of the vault. */
   readonly folder: string;
-  /** The store of the config's cluster. If the config shares sign-ins, it replaces the folder. */
+  /** The store that replicas share. With a key in the config it replaces the folder. */
   readonly store?: SharedStore | undefined;
   /** The URL of the gateway for browsers, without a slash at its end. */
   readonly baseUrl: () => string;
@@ -49,24 +48,25 @@ export interface OpenedSignIns {
 /** @throws VaultError if the vault cannot be used */
 export async function openSignIns(options: OpenSignInsOptions): Promise<OpenedSignIns> {
   const { config, folder, baseUrl, logger, counter, store } = options;
-  const {
-    features: { credentials: { keys, keyFile } = {} },
-    cluster,
-  } = config();
+  const { credentials: sealedWith } = config().features;
+  const { keys, keyFile } = sealedWith ?? {};
   const given = {
     ...(keys !== undefined && { key: keys.join("\n") }),
     ...(keyFile !== undefined && { keyFile }),
   };
   const now = () => Date.now();
-  const isShared = sharesSignIns(config());
-  const shared = isShared && store !== undefined ? { shared: store } : {};
+  // In a store they are encrypted with a key that all replicas have.
+  const isShared = store !== undefined && sealedWith !== undefined;
+  const shared = isShared ? { shared: store } : {};
   const vault = await openVault({ folder, keys: given, logger, ...shared });
-  const renewals = new Renewals({ folder, keys: given, ...(isShared && { store: cluster?.store }) }, logger);
+  const renewals = new Renewals({ folder, keys: given, ...(isShared && { store: store.recipe }) }, logger);
   const endpoints = new TokenEndpoints(vault, baseUrl, (name) => signInServer(config(), name));
   const endpointOf = (name: string): TokenEndpoint => endpoints.of(name);
   const dependents = (issuer: string) => dependentsOf(config(), issuer).map(({ name }) => name);
   const credentials = new TokenSources({
-    ...{ vault, endpointOf, dependents, renewals, counter },
+    ...{ vault, endpointOf, dependents, counter },
+    // Another process can open only a store that says how.
+    ...((!isShared || store.recipe !== undefined) && { renewals }),
     log: logger,
     offersSignIn: (name) => offersSignIn(signInServer(config(), name)),
   });

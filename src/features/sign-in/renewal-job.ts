@@ -1,5 +1,5 @@
 /** Protocol between the gateway and its renewal process: one JSON object per line, over pipes. */
-import type { StoreConfig } from "../../config/cluster-config.js";
+import type { StoreRecipe } from "../../core/shared-store.js";
 import type { Vault } from "../vault/types.js";
 import type { CredentialKeys } from "../vault/vault.js";
 import type { VaultFault } from "../vault/vault-error.js";
@@ -11,7 +11,7 @@ export interface RenewalSetup {
   readonly folder: string;
   readonly keys: CredentialKeys | undefined;
   /** The store that holds the vault, instead of the folder. */
-  readonly store?: StoreConfig | undefined;
+  readonly store?: StoreRecipe | undefined;
 }
 
 /** The exports of a recipe's module. */

@@ -4,9 +4,8 @@
  * has exited, or after 10 s without a job.
  */
 import { createInterface } from "node:readline";
-import { openStore } from "../../cluster/store.js";
 import { SILENT } from "../../core/logger.js";
-import { untilUp } from "../../core/shared-store.js";
+import { type StoreModule, untilUp } from "../../core/shared-store.js";
 import { type OpenVault, openVault } from "../vault/vault.js";
 import { VaultError } from "../vault/vault-error.js";
 import { renew } from "./renew.js";
@@ -50,7 +49,8 @@ async function serve(): Promise<void> {
 async function open({ folder, keys, store }: RenewalSetup): Promise<OpenVault> {
   const options = { folder, logger: SILENT, ...(keys !== undefined && { keys }) };
   if (store === undefined) return openVault(options);
-  const shared = await openStore({ config: store, logger: SILENT });
+  const { openShared } = (await import(store.module)) as StoreModule;
+  const shared = await openShared(store.settings);
   // An unavailable store is the response to each job.
   await untilUp(shared, CONNECT_MS);
   return openVault({ ...options, shared });

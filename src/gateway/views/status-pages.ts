@@ -34,7 +34,7 @@ export interface StatusPagesOptions {
   readonly status: GatewayStatus;
   readonly calls: Pick<CallMetrics, "toolCalls">;
   readonly version: string;
-  readonly cluster?: Pick<ReplicaParts, "directory" | "store"> | undefined;
+  readonly replica?: Pick<ReplicaParts, "directory" | "store"> | undefined;
   /** Those of features. */
   readonly more: readonly AdminPage[];
   /** The exposed names of the tools that are disabled. */
@@ -51,7 +51,7 @@ export function createStatusPages({
   status,
   calls,
   version,
-  cluster,
+  replica,
   more,
   disabledTools,
 }: StatusPagesOptions): readonly AdminPage[] {
@@ -127,7 +127,7 @@ export function createStatusPages({
     served(PAGES.history, () => liveCalls.history.page()),
     served(PAGES.questions, () => pendingQuestions.list()),
     served(PAGES.config, () => maskedConfig(pipeline().config)),
-    served(PAGES.cluster, () => clusterPage(cluster, version, status.startedAt)),
+    served(PAGES.cluster, () => clusterPage(replica, version, status.startedAt)),
     served(PAGES.approvals, () => pipeline().policy.approvals()),
     served(PAGES.decisions, () => pipeline().policy.decisions()),
     served(PAGES.explain, (query, signal) =>
@@ -177,9 +177,9 @@ export function createStatusPages({
 }
 
 /** The replicas known to this one, itself first. */
-function clusterPage(cluster: StatusPagesOptions["cluster"], version: string, startedAt: number) {
-  if (cluster === undefined) return { replicas: [] };
-  const { directory, store } = cluster;
+function clusterPage(replica: StatusPagesOptions["replica"], version: string, startedAt: number) {
+  if (replica === undefined) return { replicas: [] };
+  const { directory, store } = replica;
   const own = { id: directory.own, version, isLeaving: false, startedAt, isOwn: true };
   const others = directory.others().map((replica) => ({ ...replica, isOwn: false }));
   const replicas = [own, ...others].map(({ startedAt: at, ...replica }) => ({
