@@ -17,6 +17,7 @@ import { advise } from "../../src/config/advice.js";
 import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { inRepository } from "../support/cardea.js";
+import { SECTIONS } from "../support/features.js";
 import { last, stagesOf } from "./dockerfile.js";
 
 const read = (path: string): string => readFileSync(inRepository(path), "utf8");
@@ -73,7 +74,7 @@ function configOf(text: string): Config {
   const outcome = readConfig(
     text.replaceAll(/\$\{file:[^}]*\}/g, `\${file:${state}}`),
     join(folder, "cardea.jsonc"),
-    { env },
+    { env, sections: SECTIONS },
   );
   if (!outcome.ok || outcome.problems.length > 0)
     throw new Error(outcome.problems.map(({ message }) => message).join("\n"));
