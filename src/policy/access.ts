@@ -39,39 +39,58 @@ export function access(
   approvals: Approvals,
   redactions: RuleRedactions,
 ): Middleware {
-  const taskQuestions = new TaskQuestions(evaluator);
-
-  return (next: Handler): Handler =>
-    async function access(call) {
-      const { route } = call;
-      if (route === undefined) return next(call);
-      const round = call.inputResponses?.state?.policy;
-      if (TASK_METHODS.has(call.method)) return handleTask(call, route, round, next);
-      if (route.kind === "methods") return handleMethod(call, route, round, next);
-      const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
-      const evaluated = evaluator.ruleSet.evaluateYielding(input);
-      const decision = evaluated instanceof Promise ? await evaluated : evaluated;
-      const { effect, rule } = decision;
-      // A later round is the same call: it counts again only where it is refused.
-      const counts = call.inputResponses?.state === undefined || effect === "hide" || effect === "deny";
-      if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
-        evaluator.log.add(call, route, "call", decision);
-      }
-      if (effect === "hide") throw unknownTargetError(call, route);
-      if (effect === "deny") throw refusalFor(input, rule);
-      if (effect === "approve" && rule !== undefined) {
-        const question = await requireApproval(call, route, rule, decision, round);
-        if (question !== undefined) return question;
-      }
-      const approved = effect === "approve" && rule !== undefined ? identityOf(rule) : undefined;
-      const rules = redactingRules(decision);
-      return rules.length === 0
-        ? forward(call, route, round, approved, next)
-        : forwardRedacted(call, route, round, approved, next, rules);
+  const rules = new AccessRules(evaluator, approvals, redactions);
+  return (next) =>
+    function access(call) {
+      return rules.apply(call, next);
     };
+}
+
+/** The rules of one config. */
+class AccessRules {
+  readonly #evaluator: QuestionEvaluator;
+  readonly #approvals: Approvals;
+  readonly #redactions: RuleRedactions;
+  readonly #taskQuestions: TaskQuestions;
+
+  constructor(evaluator: QuestionEvaluator, approvals: Approvals, redactions: RuleRedactions) {
+    this.#evaluator = evaluator;
+    this.#approvals = approvals;
+    this.#redactions = redactions;
+    this.#taskQuestions = new TaskQuestions(evaluator);
+  }
+
+  /** @throws GatewayError for a call that a rule refuses or hides */
+  async apply(call: Call, next: Handler): Promise<Reply> {
+    const { route } = call;
+    if (route === undefined) return next(call);
+    const round = call.inputResponses?.state?.policy;
+    if (TASK_METHODS.has(call.method)) return this.#handleTask(call, route, round, next);
+    if (route.kind === "methods") return this.#handleMethod(call, route, round, next);
+    const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
+    const evaluated = this.#evaluator.ruleSet.evaluateYielding(input);
+    const decision = evaluated instanceof Promise ? await evaluated : evaluated;
+    const { effect, rule } = decision;
+    // A later round is the same call: it counts again only where it is refused.
+    const counts = call.inputResponses?.state === undefined || effect === "hide" || effect === "deny";
+    if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
+      this.#evaluator.log.add(call, route, "call", decision);
+    }
+    if (effect === "hide") throw unknownTargetError(call, route);
+    if (effect === "deny") throw this.#refusalFor(input, rule);
+    if (effect === "approve" && rule !== undefined) {
+      const question = await this.#requireApproval(call, route, rule, decision, round);
+      if (question !== undefined) return question;
+    }
+    const approved = effect === "approve" && rule !== undefined ? identityOf(rule) : undefined;
+    const rules = redactingRules(decision);
+    return rules.length === 0
+      ? this.#forward(call, route, round, approved, next)
+      : this.#forwardRedacted(call, route, round, approved, next, rules);
+  }
 
   /** `forward`, without what the rules take out of the call and its reply. */
-  async function forwardRedacted(
+  async #forwardRedacted(
     call: Call,
     route: Route,
     round: PolicyRoundState | undefined,
@@ -79,12 +98,12 @@ export function access(
     next: Handler,
     rules: readonly RedactingRule[],
   ): Promise<Reply> {
-    const each = rules.map((redacting) => redactions.of(redacting));
+    const each = rules.map((redacting) => this.#redactions.of(redacting));
     let redactedInput = call;
     for (const both of each) redactedInput = await redactedCall(redactedInput, both);
     if (call.record !== undefined && rules.length > 0)
       call.record.forwardedArguments = redactedInput.params.arguments;
-    let reply = await redactRefusal(forward(call, route, round, approved, next, redactedInput), each);
+    let reply = await redactRefusal(this.#forward(call, route, round, approved, next, redactedInput), each);
     for (const { results } of each) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -93,14 +112,14 @@ export function access(
    * The approval question, as the reply to the call; undefined where the approval was given.
    * @throws GatewayError where it was not given, or the host cannot ask for it
    */
-  async function requireApproval(
+  async #requireApproval(
     call: Call,
     route: Route,
     rule: RuleConfig,
     decision: Decision,
     round: PolicyRoundState | undefined,
   ): Promise<Reply | undefined> {
-    const { log } = evaluator;
+    const { log } = this.#evaluator;
     const logDenied = (error: GatewayError): GatewayError => {
       log.add(call, route, "call", { ...decision, effect: "deny" });
       return error;
@@ -109,17 +128,17 @@ export function access(
     if (!RESUMABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
     if (round?.asked !== undefined) {
       const { nonce } = round.asked;
-      const answer = await approvals.accept(rule, call, route, round.asked);
+      const answer = await this.#approvals.accept(rule, call, route, round.asked);
       log.recordAnswer(call, route, decision, answer === "accepted" ? answer : "declined", nonce);
       if (call.record !== undefined) call.record.approval = answer;
       if (answer !== "accepted") throw notApproved(route, rule);
       return undefined;
     }
     if (round?.approved === identityOf(rule)) {
-      await approvals.continueApproved(call);
+      await this.#approvals.continueApproved(call);
       return undefined;
     }
-    if (await approvals.isRemembered(rule, call, route)) {
+    if (await this.#approvals.isRemembered(rule, call, route)) {
       // A later round is the same call, and was counted with the first.
       if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");
       return undefined;
@@ -129,23 +148,23 @@ export function access(
     if (!supportsFormElicitation(call)) throw logDenied(hostLacksElicitation(route, rule));
     const nonce = newRoundId(Date.now());
     log.recordQuestion(call, route, decision, nonce);
-    return approvals.request(rule, call, route, nonce, evaluator.ruleSet.conditionWords);
+    return this.#approvals.request(rule, call, route, nonce, this.#evaluator.ruleSet.conditionWords);
   }
 
   /** Evaluates a method without a target together with every target that it names. */
-  async function handleMethod(
+  async #handleMethod(
     call: Call,
     route: Route,
     round: PolicyRoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
-    const { decision, input, redacting } = await evaluateMethodYielding(evaluator.ruleSet, call, route);
+    const { decision, input, redacting } = await evaluateMethodYielding(this.#evaluator.ruleSet, call, route);
     const { effect, rule } = decision;
     // A method that MCP does not define cannot be approved: its effect is unknown.
     const isRefused = effect === "hide" || effect === "deny" || effect === "approve";
     const counts = isRefused || call.inputResponses?.state === undefined;
     if ((rule !== undefined || effect !== "allow") && counts) {
-      evaluator.log.add(
+      this.#evaluator.log.add(
         call,
         route,
         "call",
@@ -153,34 +172,39 @@ export function access(
       );
     }
     if (effect === "hide") throw unknownTarget(input.route.kind, input.route.exposed);
-    if (effect === "deny") throw refusalFor(input, rule);
+    if (effect === "deny") throw this.#refusalFor(input, rule);
     if (effect === "approve" && rule !== undefined) throw approvalNotPossible(call, input.route, rule);
     // A list of tasks contains the status of tasks of any tool.
     const ofTasks =
-      call.method === "tasks/list" ? evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
+      call.method === "tasks/list" ? this.#evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
     const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
-    return forwardRedacted(call, route, round, undefined, next, rules);
+    return this.#forwardRedacted(call, route, round, undefined, next, rules);
   }
 
-  function refusalFor(input: PolicyInput, rule: RuleConfig | undefined): GatewayError {
-    const scopes = input.client.principal.byToken ? evaluator.ruleSet.missingScopes(input) : undefined;
+  #refusalFor(input: PolicyInput, rule: RuleConfig | undefined): GatewayError {
+    const scopes = input.client.principal.byToken ? this.#evaluator.ruleSet.missingScopes(input) : undefined;
     return scopes === undefined
       ? deniedError(input.route, rule)
       : insufficientScope(input.route, rule, scopes);
   }
 
   /** A task is not evaluated a second time; its questions and results are. */
-  async function handleTask(
+  async #handleTask(
     call: Call,
     route: Route,
     round: PolicyRoundState | undefined,
     next: Handler,
   ): Promise<Reply> {
-    const redacting = evaluator.ruleSet.mayRedact(call.client, route).map((rule) => redactions.of(rule));
+    const redacting = this.#evaluator.ruleSet
+      .mayRedact(call.client, route)
+      .map((rule) => this.#redactions.of(rule));
     let redactedInput = call;
     for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
-    let reply = await redactRefusal(forward(call, route, round, undefined, next, redactedInput), redacting);
-    reply = await taskQuestions.filterReply(call, route, reply, next);
+    let reply = await redactRefusal(
+      this.#forward(call, route, round, undefined, next, redactedInput),
+      redacting,
+    );
+    reply = await this.#taskQuestions.filterReply(call, route, reply, next);
     for (const { results } of redacting) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -189,7 +213,7 @@ export function access(
    * Forwards the call, as `sent`, which may be redacted: rules for questions see the whole arguments. Rounds whose questions
    * are all refused are answered here; others go to the host.
    */
-  async function forward(
+  async #forward(
     call: Call,
     route: Route,
     round: PolicyRoundState | undefined,
@@ -201,38 +225,45 @@ export function access(
     let reply = await next(resumedCall(sent, round));
     for (let refusedRounds = 0; reply.kind === "input_required"; ) {
       rounds += 1;
-      const { asked, refused } = await evaluateQuestions(evaluator, call, route, reply.requests, rounds);
+      const { asked, refused } = await evaluateQuestions(
+        this.#evaluator,
+        call,
+        route,
+        reply.requests,
+        rounds,
+      );
       const anyRefused = Object.keys(refused).length > 0;
       if (!anyRefused || Object.keys(asked).length > 0) {
         const now = { rounds, ...(approved !== undefined && { approved }), ...(anyRefused && { refused }) };
-        return withRoundState({ ...reply, requests: asked }, now);
+        return this.#withRoundState({ ...reply, requests: asked }, now);
       }
       refusedRounds += 1;
       if (refusedRounds > MAX_REFUSED_ROUNDS) throw tooManyRefusedRounds(route);
       // Every question was refused: the server gets the refusals at once.
       reply = await next({ ...sent, inputResponses: withRefusals(undefined, refused, reply.state) });
     }
-    return isUrlElicitationError(reply) ? evaluateUrlError(call, route, reply, rounds + 1) : reply;
+    return isUrlElicitationError(reply) ? this.#evaluateUrlError(call, route, reply, rounds + 1) : reply;
   }
 
   /** Adds what the policy must know in the next round; unchanged where that is nothing. */
-  function withRoundState(reply: InputRequired, round: PolicyRoundState): Reply {
+  #withRoundState(reply: InputRequired, round: PolicyRoundState): Reply {
     const isNeeded =
-      round.approved !== undefined || round.refused !== undefined || evaluator.ruleSet.countsRounds;
+      round.approved !== undefined || round.refused !== undefined || this.#evaluator.ruleSet.countsRounds;
     return isNeeded ? { ...reply, state: { ...reply.state, policy: round } } : reply;
   }
 
   /** A server may answer with an error that names pages a person must visit; that is a question too. */
-  async function evaluateUrlError(
-    call: Call,
-    route: Route,
-    reply: ErrorReply,
-    round: number,
-  ): Promise<Reply> {
+  async #evaluateUrlError(call: Call, route: Route, reply: ErrorReply, round: number): Promise<Reply> {
     const { elicitations } = isObject(reply.error.data) ? reply.error.data : {};
     const pages = Array.isArray(elicitations) ? (elicitations as readonly unknown[]) : [];
     const requests = pages.map((params, at) => [String(at), { method: "elicitation/create", params }]);
-    const { refused } = await evaluateQuestions(evaluator, call, route, Object.fromEntries(requests), round);
+    const { refused } = await evaluateQuestions(
+      this.#evaluator,
+      call,
+      route,
+      Object.fromEntries(requests),
+      round,
+    );
     if (Object.keys(refused).length > 0) throw urlNotAllowed(route);
     return reply;
   }
