@@ -4,6 +4,7 @@
  * - `--list`: the features, each with what it is
  * - `--without NAME`: a copy of the tree without the folder of a feature, its tests and its line in src/features/index.ts passes the
  *   compiler and the tests that remain, the program starts, and a config with its section is refused with its position
+ *   (features that import it go with it, and so do tests of two features)
  * - `--only-kernel`: the same without all of them
  * - `--all`: `--without` for each, then `--only-kernel`
  * - `--sample`: one of them, by CARDEA_SAMPLE, and `--only-kernel`, with the tests in `QUICK`, as CI does
@@ -22,7 +23,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { root, run } from "./install.mjs";
 
 const INDEX = "src/features/index.ts";
@@ -51,10 +52,51 @@ function featuresOf(index) {
         name,
         sentence: sentence.replace(/\s*\n \* ?/g, " "),
         section: sectionOf(folder),
+        needs: featuresNeededBy(folder, name),
       };
     },
   );
 }
+
+/** The other features that its files import. */
+function featuresNeededBy(folder, name) {
+  const texts = filesIn(folder).map((file) => readFileSync(file, "utf8"));
+  const found = texts.flatMap((text) =>
+    [...text.matchAll(/from "(?:\.\.\/)+([\w-]+)\//g)].map(([, first]) => first),
+  );
+  return [...new Set(found)].filter(
+    (first) => first !== name && existsSync(`${root}src/features/${first}/feature.ts`),
+  );
+}
+
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath, entry.name));
+
+/** `left` with the features that need one of them. */
+function withDependents(left) {
+  const more = features.filter(
+    (feature) =>
+      !left.includes(feature) && feature.needs.some((name) => left.some((each) => each.name === name)),
+  );
+  return more.length === 0 ? left : withDependents([...left, ...more]);
+}
+
+/** Removes the tests of features that import what is gone. */
+function removeTestsOf(copy) {
+  for (let isDone = false; !isDone; ) {
+    const broken = filesIn(join(copy, "test", "features")).filter((file) => importsMissing(file));
+    for (const file of broken) rmSync(file);
+    isDone = broken.length === 0;
+  }
+}
+
+const importsMissing = (file) =>
+  [...readFileSync(file, "utf8").matchAll(/ from "(\.[^"]+)\.js"/g)].some(
+    ([, path]) =>
+      !["ts", "tsx", "js", "mjs"].some((end) => existsSync(join(dirname(file), `${path}.${end}`))),
+  );
 
 /** Its section, or the type of the servers that it reaches; undefined for a feature without any. */
 function sectionOf(folder) {
@@ -71,7 +113,8 @@ function sectionOf(folder) {
 }
 
 /** Checks the build without `left`. Ends this process where something is wrong. */
-function checkWithout(left, tests) {
+function checkWithout(chosen, tests) {
+  const left = withDependents(chosen);
   console.error(`\nwithout ${left.map(({ name }) => name).join(", ")}`);
   const copy = mkdtempSync(join(tmpdir(), "cardea-features-"));
   try {
@@ -84,7 +127,7 @@ function checkWithout(left, tests) {
         rmSync(join(copy, folder, "features", name), { recursive: true, force: true });
     }
     writeFileSync(join(copy, INDEX), index);
-    removeTestsWith(copy, left);
+    removeTestsOf(copy);
     inCopy(copy, "node", ["scripts/build.mjs", "--installed"]);
     inCopy(copy, "node_modules/.bin/tsc", ["-p", "tsconfig.test.json"]);
     startAndStop(copy);
@@ -96,15 +139,6 @@ function checkWithout(left, tests) {
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
-}
-
-/** The tests of other features that use one of `left` too. */
-function removeTestsWith(copy, left) {
-  const folder = join(copy, "test", "features");
-  const uses = new RegExp(`src/features/(?:${left.map(({ name }) => name).join("|")})/`);
-  for (const file of readdirSync(folder, { recursive: true }))
-    if (file.endsWith(".ts") && uses.test(readFileSync(join(folder, file), "utf8")))
-      rmSync(join(folder, file));
 }
 
 const trackedFiles = () =>

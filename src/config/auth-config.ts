@@ -38,6 +38,8 @@ export interface SignInConfig {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret?: string;
+  /** Optional scopes advertised to hosts. */
+  readonly hostScopes: readonly string[];
   /** Hosts that may be private, besides that of the issuer. */
   readonly allowHosts: readonly string[];
 }

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { hasFeature } from "../support/features.js";
 import { type AtHome, atHome, atTerminal } from "./at-home.js";
 
 const MCP = "work/.mcp.json";
@@ -21,7 +22,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ["tokens"],
   ["explain", "evil__tool"],
   ["call", "evil__tool"],
-  ["login", "web"],
+  ...(hasFeature("sign-in") ? [["login", "web"]] : []),
   ["doctor"],
 ];
 

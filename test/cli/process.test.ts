@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { packageVersion } from "../../src/cli/help.js";
 import { allMet } from "../support/cardea.js";
+import { hasFeature } from "../support/features.js";
 import { withFreshState } from "../support/fresh-state.js";
 import { sample } from "../support/sample.js";
 import { until } from "../support/until.js";
@@ -123,7 +124,7 @@ test.runIf(DRAWN.includes("config"))(
   },
 );
 
-test.runIf(DRAWN.includes("name"))(
+test.runIf(DRAWN.includes("name") && hasFeature("sign-in"))(
   "the config file is named whole where a server has a path of the same folder in its environment",
   async () => {
     const random = join(folder, "k3x9q7w2");

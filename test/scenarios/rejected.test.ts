@@ -1,6 +1,7 @@
 /** Requests that an HTTP server rejects: each is sent once, its caller gets the error, and no other call is delayed. */
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { hasFeature } from "../support/features.js";
 import type { Json } from "../support/peers/host.js";
 import { type Asked, answer, scriptedServer } from "../support/servers/scripted-http.js";
 import { HOSTS, openHost } from "./host.js";
@@ -89,7 +90,9 @@ describe.each(["legacy", "modern"] as const)("a %s server over HTTP", (era) => {
     });
 
     test.each([
-      ["asks for a sign-in where it asks for a token", "Bearer", "sign_in_required"],
+      ...(hasFeature("sign-in")
+        ? [["asks for a sign-in where it asks for a token", "Bearer", "sign_in_required"]]
+        : []),
       ["is an error that is not retryable where it asks for something else", "Basic", "upstream_unavailable"],
     ])("gets a request without credentials once, and its 401 %s", async (_, challenge, code) => {
       const { stage, calls } = await strict(era);

@@ -73,7 +73,6 @@ declare module "../../config/auth-config.js" {
   interface SignInConfig {
     readonly scopes: readonly string[];
     readonly groupsClaim: string;
-    readonly hostScopes: readonly string[];
     /** In lower case; absent if all are allowed. */
     readonly allowedRedirectHosts?: readonly string[];
     /** Private schemes that a sign-in may lead to, in lower case, without the colon. */

@@ -4,6 +4,19 @@ import { describe, expect, test } from "vitest";
 import { AUDIENCE, type Issuer, issuer } from "../../support/issuer.js";
 import { authenticationOf, bearer, jwtConfig, keyConfig, outcome } from "./support.js";
 
+/** With what only the authorization server itself reads. */
+const SIGN_IN = {
+  issuer: "https://login.example.com",
+  clientId: "cardea",
+  scopes: ["openid"],
+  groupsClaim: "groups",
+  hostScopes: ["db:read"],
+  allowHosts: [],
+  redirectSchemes: [],
+  accessTokenMs: 600_000,
+  lifetimeMs: 600_000,
+};
+
 /** An authentication whose own authorization server is `own`, and that also takes tokens of `company`. */
 function both(own: Issuer, company: Issuer | undefined) {
   const keys = createLocalJWKSet(own.keys() as never);
@@ -12,17 +25,7 @@ function both(own: Issuer, company: Issuer | undefined) {
       keys: [keyConfig("ci", "the-key-of-ci")],
       requiredScopes: ["mcp"],
       ...(company !== undefined && { jwt: jwtConfig(company.url) }),
-      signIn: {
-        issuer: "https://login.example.com",
-        clientId: "cardea",
-        scopes: ["openid"],
-        groupsClaim: "groups",
-        hostScopes: ["db:read"],
-        allowHosts: [],
-        redirectSchemes: [],
-        accessTokenMs: 600_000,
-        lifetimeMs: 600_000,
-      },
+      signIn: SIGN_IN,
     },
     { authorizationServer: { issuer: () => own.url, keyOf: keys } },
   );

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { hasFeature } from "../../support/features.js";
 import { descendantsOf } from "../../support/processes.js";
 import { hasRedis } from "../../support/redis.js";
 import { Browser } from "../../support/sign-in/browser.js";
@@ -13,7 +14,7 @@ interface Result {
   readonly _meta?: { readonly "cardea/sign-in"?: { readonly url: string } };
 }
 
-describe.runIf(hasRedis)("two replicas of the built program", () => {
+describe.runIf(hasRedis && hasFeature("sign-in"))("two replicas of the built program", () => {
   let replicas: Replicas;
   let issuer: RealIssuer;
   beforeAll(async () => {
