@@ -1,5 +1,6 @@
 /** The config in effect, as the admin listener shows it. */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { testOf } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 
 const CANARIES = {
@@ -12,7 +13,7 @@ const CANARIES = {
   host: `sha256:${"5522aa77".repeat(8)}`,
 };
 
-test("shows the live config, including defaults, and no secret", async () => {
+testOf("sign-in")("shows the live config, including defaults, and no secret", async () => {
   const gateway = await gatewayOf({
     listen: { http: { port: 0 }, admin: { port: 0, token: CANARIES.admin } },
     keys: { state: CANARIES.key },

@@ -6,10 +6,13 @@ import { describe, expect, test } from "vitest";
 import { importConfig } from "../../src/cli/import.js";
 import { runCommandLine } from "../../src/cli/program.js";
 import { readConfig } from "../../src/config/read.js";
+import { hasFeature } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 const folder = new URL("import/", import.meta.url);
-const files = readdirSync(folder);
+/** Files of hosts that sign in to servers. */
+const SIGNED_IN = /-oauth\.|^cursor\.txt$/;
+const files = readdirSync(folder).filter((file) => hasFeature("sign-in") || !SIGNED_IN.test(file));
 
 test.each(files)("%s", async (file) => {
   const [source = "", config = "", remarks = ""] = readFileSync(new URL(file, folder), "utf8").split(

@@ -1,10 +1,11 @@
 /** What the credentials of a server ask of it before a first 401 counts as a wish for a sign-in. */
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { usableServers } from "../../src/config/config.js";
 import { GatewayError } from "../../src/core/errors.js";
 import { Stop } from "../../src/core/stop.js";
 import { ServerCredentials } from "../../src/upstream/leases/server-credentials.js";
 import { FakeStore } from "../support/fake-credentials.js";
+import { testOf } from "../support/features.js";
 import { configOf } from "../support/gateway.js";
 
 class CountingStore extends FakeStore {
@@ -33,21 +34,24 @@ function credentialsAt(store: CountingStore) {
   return { refuse, open: () => credentials.ofChannel("alice"), needed: () => needed };
 }
 
-test("a server without metadata is asked for them once for a connection, and again for the next one", async () => {
-  const store = new CountingStore();
-  store.offers = false;
-  const { refuse, open, needed } = credentialsAt(store);
-  const first = open();
-  const codes = await Promise.all([refuse(first, "Basic"), refuse(first), refuse(first, "ApiKey")]);
-  expect(codes).toEqual([undefined, undefined, undefined]);
-  expect([store.asked, needed()]).toEqual([1, 0]);
-  store.offers = true;
-  expect(await refuse(open())).toBe("sign_in_required");
-  expect([store.asked, needed()]).toEqual([2, 1]);
-  expect(await refuse(first, "Basic")).toBe("sign_in_required");
-});
+testOf("sign-in")(
+  "a server without metadata is asked for them once for a connection, and again for the next one",
+  async () => {
+    const store = new CountingStore();
+    store.offers = false;
+    const { refuse, open, needed } = credentialsAt(store);
+    const first = open();
+    const codes = await Promise.all([refuse(first, "Basic"), refuse(first), refuse(first, "ApiKey")]);
+    expect(codes).toEqual([undefined, undefined, undefined]);
+    expect([store.asked, needed()]).toEqual([1, 0]);
+    store.offers = true;
+    expect(await refuse(open())).toBe("sign_in_required");
+    expect([store.asked, needed()]).toEqual([2, 1]);
+    expect(await refuse(first, "Basic")).toBe("sign_in_required");
+  },
+);
 
-test("a server that asks for Bearer is asked for nothing else", async () => {
+testOf("sign-in")("a server that asks for Bearer is asked for nothing else", async () => {
   const store = new CountingStore();
   const { refuse, open } = credentialsAt(store);
   expect(await refuse(open(), 'Basic realm="x", Bearer')).toBe("sign_in_required");
