@@ -10,7 +10,7 @@ import { runCommandLine } from "../../src/cli/program.js";
 import type { Finding } from "../../src/core/replicas.js";
 import { Redactor } from "../../src/telemetry/redact.js";
 import { connectProxy, proxyEnvironment } from "../support/connect-proxy.js";
-import { CHANNELS, hasFeature } from "../support/features.js";
+import { CHANNELS, hasFeature, testOf } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 const HAS_APIS = hasFeature("openapi");
@@ -620,33 +620,36 @@ ok    files: all right: 2 tools
     expect(shell.out()).toBe(text);
   });
 
-  test("the parts of a cluster have their lines, and one that is wrong is a failure", async () => {
-    const file = {
-      mcpServers: { a: { command: "x" } },
-      keys: { state: "a secret of all replicas, 32 long" },
-      cluster: { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" } },
-    };
-    writeFileSync(join(folder, "cardea.json"), JSON.stringify(file));
-    const findings: Finding[] = [{ about: "store", ok: true, sentence: "it answers" }];
-    const examine = async () => listing();
-    const asked = () => fakeShell({ cwd: folder, examine, findings: async () => ({ cluster: findings }) });
-    const well = asked();
-    expect(await runCommandLine(["doctor"], well)).toBe(0);
-    expect(well.out()).toContain("ok    cluster: store: it answers\n");
-    findings.push({
-      about: "replica abcde",
-      ok: false,
-      sentence: "it\u001b[31m is away",
-      advice: "start it",
-    });
-    const ill = asked();
-    expect(await runCommandLine(["doctor"], ill)).toBe(1);
-    expect(ill.out()).toMatch(/WRONG cluster: replica abcde: it\S+ is away\n {6}start it\n/);
-    expect(ill.out()).not.toContain("\u001b");
-    const json = asked();
-    expect(await runCommandLine(["doctor", "--json"], json)).toBe(1);
-    expect((JSON.parse(json.out()) as { cluster: object[] }).cluster).toHaveLength(2);
-  });
+  testOf("cluster")(
+    "the parts of a cluster have their lines, and one that is wrong is a failure",
+    async () => {
+      const file = {
+        mcpServers: { a: { command: "x" } },
+        keys: { state: "a secret of all replicas, 32 long" },
+        cluster: { store: { url: "redis://s" }, peers: { listen: "10.0.0.7:9001" } },
+      };
+      writeFileSync(join(folder, "cardea.json"), JSON.stringify(file));
+      const findings: Finding[] = [{ about: "store", ok: true, sentence: "it answers" }];
+      const examine = async () => listing();
+      const asked = () => fakeShell({ cwd: folder, examine, findings: async () => ({ cluster: findings }) });
+      const well = asked();
+      expect(await runCommandLine(["doctor"], well)).toBe(0);
+      expect(well.out()).toContain("ok    cluster: store: it answers\n");
+      findings.push({
+        about: "replica abcde",
+        ok: false,
+        sentence: "it\u001b[31m is away",
+        advice: "start it",
+      });
+      const ill = asked();
+      expect(await runCommandLine(["doctor"], ill)).toBe(1);
+      expect(ill.out()).toMatch(/WRONG cluster: replica abcde: it\S+ is away\n {6}start it\n/);
+      expect(ill.out()).not.toContain("\u001b");
+      const json = asked();
+      expect(await runCommandLine(["doctor", "--json"], json)).toBe(1);
+      expect((JSON.parse(json.out()) as { cluster: object[] }).cluster).toHaveLength(2);
+    },
+  );
 
   test("a signal ends doctor", async () => {
     write({ a: { command: "x" } });
