@@ -70,7 +70,8 @@ const shell: CommandContext = {
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
     const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
-    const featureAdmin = FEATURES.flatMap((feature) => feature.admin ?? []);
+    const loaded = await Promise.all(FEATURES.map((feature) => feature.loadAdmin?.()));
+    const featureAdmin = loaded.filter((each) => each !== undefined);
     const version = packageVersion();
     const channels = channelsOf(FEATURES);
     return createPrimary(config, { count, logger, onWorkerLost, gauges, featureAdmin, channels, version });

@@ -90,7 +90,7 @@ export interface Feature {
   readonly gauges?: readonly FeatureGauge[];
   readonly counters?: readonly FeatureCounter[];
   /** Its pages and actions of the admin API, whether it is open or not. */
-  readonly admin?: FeatureAdmin;
+  loadAdmin?(): Promise<FeatureAdmin>;
   /**
    * Opens it; undefined if neither the config nor the environment asks for it. What it needs is imported then.
    *

@@ -1,6 +1,5 @@
 /** Sign-in at servers: the gateway as a client of OAuth, for each of its principals (docs/sign-in.md). */
 import type { Feature } from "../../cli/feature.js";
-import { ADMIN } from "./admin-actions.js";
 import { COMMANDS } from "./cli/commands.js";
 import { COUNTERS, EXPIRING } from "./metrics.js";
 
@@ -11,7 +10,7 @@ export const signIn: Feature = {
   commands: COMMANDS,
   gauges: [EXPIRING],
   counters: COUNTERS,
-  admin: ADMIN,
+  loadAdmin: async () => (await import("./admin-actions.js")).ADMIN,
   async open(_, { stateFolder, logger }) {
     if (stateFolder === undefined) return undefined;
     const { openFeature } = await import("./open-feature.js");
