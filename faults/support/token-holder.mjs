@@ -1,7 +1,8 @@
 /** A process with the token source of one principal, as each gateway and each worker has one. Its parent sends rounds. */
-import { openStore } from "../../build/features/cluster/store.js";
+
 import { untilUp } from "../../build/core/shared-store.js";
 import { Stop } from "../../build/core/stop.js";
+import { openStore } from "../../build/features/cluster/store.js";
 import { TokenSources } from "../../build/features/sign-in/credential-store.js";
 import { Renewals } from "../../build/features/sign-in/renewals.js";
 import { openVault } from "../../build/features/vault/vault.js";
