@@ -70,8 +70,7 @@ const shell: CommandContext = {
     const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
     await onWorkerLost();
     const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
-    const loaded = await Promise.all(FEATURES.map((feature) => feature.loadAdmin?.()));
-    const featureAdmin = loaded.filter((each) => each !== undefined);
+    const featureAdmin = await Promise.all(FEATURES.flatMap((feature) => feature.loadAdmin?.() ?? []));
     const version = packageVersion();
     const channels = channelsOf(FEATURES);
     return createPrimary(config, { count, logger, onWorkerLost, gauges, featureAdmin, channels, version });

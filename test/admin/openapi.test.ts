@@ -150,7 +150,7 @@ describe("the OpenAPI document", () => {
   test("lists every route of the listener and no other", async () => {
     const { ask, document } = await started();
     const unused = async () => undefined;
-    const featureAdmin = await Promise.all(FEATURES.map((feature) => feature.loadAdmin?.()));
+    const featureAdmin = await Promise.all(FEATURES.flatMap((feature) => feature.loadAdmin?.() ?? []));
     const app = adminApp(
       {
         host: "127.0.0.1",
@@ -163,7 +163,7 @@ describe("the OpenAPI document", () => {
         callFeed: { follow: () => () => {} },
         mcp: async () => {},
         actions: { act: unused },
-        featureActions: { actions: featureAdmin.flatMap((admin) => admin?.actions ?? []), passOn: unused },
+        featureActions: { actions: featureAdmin.flatMap(({ actions }) => actions), passOn: unused },
       },
       [],
     );
