@@ -27,6 +27,8 @@ export interface RealIssuer {
   readonly secrets: ReadonlyMap<string, string>;
   /** The tool calls that were run. */
   readonly calls: readonly { readonly tool: string; readonly sub: string }[];
+  /** Whether a request whose expired token was refused has not come again with another one. */
+  hasRefused(): boolean;
   /** Makes the MCP server refuse every access token issued until now; refresh tokens stay good. */
   expireAccessTokens(): void;
   close(): Promise<void>;

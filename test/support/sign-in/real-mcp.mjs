@@ -9,6 +9,13 @@ export function realMcp({ provider, issuer, mcpUrl, key, tokenFormat, epoch }) {
   const keys = createLocalJWKSet({ keys: [publicKey] });
   const metadataUrl = `${issuer}/.well-known/oauth-protected-resource/mcp`;
   const calls = [];
+  /** Requests, by method and body, whose expired token was refused and that have not come again. */
+  const refused = new Map();
+  const countRefused = (key, by) => {
+    const count = (refused.get(key) ?? 0) + by;
+    if (count > 0) refused.set(key, count);
+    else refused.delete(key);
+  };
 
   function build({ authInfo }) {
     const server = new McpServer({ name: "real-mcp", version: "1.0.0" });
@@ -64,9 +71,14 @@ export function realMcp({ provider, issuer, mcpUrl, key, tokenFormat, epoch }) {
     } catch {
       return refuse(response, 401, { error: "invalid_token" });
     }
-    if ((claims.epoch ?? epoch()) < epoch()) return refuse(response, 401, { error: "invalid_token" });
-    const scopes = (claims.scope ?? "").split(" ").filter((scope) => scope !== "");
     const body = request.method === "POST" ? await readJson(request) : undefined;
+    const sent = `${request.method} ${JSON.stringify(body)}`;
+    if ((claims.epoch ?? epoch()) < epoch()) {
+      countRefused(sent, 1);
+      return refuse(response, 401, { error: "invalid_token" });
+    }
+    countRefused(sent, -1);
+    const scopes = (claims.scope ?? "").split(" ").filter((scope) => scope !== "");
     if (body?.method === "tools/call" && body.params?.name === "admin_only" && !scopes.includes("admin")) {
       return refuse(response, 403, { error: "insufficient_scope", scope: "admin" });
     }
@@ -74,7 +86,7 @@ export function realMcp({ provider, issuer, mcpUrl, key, tokenFormat, epoch }) {
     return serve(request, response, body);
   }
 
-  return { calls, answer, close: () => handler.close() };
+  return { calls, answer, hasRefused: () => refused.size > 0, close: () => handler.close() };
 }
 
 async function readJson(request) {
