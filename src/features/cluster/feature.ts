@@ -40,14 +40,22 @@ export const cluster: Feature = {
   },
 };
 
-/** The gateway closes the replica, before it closes the listener for operators. */
-export const openReplica = (secret: string, replica: ReplicaParts): OpenFeature => ({
-  name: "cluster",
-  shared: { secret, store: replica.store, replica },
-  problems: () =>
-    replica.store?.isUp === false ? [{ text: "the cluster's store cannot be reached", blocks: false }] : [],
-  close: async () => {},
-});
+/** Its gateway closes the replica, before it closes the listener for operators; without a gateway it is closed here. */
+export function openReplica(secret: string, replica: ReplicaParts): OpenFeature {
+  let hasGateway = false;
+  return {
+    name: "cluster",
+    shared: { secret, store: replica.store, replica },
+    attach() {
+      hasGateway = true;
+    },
+    problems: () =>
+      replica.store?.isUp === false ? [{ text: "the cluster's store cannot be reached", blocks: false }] : [],
+    async close() {
+      if (!hasGateway) await replica.close();
+    },
+  };
+}
 
 /** How long (ms) a command waits for the connection to the store. */
 const CONNECT_MS = 2_000;
