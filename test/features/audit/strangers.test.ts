@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
 import { strangerLog } from "../../../src/telemetry/stranger-log.js";
-import { openedFeatures } from "../../support/features.js";
+import { openedFeatures, testOf } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
 import { sample } from "../../support/sample.js";
 import { adversarialServer } from "../../support/sign-in/adversarial-server.js";
@@ -113,7 +113,7 @@ test.each(sample("requests of strangers", Object.keys(REQUESTS), 6))(
   },
 );
 
-test.each(sample("strangers at the sign-in", Object.keys(AT_SIGN_IN), 4))(
+testOf("authorization-server").each(sample("strangers at the sign-in", Object.keys(AT_SIGN_IN), 4))(
   "%s, sent often to auth.signIn, has few log lines and no audit line",
   async (name) => {
     const { issuer } = await adversarialServer();

@@ -13,6 +13,14 @@ const read = (cluster: object, others: object = { keys: { state } }) =>
     sections: SECTIONS,
   });
 
+/** What the reader warns of. */
+function warningsOf(others: object): readonly string[] {
+  const found = readConfig(JSON.stringify({ keys: { state }, ...others }), "/etc/cardea.json", {
+    ...{ env: {}, sections: SECTIONS },
+  });
+  return found.warnings.map(({ message }) => message);
+}
+
 function completed(cluster: object, others?: object) {
   const outcome = read(cluster, others);
   if (!outcome.ok || outcome.problems.length > 0)
@@ -68,12 +76,6 @@ describe("a cluster", () => {
       ...{ type: "http", url: "https://build.example/mcp" },
       auth: { type: "client_credentials", clientId: "a", clientSecret: "b" },
     };
-    const warningsOf = (others: object) => {
-      const found = readConfig(JSON.stringify({ keys: { state }, ...others }), "/etc/cardea.json", {
-        ...{ env: {}, sections: SECTIONS },
-      });
-      return found.warnings.map(({ message }) => message);
-    };
     const cluster = { store, peers };
     expect(warningsOf({ cluster, mcpServers: { service } })).toEqual([]);
     expect(warningsOf({ mcpServers: { linear: oauth } })).toEqual([]);
@@ -88,9 +90,12 @@ describe("a cluster", () => {
     expect(warningsOf({ cluster: byName, credentials, mcpServers: { linear: oauth } })).toEqual([
       expect.stringContaining("shared volume"),
     ]);
+  });
+
+  testOf("authorization-server")("warns of hosts that sign in at one of its replicas", () => {
     const auth = { signIn: { issuer: "https://login.example", clientId: "cardea", clientSecret: "s" } };
     const listen = { http: { publicUrl: "https://tools.example" } };
-    expect(warningsOf({ cluster, auth, listen })).toEqual([
+    expect(warningsOf({ cluster: { store, peers }, auth, listen })).toEqual([
       expect.stringContaining("a host that signed in at one replica is refused by the others"),
     ]);
   });
