@@ -7,6 +7,7 @@ import { SILENT } from "../src/core/logger.js";
 import { Stop } from "../src/core/stop.js";
 import { createGateway } from "../src/gateway/gateway.js";
 import { CLI_CLIENT } from "../src/gateway/live-config.js";
+import { openedFeatures, SECTIONS, testOf } from "./support/features.js";
 import { collectGarbage } from "./support/heap.js";
 import { settled } from "./support/met-upstream.js";
 import { until } from "./support/until.js";
@@ -14,7 +15,7 @@ import { configOf as configFor, World } from "./upstream/life-cycle/world.js";
 
 /** As it would stand in a file. */
 function configOf(file: object): Config {
-  const read = readConfig(JSON.stringify(file), "cardea.json", { env: {}, cwd: "/" });
+  const read = readConfig(JSON.stringify(file), "cardea.json", { env: {}, cwd: "/", sections: SECTIONS });
   if (!read.ok) throw new Error(read.problems[0]?.message);
   return read.config;
 }
@@ -87,28 +88,31 @@ test("a list that waits during a reload ends when the gateway stops", async () =
   expect(await world.stopping).toBe(0);
 });
 
-test("a session question is evaluated by the policy in the form that the host receives", async () => {
-  const rule = { name: "no-secrets", on: "sampling", effect: "deny" };
-  const when = "request.messages.exists(m, m.content.uri == 'a+x:secret')";
-  const config = configOf({
-    mcpServers: { a: { command: "a-0" }, b: { command: "b-0" } },
-    policy: { rules: [{ ...rule, when }] },
-  });
-  const world = new World(config);
-  const ask = (uri: string) =>
-    world.inEffect.pipeline.evaluateQuestion(
-      "a",
-      { principal: ANONYMOUS, affinity: "host", session: true, endpoint: "", capabilities: {} },
-      {
-        method: "sampling/createMessage",
-        params: { messages: [{ role: "user", content: { type: "resource_link", name: "it", uri } }] },
-      },
-    );
-  expect(ask("x:open")).toMatchObject({ params: { messages: [{ content: { uri: "a+x:open" } }] } });
-  expect(() => ask("x:secret")).toThrow("policy does not let this server use sampling");
-  world.stop();
-  expect(await world.stopping).toBe(0);
-});
+testOf("policy")(
+  "a session question is evaluated by the policy in the form that the host receives",
+  async () => {
+    const rule = { name: "no-secrets", on: "sampling", effect: "deny" };
+    const when = "request.messages.exists(m, m.content.uri == 'a+x:secret')";
+    const config = configOf({
+      mcpServers: { a: { command: "a-0" }, b: { command: "b-0" } },
+      policy: { rules: [{ ...rule, when }] },
+    });
+    const world = new World(config, await openedFeatures(config));
+    const ask = (uri: string) =>
+      world.inEffect.pipeline.evaluateQuestion(
+        "a",
+        { principal: ANONYMOUS, affinity: "host", session: true, endpoint: "", capabilities: {} },
+        {
+          method: "sampling/createMessage",
+          params: { messages: [{ role: "user", content: { type: "resource_link", name: "it", uri } }] },
+        },
+      );
+    expect(ask("x:open")).toMatchObject({ params: { messages: [{ content: { uri: "a+x:open" } }] } });
+    expect(() => ask("x:secret")).toThrow("policy does not let this server use sampling");
+    world.stop();
+    expect(await world.stopping).toBe(0);
+  },
+);
 
 test("calls on a server that the next config removes finish, then the server is closed", async () => {
   vi.useFakeTimers();

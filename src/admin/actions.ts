@@ -1,20 +1,12 @@
 /** Operator actions over the admin listener. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
+import type { OperatorAction } from "../core/feature.js";
 import { bodyObject } from "./body-text.js";
 import { BadQuery } from "./page.js";
 
-/** Everything about an action but what it does. */
-export interface ActionKind {
-  /** After `/api/v1/`. */
-  readonly path: string;
-  readonly summary: string;
-  /** Whether only some workers have its target: then one that has none is no failure. */
-  readonly isOfOne?: true;
-}
-
-/** The actions, by their names in logs. None of them can create or change a server. */
-export const ACTIONS = {
+/** The actions of the gateway itself, by their names in logs. None of them can create or change a server. */
+const ACTIONS = {
   restart_server: {
     path: "servers/:target/restart",
     summary: "End the connections of a server and start it again",
@@ -26,17 +18,15 @@ export const ACTIONS = {
   enable_tool: { path: "tools/:target/enable", summary: "Show a disabled tool again" },
   end_session: { path: "sessions/:target/end", summary: "End a session over HTTP", isOfOne: true },
   cancel_call: { path: "calls/:target/cancel", summary: "Cancel a running call", isOfOne: true },
-  revoke_approval: {
-    path: "approvals/:target/revoke",
-    summary: "Revoke a remembered approval",
-    isOfOne: true,
-  },
-} as const satisfies Readonly<Record<string, ActionKind>>;
+} as const satisfies Readonly<Record<string, Omit<OperatorAction, "name">>>;
 
 /** The same as a list. */
-export const ACTION_KINDS: readonly ActionKind[] = Object.values(ACTIONS);
+export const OPERATOR_ACTIONS: readonly OperatorAction[] = Object.entries(ACTIONS).map(([name, action]) => ({
+  name,
+  ...action,
+}));
 
-/** The name of an action in logs. */
+/** The name of one of them in logs. */
 export type ActionName = keyof typeof ACTIONS;
 
 /** Undefined on success, otherwise the reason as a sentence. */
@@ -44,19 +34,21 @@ export type ActionOutcome = string | undefined;
 
 /** Executes operator actions. */
 export interface AdminActions {
+  /** Those of the gateway itself, then those of features. */
+  readonly kinds: readonly OperatorAction[];
   /** `worker`: the number of the process; default: all. Never rejects for an unknown target. */
-  act(action: ActionName, target: string, worker?: number): Promise<ActionOutcome>;
+  act(action: OperatorAction, target: string, worker?: number): Promise<ActionOutcome>;
 }
 
 type App = Hono<{ Bindings: HttpBindings }>;
 type Request = Context<{ Bindings: HttpBindings }>;
 
-const ACTION_PATH = new RegExp(
-  `^/api/v1/(?:${ACTION_KINDS.map(({ path }) => path.replace(":target", "[^/]+")).join("|")})$`,
-);
-
-/** Whether a POST to this path is one of these actions. */
-export const isActionPath = (path: string): boolean => ACTION_PATH.test(path);
+/** Whether a POST to a path is one of these actions. */
+export function isActionPath({ kinds }: AdminActions): (path: string) => boolean {
+  const paths = kinds.map(({ path }) => path.replace(":target", "[^/]+"));
+  const pattern = new RegExp(`^/api/v1/(?:${paths.join("|")})$`);
+  return (path) => pattern.test(path);
+}
 
 /**
  * Adds the routes: `{ "done": true }`, or 409 with `error`.
@@ -68,8 +60,8 @@ export function addActionRoutes(
   actions: AdminActions,
   refused: (c: Request) => Response | undefined,
 ): void {
-  for (const [action, { path }] of Object.entries(ACTIONS) as [ActionName, ActionKind][]) {
-    app.post(`/api/v1/${path}`, async (c) => {
+  for (const action of actions.kinds) {
+    app.post(`/api/v1/${action.path}`, async (c) => {
       const refusal = refused(c);
       if (refusal !== undefined) return refusal;
       const { worker } = await bodyObject(c.req.raw);

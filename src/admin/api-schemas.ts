@@ -109,24 +109,6 @@ export const questions = z.array(
   }),
 );
 
-/** `GET /api/v1/decisions`. */
-export const decisions = z.array(
-  z.object({
-    time,
-    call: count,
-    on: text,
-    method: text,
-    target: text,
-    server: text,
-    principal: text,
-    effect: text,
-    answer: z.enum(["accepted", "declined", "remembered"]).optional(),
-    rule: text,
-    failed: text.optional(),
-    worker,
-  }),
-);
-
 /** A row of `GET /api/v1/calls`, and an event of its stream; `at` and the members of `ms` are in ms. */
 export const call = z.object({
   id: count,
@@ -170,11 +152,6 @@ export const history = z.object({
   p95: column,
   waits: column,
 });
-
-/** `GET /api/v1/approvals`. */
-export const approvals = z.array(
-  z.object({ id: text, rule: text, principal: text, target: text, server: text, until: time, worker }),
-);
 
 /** `GET /api/v1/tools/disabled`. */
 export const disabledTools = z.object({ tools: z.array(text) });

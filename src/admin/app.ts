@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
-import type { AdminPage } from "../core/admin-page.js";
+import { type AdminPage, inPlaces } from "../core/admin-page.js";
 import { ERRORS, GatewayError } from "../core/errors.js";
 import { checkOperatorRequestHead, rebindingProtection } from "../http/check-request-head.js";
 import { negotiatedMetrics } from "../telemetry/open-metrics.js";
 import { writeJson } from "../wire/json-text.js";
 import { AdminAccess, type AdminContext } from "./access.js";
-import { ACTION_KINDS, addActionRoutes, isActionPath } from "./actions.js";
+import { addActionRoutes, isActionPath } from "./actions.js";
 import { bodyText } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
@@ -83,15 +83,16 @@ function addChecks(
     allowedOrigins: [],
   });
   const isOfFeature = isFeaturePath(settings.featureActions ?? []);
+  const isAct = settings.actions === undefined ? () => false : isActionPath(settings.actions);
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
     checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
     const refused = open.has(c.req.path) ? undefined : access.refusedPage(c);
     if (refused !== undefined) return refused;
     const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
-    const acts = settings.actions !== undefined && isActionPath(c.req.path);
     const isMcp = settings.mcp !== undefined && c.req.path === MCP_PATH;
-    const isAction = c.req.method === "POST" && (isCall || isOfFeature(c.req.path) || acts || isMcp);
+    const isAction =
+      c.req.method === "POST" && (isCall || isOfFeature(c.req.path) || isAct(c.req.path) || isMcp);
     if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
@@ -147,8 +148,11 @@ function addPages(app: AdminApp, settings: AdminListenerOptions, pages: readonly
   app.get("/api/v1/openapi.json", async (c) => {
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
-    const { version = "0", featureActions = [], serverTypes = [] } = settings;
-    return c.json(openApiDocument(version, pages, actionsOf(featureActions), serverTypes));
+    const { version = "0", featureActions = [], serverTypes = [], actions } = settings;
+    const ofFeatures = actionsOf(featureActions);
+    return c.json(
+      openApiDocument({ version, pages, ofFeatures, serverTypes, operatorActions: actions?.kinds }),
+    );
   });
   const show = async (c: AdminContext, handler: AdminPage["handler"]) => {
     const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
@@ -183,14 +187,17 @@ function contents(
   { callFeed, call, mcp, featureActions = [], actions }: AdminListenerOptions,
   pages: readonly AdminPage[],
 ): object {
-  const names = [...pages.map(({ path }) => path), ...(callFeed === undefined ? [] : ["calls/stream"])];
+  const names = [
+    ...inPlaces(pages, "inList").map(({ path }) => path),
+    ...(callFeed === undefined ? [] : ["calls/stream"]),
+  ];
   return {
     pages: names.map((name) => `/api/v1/${name}`),
     actions: [
       ...(call === undefined ? [] : [CALLS_PATH]),
       ...(mcp === undefined ? [] : [MCP_PATH]),
       ...actionsOf(featureActions).flatMap(({ path, isListed }) => (isListed ? [`/api/v1/${path}`] : [])),
-      ...(actions === undefined ? [] : ACTION_KINDS.map(({ path }) => `/api/v1/${path}`)),
+      ...(actions?.kinds ?? []).map(({ path }) => `/api/v1/${path}`),
     ],
   };
 }

@@ -1,9 +1,9 @@
 /** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, written from its pages and actions. */
 import { z } from "zod";
 import type { PageKind } from "../core/admin-page.js";
-import type { AdminAction } from "../core/feature.js";
+import type { AdminAction, OperatorAction } from "../core/feature.js";
 import { LIST_KINDS } from "../core/lists.js";
-import { ACTION_KINDS } from "./actions.js";
+import { OPERATOR_ACTIONS } from "./actions.js";
 import * as schemas from "./api-schemas.js";
 import { PAGE_TABLE, withFeaturePages } from "./page-table.js";
 
@@ -36,7 +36,10 @@ const probes = (): readonly ApiRoute[] => {
 };
 
 /** Calls, and the actions of features and of the gateway itself. */
-function posts(ofFeatures: readonly AdminAction[]): readonly ApiRoute[] {
+function posts(
+  ofFeatures: readonly AdminAction[],
+  operatorActions: readonly OperatorAction[],
+): readonly ApiRoute[] {
   const post = (path: string, summary: string, body: z.ZodType, answer: z.ZodType): ApiRoute => ({
     ...{ method: "post", path: inBraces(`/api/v1/${path}`), summary },
     ...{ body: z.toJSONSchema(body), answer: z.toJSONSchema(answer) },
@@ -53,7 +56,7 @@ function posts(ofFeatures: readonly AdminAction[]): readonly ApiRoute[] {
         ...{ body: bodySchema(), answer: answerSchema() },
       }),
     ),
-    ...ACTION_KINDS.map(({ path, summary }) => post(path, summary, worker, schemas.done)),
+    ...operatorActions.map(({ path, summary }) => post(path, summary, worker, schemas.done)),
   ];
 }
 
@@ -62,18 +65,31 @@ const inBraces = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
 const JSON_TYPE = "application/json";
 
-/** The document of a listener with these pages and actions of features, and with the types of servers that features reach. */
-export function openApiDocument(
-  version: string,
-  pages: readonly PageKind[],
-  actions: readonly AdminAction[],
-  serverTypes: readonly string[],
-): object {
+/** What a listener serves. */
+interface DocumentedListener {
+  readonly version: string;
+  readonly pages: readonly PageKind[];
+  /** The actions of features. */
+  readonly ofFeatures: readonly AdminAction[];
+  /** The types of servers that features reach. */
+  readonly serverTypes: readonly string[];
+  /** Default: those of the gateway itself. */
+  readonly operatorActions?: readonly OperatorAction[] | undefined;
+}
+
+/** The document of a listener. */
+export function openApiDocument({
+  version,
+  pages,
+  ofFeatures,
+  serverTypes,
+  operatorActions = OPERATOR_ACTIONS,
+}: DocumentedListener): object {
   const paths = new Map<string, Record<string, object>>();
   for (const route of [
     ...probes(),
     ...inOrder(pages).map((page) => routeOf(page, serverTypes)),
-    ...posts(actions),
+    ...posts(ofFeatures, operatorActions),
   ]) {
     const operations = paths.get(route.path) ?? {};
     operations[route.method] = operationOf(route);

@@ -1,6 +1,6 @@
 /** The pages of the admin API, a row each, in the order of the OpenAPI document. Handlers are added by who serves them. */
 import { z } from "zod";
-import { firstAnswer, type PageKind } from "../core/admin-page.js";
+import { firstAnswer, inPlaces, type PageKind } from "../core/admin-page.js";
 import * as schemas from "./api-schemas.js";
 import * as merge from "./merge-pages.js";
 import { page } from "./page.js";
@@ -47,12 +47,6 @@ export const PAGES = {
     schema: schemas.questions,
     merge: merge.rows,
   }),
-  decisions: page({
-    path: "decisions",
-    summary: "The last decisions of rules",
-    schema: schemas.decisions,
-    merge: merge.rows,
-  }),
   explain: page({
     path: "explain",
     summary: "Whether a call would be allowed, and why",
@@ -94,12 +88,6 @@ export const PAGES = {
     schema: schemas.history,
     merge: merge.history,
   }),
-  approvals: page({
-    path: "approvals",
-    summary: "Remembered approvals",
-    schema: schemas.approvals,
-    merge: merge.rows,
-  }),
   disabledTools: page({
     path: "tools/disabled",
     summary: "Tools that are disabled until the next reload",
@@ -128,8 +116,8 @@ export const PAGES = {
 /** The same as a list. */
 export const PAGE_TABLE: readonly PageKind[] = Object.values(PAGES);
 
-/** With those of features, which stand before the calls. */
+/** With those of features, which stand before the calls if they name no other place. */
 export function withFeaturePages(pages: readonly PageKind[]): readonly PageKind[] {
   const at = PAGE_TABLE.indexOf(PAGES.calls);
-  return [...PAGE_TABLE.slice(0, at), ...pages, ...PAGE_TABLE.slice(at)];
+  return inPlaces([...PAGE_TABLE.slice(0, at), ...pages, ...PAGE_TABLE.slice(at)], "inDocument");
 }

@@ -17,10 +17,6 @@ export type CatalogRow = Catalog["tools"][number];
 export type SessionRow = Answer<"sessions">[number];
 /** One of `questions` */
 export type QuestionRow = Answer<"questions">[number];
-/** One of `decisions` */
-export type DecisionRow = Answer<"decisions">[number];
-/** One of `approvals` */
-export type ApprovalRow = Answer<"approvals">[number];
 /** One of `calls`, and of its stream */
 export type CallRow = Answer<"call">;
 /** One of `calls/running` */

@@ -25,6 +25,27 @@ export interface PageKind<Answer = unknown> {
   readonly waits?: true;
   /** Whether it is a stream of such answers, which has a handler of its own. */
   readonly isStream?: true;
+  /** The paths of the pages behind which it stands. Default: where those of features are. */
+  readonly behind?: PagePlaces;
+}
+
+/** The orders in which pages are written. */
+export interface PagePlaces {
+  readonly inDocument: string;
+  readonly inList: string;
+}
+
+/** `pages`, with those that have a place of their own behind others. */
+export function inPlaces<Page extends PageKind>(
+  pages: readonly Page[],
+  order: keyof PagePlaces,
+): readonly Page[] {
+  const placed = pages.filter(({ behind }) => behind === undefined);
+  for (const page of pages) {
+    const path = page.behind?.[order];
+    if (path !== undefined) placed.splice(placed.findIndex((other) => other.path === path) + 1, 0, page);
+  }
+  return placed;
 }
 
 /** Answers a request; `signal` aborts when the client disconnects. May throw a `BadQuery` or a `GatewayError`. */

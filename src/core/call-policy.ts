@@ -1,6 +1,35 @@
-/** What the gateway reads of the policy of a config: why a call may be made, what is redacted outside of calls, and which approvals ran out. */
+/** What the gateway asks of what decides about calls: whether one may be made, what is hidden or redacted, how long it may take, and why. */
 import type { JsonObject } from "../wire/json.js";
-import type { Notice } from "./call.js";
+import type { Call, Middleware, Notice, Route } from "./call.js";
+import type { Client } from "./client.js";
+
+/** What decides about the calls of one config: middlewares, and answers for catalog, sessions and operator. */
+export interface CallPolicy {
+  /** Evaluates calls and questions of servers. Stands below `errorBoundary` and `sealedState`. */
+  readonly access: Middleware;
+  /** Right below `access`: rates, places. */
+  readonly limits: Middleware;
+  /** The same limits with counts of their own, for calls that the gateway answers itself: none uses up a tool's. */
+  readonly ownLimits: Middleware;
+  /**
+   * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
+   * on account of anything that the client sees of the server: `targets`.
+   * @throws GatewayError `denied`, with the words for the server, where it may not
+   */
+  question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;
+  /** What is redacted in messages of `server` to `client` that belong to no running call; undefined where nothing is. */
+  redactionOutsideCalls(client: Client, server: string): MessageRedaction | undefined;
+  /** For the catalog; undefined where nothing is hidden, so that all clients share their lists. */
+  readonly visible: ((client: Client, route: Route) => boolean) | undefined;
+  /** Logs a call of a target that is hidden from its client. */
+  readonly recordHidden: (call: Call, route: Route) => void;
+  /** Whether a client may receive updates of a resource; undefined where nothing is refused. */
+  readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
+  /** The timeout that a limit sets for this call, in ms; for `deadline`. */
+  readonly timeoutMs: ((call: Call) => number | undefined) | undefined;
+  /** What would become of a call, and why; nothing is called and nothing spent. */
+  explain(call: Call): Explanation;
+}
 
 /** What a rule does. */
 type RuleEffect = "allow" | "deny" | "approve" | "redact" | "hide";
@@ -41,24 +70,4 @@ export interface MessageRedaction {
   question(question: JsonObject): Promise<JsonObject>;
   /** The answer of the host to a question. */
   answer(answer: JsonObject): Promise<JsonObject>;
-}
-
-/** An approval whose time is over. */
-export interface ExpiredApproval {
-  readonly rule: string;
-  readonly principal: string;
-  /** The exposed name or URI, cut. */
-  readonly target: string;
-  readonly server: string;
-  /** Absent where it was asked for and no answer came. */
-  readonly outcome?: "remembered";
-  /** Of the call that asked. */
-  readonly traceId?: string;
-}
-
-/** Who learns that the time of approvals is over. */
-export interface ApprovalExpiry {
-  /** How long (ms) an approval that is requested now can be given. */
-  readonly answerMs: () => number;
-  readonly onExpired: (approval: ExpiredApproval) => void;
 }

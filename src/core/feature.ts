@@ -3,12 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { AdminPage, PageKind } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
+import type { CallPolicy } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
-import type { Shared } from "./replicas.js";
+import type { ReplicaParts, Shared } from "./replicas.js";
 import type { SharedStore } from "./shared-store.js";
 import type { ToolForms } from "./tool-forms.js";
 
@@ -92,16 +93,37 @@ export interface AdminAction {
   readonly isListed?: boolean;
 }
 
+/**
+ * An action of an operator on one thing, which each worker does with what it has of it: a POST to its path. It is logged, and emitted
+ * as an event.
+ */
+export interface OperatorAction {
+  /** In the log: `restart_server`. */
+  readonly name: string;
+  /** After `/api/v1/`; `:target` is the name or the id of the thing. */
+  readonly path: string;
+  readonly summary: string;
+  /** Whether only some workers have its target: then one that has none is no failure. */
+  readonly isOfOne?: true;
+}
+
 /** What a feature adds to the admin API, as the process knows it that only passes requests on to others. */
 export interface FeatureAdmin {
   readonly pages: readonly PageKind[];
   readonly actions: readonly AdminAction[];
+  readonly operatorActions?: readonly OperatorAction[];
 }
 
 /** An action in the process that does it. */
 export interface OwnAdminAction extends AdminAction {
   /** Resolves to an object or a list. @throws GatewayError, with a message for the operator */
   act(named: (part: string) => string, body: JsonObject): Promise<object>;
+}
+
+/** An action of an operator in a process that does it. */
+export interface OwnOperatorAction extends OperatorAction {
+  /** Resolves to undefined when it is done, otherwise to the reason as a sentence. */
+  act(target: string): Promise<string | undefined>;
 }
 
 /** What a feature may use of the gateway that runs it. @public `gateway/slots.ts` adds the config in effect */
@@ -112,8 +134,14 @@ export interface RunningGateway {
   readonly store: SharedStore | undefined;
   /** Undefined if no feature listens. */
   readonly emit: EmitEvent | undefined;
+  /** This process as one of several that share what they know of calls; undefined if it is none. */
+  readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce"> | undefined;
+  /** How long (ms) a question that is asked now can be answered. */
+  answerMs(): number;
   /** Adds 1. */
   count(counter: FeatureCounter, labels: Readonly<Record<string, string>>): void;
+  /** A call waits for its turn at `server`, until the returned function is called. */
+  enterQueue(server: string): () => void;
 }
 
 /** A server, as features see it. */
@@ -195,6 +223,11 @@ export interface OpenFeature {
   onEvent?(event: GatewayEvent): void;
   readonly readings?: readonly GaugeReading[];
   readonly counters?: readonly FeatureCounter[];
+  /**
+   * What decides about calls; called for each config, one feature does. `before`: what it returned for the config before, whose
+   * state it may continue.
+   */
+  decides?(config: SettingsOfFeatures, before: CallPolicy | undefined): CallPolicy;
   /** What connections to servers ask for credentials; one feature has some. */
   readonly credentials?: CredentialSource;
   /** What this process shares with other replicas; one feature does. */
@@ -202,6 +235,7 @@ export interface OpenFeature {
   readonly routes?: readonly HostRoute[];
   readonly pages?: readonly AdminPage[];
   readonly actions?: readonly OwnAdminAction[];
+  readonly operatorActions?: readonly OwnOperatorAction[];
   /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
   argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;
   /** In which form it shows the definitions of tools; called for each config, undefined where it leaves them. Of several features the first counts. */

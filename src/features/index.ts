@@ -5,6 +5,7 @@ import { authorizationServer } from "./authorization-server/feature.js";
 import { cluster } from "./cluster/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
+import { policy } from "./policy/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
 import { toolDefinitions } from "./tool-definitions/feature.js";
@@ -19,6 +20,7 @@ export const FEATURES: readonly Feature[] = [
   cluster,
   keptLists,
   openapi,
+  policy,
   schemaChecks,
   signIn,
   toolSearch,

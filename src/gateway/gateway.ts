@@ -91,6 +91,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     config: () => liveConfig.pipeline.config,
     url: () => status.url,
     store: features.shared?.store,
+    replica: parts.replica,
+    answerMs: parts.sealed.answerMs,
+    enterQueue: (server) => metrics.enterQueue(server),
   });
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
@@ -130,7 +133,6 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     async stop({ immediate = false } = {}) {
       features.stopping();
       await lifecycle.stop(immediate);
-      liveConfig.pipeline.policy.close();
       await Promise.all([features.close({ isImmediate: immediate }), options.sessionFiles?.close()]);
     },
     async stdio(input, output, as) {

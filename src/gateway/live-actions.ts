@@ -1,8 +1,13 @@
 /** Executes operator actions, logs each, and tells the features. */
 
-import type { ActionName, ActionOutcome, AdminActions } from "../admin/actions.js";
+import {
+  type ActionName,
+  type ActionOutcome,
+  type AdminActions,
+  OPERATOR_ACTIONS,
+} from "../admin/actions.js";
 import type { Config, ConfiguredServer } from "../config/config.js";
-import { GatewayError } from "../core/errors.js";
+import type { OperatorAction, OwnOperatorAction } from "../core/feature.js";
 import type { EmitEvent } from "../core/gateway-events.js";
 import { shortText } from "../core/short-text.js";
 import type { LegacyEdge } from "../downstream/legacy/edge.js";
@@ -14,7 +19,12 @@ interface LiveActionsOptions {
   readonly legacy: Pick<LegacyEdge, "endSession">;
   readonly telemetry: Pick<Telemetry, "logger" | "liveCalls">;
   readonly emit: EmitEvent | undefined;
+  /** Those of features. */
+  readonly more: readonly OwnOperatorAction[];
 }
+
+/** What an action does to its target. */
+type Act = (target: string) => ActionOutcome | Promise<ActionOutcome>;
 
 /** A tool that is disabled until the next reload. */
 interface DisabledTool {
@@ -24,12 +34,28 @@ interface DisabledTool {
 
 /** The actions of one process. */
 export class LiveActions implements AdminActions {
+  readonly kinds: readonly OperatorAction[];
   readonly #options: LiveActionsOptions;
+  /** By the names of the actions. */
+  readonly #acts: ReadonlyMap<string, Act>;
   /** Keyed by exposed name. */
   #disabled = new Map<string, DisabledTool>();
 
   constructor(options: LiveActionsOptions) {
     this.#options = options;
+    const { legacy, more } = options;
+    this.kinds = [...OPERATOR_ACTIONS, ...more];
+    const own: Readonly<Record<ActionName, Act>> = {
+      restart_server: (name) => this.#restart(name),
+      disable_tool: (name) => this.#disable(name),
+      enable_tool: (name) => this.#enable(name),
+      end_session: (id) => (legacy.endSession(id) ? undefined : "there is no such session"),
+      cancel_call: (id) => this.#cancel(id),
+    };
+    this.#acts = new Map<string, Act>([
+      ...Object.entries(own),
+      ...more.map((action) => [action.name, (target: string) => action.act(target)] as const),
+    ]);
   }
 
   /** The exposed names of the tools that are disabled. */
@@ -42,41 +68,14 @@ export class LiveActions implements AdminActions {
     this.#disabled = new Map();
   }
 
-  async act(action: ActionName, target: string): Promise<ActionOutcome> {
+  async act({ name: action }: OperatorAction, target: string): Promise<ActionOutcome> {
     const { telemetry, emit } = this.#options;
-    const error = await this.#run(action, target);
+    const error = await this.#acts.get(action)?.(target);
     const outcome = error ?? "done";
     telemetry.logger.info({ action, target: shortText(target, 200), outcome }, "an operator acted");
     const server = action === "restart_server" ? { server: target } : {};
     emit?.({ kind: "admin", method: action, target, outcome, ...server });
     return error;
-  }
-
-  #run(action: ActionName, target: string): ActionOutcome | Promise<ActionOutcome> {
-    switch (action) {
-      case "restart_server":
-        return this.#restart(target);
-      case "disable_tool":
-        return this.#disable(target);
-      case "enable_tool":
-        return this.#enable(target);
-      case "end_session":
-        return this.#options.legacy.endSession(target) ? undefined : "there is no such session";
-      case "cancel_call":
-        return this.#cancel(target);
-      case "revoke_approval":
-        return this.#revokeApproval(target);
-    }
-  }
-
-  async #revokeApproval(id: string): Promise<ActionOutcome> {
-    try {
-      const isRevoked = await this.#options.liveConfig.pipeline.policy.revokeApproval(id);
-      return isRevoked ? undefined : "there is no such approval";
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      return error.message;
-    }
   }
 
   async #restart(name: string): Promise<ActionOutcome> {

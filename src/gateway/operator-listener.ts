@@ -42,7 +42,10 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
   const { logger, metrics, redact, liveCalls } = telemetry;
   const { worker, info } = parts.identity;
   const pipeline = () => liveConfig.pipeline;
-  const actions = new LiveActions({ liveConfig, legacy: edges.legacy, telemetry, emit: features.emit });
+  const actions = new LiveActions({
+    ...{ liveConfig, legacy: edges.legacy, telemetry },
+    ...{ emit: features.emit, more: features.operatorActions },
+  });
   const bodyBudget = new BodyBudget({ pressure, onShed, limit: bodyBudgetBytes });
   const listener = createAdminListener({
     ...(worker === undefined

@@ -95,8 +95,6 @@ interface SealedParts {
   /** How long (ms) a newly sealed state can be answered. */
   readonly answerMs: () => number;
   readonly tasks: Tasks;
-  /** With other replicas: false for a nonce that one of them has already used. */
-  readonly useOnce?: (nonce: string) => Promise<boolean>;
 }
 
 /** The parts, grouped by purpose. */
@@ -162,7 +160,6 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       }),
       answerMs: ttlMs,
       tasks: new Tasks(keys.tasks, issuer),
-      ...(replica !== undefined && { useOnce: (nonce: string) => replica.useOnce(nonce, ttlMs()) }),
     },
     ...(replica !== undefined && { replica: observed(replica, metrics) }),
   };

@@ -9,11 +9,11 @@ import {
   type Observer,
   observerMiddleware,
 } from "../core/call.js";
+import type { CallPolicy } from "../core/call-policy.js";
 import { GatewayError } from "../core/errors.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { dropBaggage } from "../core/trace-context.js";
-import { createPolicy, type Policy } from "../policy/policy.js";
 import { circuitBreaker } from "../resilience/circuit-breaker.js";
 import { concurrency } from "../resilience/concurrency.js";
 import { deadline } from "../resilience/deadline.js";
@@ -32,7 +32,6 @@ import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import { argumentForms } from "./argument-forms.js";
-import { emittedExpiry } from "./emitted-events.js";
 import { refuseAtOwnUrl, showMisconfigured } from "./misconfigured-server.js";
 import type { GatewayParts } from "./parts.js";
 import {
@@ -48,7 +47,7 @@ export interface Pipeline {
   readonly config: Config;
   readonly servers: ReadonlyMap<string, ServerRuntime>;
   readonly catalog: Catalog;
-  readonly policy: Policy;
+  readonly policy: CallPolicy;
   readonly features: Slots;
   readonly tasks: Tasks;
   readonly handle: Handler;
@@ -68,15 +67,7 @@ export function createPipeline(
   const { logger, redact, metrics, pendingQuestions, liveCalls, recordSinks } = parts.telemetry;
   const { features } = parts;
   const { state: sealedState, tasks } = parts.sealed;
-  const policy = createPolicy(
-    config,
-    {
-      ...{ metrics, logger, sharedLimits: parts.replica?.limits, useOnce: parts.sealed.useOnce },
-      sharedApprovals: parts.replica?.approvals,
-      approvalExpiry: emittedExpiry(features.emit, parts.sealed.answerMs, redact),
-    },
-    before?.policy,
-  );
+  const policy = features.decides(config, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
   const lists = features.lists(config);
   const catalog = createCatalog({
@@ -213,7 +204,7 @@ const hasConfiguredArguments = ({ overrides = {} }: ConfiguredServer): boolean =
   Object.values(overrides).some(({ arguments: given }) => given !== undefined);
 
 interface ServerStackOptions {
-  readonly policy: Policy;
+  readonly policy: CallPolicy;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly forwardsBaggage: boolean;

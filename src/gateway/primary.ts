@@ -92,7 +92,11 @@ export function createPrimary(
     readiness: () => overview.readiness(),
     version,
     serverTypes: typesOf(channels),
-    actions: workerActions(identity, () => workers.status()),
+    actions: workerActions(
+      identity,
+      () => workers.status(),
+      featureAdmin.flatMap(({ operatorActions = [] }) => operatorActions),
+    ),
     callFeed: workerCallFeed(identity, () => workers.status()),
     pages: async () => overview.pages,
     featureActions: { actions: featureAdmin.flatMap(({ actions }) => actions), passOn: toAnyWorker },

@@ -2,6 +2,7 @@
 import type { Config, ConfiguredServer } from "../config/config.js";
 import type { AdminPage } from "../core/admin-page.js";
 import type { Call, Middleware, Observer } from "../core/call.js";
+import type { CallPolicy } from "../core/call-policy.js";
 import type { CredentialSource } from "../core/credentials.js";
 import type {
   CallSlot,
@@ -12,6 +13,7 @@ import type {
   HostRoute,
   OpenFeature,
   OwnAdminAction,
+  OwnOperatorAction,
   Problem,
   RunningGateway,
   Saving,
@@ -24,6 +26,7 @@ import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-l
 import type { Shared } from "../core/replicas.js";
 import type { ToolForms } from "../core/tool-forms.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
+import { onlySafeLinks } from "../resilience/safe-links.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
@@ -56,6 +59,7 @@ export class Slots {
   readonly routes: readonly HostRoute[];
   readonly pages: readonly AdminPage[];
   readonly actions: readonly OwnAdminAction[];
+  readonly operatorActions: readonly OwnOperatorAction[];
   /** The ways to reach servers that features add. */
   readonly channels: ChannelKinds;
 
@@ -86,10 +90,11 @@ export class Slots {
     this.routes = features.flatMap(({ routes = [] }) => routes);
     this.pages = features.flatMap(({ pages = [] }) => pages);
     this.actions = features.flatMap(({ actions = [] }) => actions);
+    this.operatorActions = features.flatMap(({ operatorActions = [] }) => operatorActions);
   }
 
   /** Tells them of their gateway. */
-  attach(gateway: Pick<RunningGateway, "config" | "url" | "store">): void {
+  attach(gateway: Omit<RunningGateway, "emit" | "count">): void {
     const running: RunningGateway = {
       ...gateway,
       emit: this.emit,
@@ -103,6 +108,12 @@ export class Slots {
     const layeredServers = servers.map((server) => layered(server, this.channels));
     const layers = this.#features.flatMap((feature) => feature.callLayers?.(layeredServers) ?? []);
     return (slot) => layers.flatMap((each) => each[slot] ?? []);
+  }
+
+  /** Of the feature that decides about calls. `before`: of the config before. */
+  decides(config: SettingsOfFeatures, before: CallPolicy | undefined): CallPolicy {
+    const deciding = this.#features.find((feature) => feature.decides !== undefined);
+    return deciding?.decides?.(config, before) ?? onlySafeLinks();
   }
 
   server(server: ConfiguredServer): (slot: ServerSlot) => readonly Middleware[] {

@@ -3,19 +3,11 @@ import type { RuleConfig } from "../config/config.js";
 import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../core/call.js";
 import { GatewayError, unknownTarget } from "../core/errors.js";
 import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../core/methods.js";
+import { QuestionRounds } from "../resilience/question-rounds.js";
 import { newRoundId } from "../resilience/used-rounds.js";
-import { codeOf } from "../wire/envelope.js";
-import { isObject } from "../wire/json.js";
-import { CODE } from "../wire/names.js";
 import { type Approvals, supportsFormElicitation } from "./approvals.js";
 import { identityOf } from "./identity.js";
-import {
-  evaluateQuestions,
-  type InputRequired,
-  type QuestionEvaluator,
-  TaskQuestions,
-  withRefusals,
-} from "./questions.js";
+import { type QuestionEvaluator, questionRules } from "./questions.js";
 import { redactedCall, redactedReply, redactRefusal } from "./redaction/messages.js";
 import type { RuleRedactions } from "./redaction/rule-redactions.js";
 import { evaluateMethodYielding } from "./rules/method-inputs.js";
@@ -26,9 +18,6 @@ import {
   type RedactingRule,
   redacts,
 } from "./rules/policy-input.js";
-
-/** Consecutive rounds of refused questions before the call fails. */
-const MAX_REFUSED_ROUNDS = 8;
 
 /**
  * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
@@ -51,13 +40,13 @@ class AccessRules {
   readonly #evaluator: QuestionEvaluator;
   readonly #approvals: Approvals;
   readonly #redactions: RuleRedactions;
-  readonly #taskQuestions: TaskQuestions;
+  readonly #rounds: QuestionRounds;
 
   constructor(evaluator: QuestionEvaluator, approvals: Approvals, redactions: RuleRedactions) {
     this.#evaluator = evaluator;
     this.#approvals = approvals;
     this.#redactions = redactions;
-    this.#taskQuestions = new TaskQuestions(evaluator);
+    this.#rounds = new QuestionRounds(questionRules(evaluator));
   }
 
   /** @throws GatewayError for a call that a rule refuses or hides */
@@ -65,8 +54,8 @@ class AccessRules {
     const { route } = call;
     if (route === undefined) return next(call);
     const round = call.inputResponses?.state?.policy;
-    if (TASK_METHODS.has(call.method)) return this.#handleTask(call, route, round, next);
-    if (route.kind === "methods") return this.#handleMethod(call, route, round, next);
+    if (TASK_METHODS.has(call.method)) return this.#handleTask(call, route, next);
+    if (route.kind === "methods") return this.#handleMethod(call, route, next);
     const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
     const evaluated = this.#evaluator.ruleSet.evaluateYielding(input);
     const decision = evaluated instanceof Promise ? await evaluated : evaluated;
@@ -85,17 +74,16 @@ class AccessRules {
     const approved = effect === "approve" && rule !== undefined ? identityOf(rule) : undefined;
     const rules = redactingRules(decision);
     return rules.length === 0
-      ? this.#forward(call, route, round, approved, next)
-      : this.#forwardRedacted(call, route, round, approved, next, rules);
+      ? this.#rounds.forward(call, route, next, approved)
+      : this.#forwardRedacted(call, route, next, approved, rules);
   }
 
-  /** `forward`, without what the rules take out of the call and its reply. */
+  /** Forwards the call, without what the rules take out of it and its reply. */
   async #forwardRedacted(
     call: Call,
     route: Route,
-    round: PolicyRoundState | undefined,
-    approved: string | undefined,
     next: Handler,
+    approved: string | undefined,
     rules: readonly RedactingRule[],
   ): Promise<Reply> {
     const each = rules.map((redacting) => this.#redactions.of(redacting));
@@ -103,7 +91,7 @@ class AccessRules {
     for (const both of each) redactedInput = await redactedCall(redactedInput, both);
     if (call.record !== undefined && rules.length > 0)
       call.record.forwardedArguments = redactedInput.params.arguments;
-    let reply = await redactRefusal(this.#forward(call, route, round, approved, next, redactedInput), each);
+    let reply = await redactRefusal(this.#rounds.forward(call, route, next, approved, redactedInput), each);
     for (const { results } of each) reply = await redactedReply(reply, results);
     return reply;
   }
@@ -152,12 +140,7 @@ class AccessRules {
   }
 
   /** Evaluates a method without a target together with every target that it names. */
-  async #handleMethod(
-    call: Call,
-    route: Route,
-    round: PolicyRoundState | undefined,
-    next: Handler,
-  ): Promise<Reply> {
+  async #handleMethod(call: Call, route: Route, next: Handler): Promise<Reply> {
     const { decision, input, redacting } = await evaluateMethodYielding(this.#evaluator.ruleSet, call, route);
     const { effect, rule } = decision;
     // A method that MCP does not define cannot be approved: its effect is unknown.
@@ -178,7 +161,7 @@ class AccessRules {
     const ofTasks =
       call.method === "tasks/list" ? this.#evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
     const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
-    return this.#forwardRedacted(call, route, round, undefined, next, rules);
+    return this.#forwardRedacted(call, route, next, undefined, rules);
   }
 
   #refusalFor(input: PolicyInput, rule: RuleConfig | undefined): GatewayError {
@@ -189,106 +172,27 @@ class AccessRules {
   }
 
   /** A task is not evaluated a second time; its questions and results are. */
-  async #handleTask(
-    call: Call,
-    route: Route,
-    round: PolicyRoundState | undefined,
-    next: Handler,
-  ): Promise<Reply> {
+  async #handleTask(call: Call, route: Route, next: Handler): Promise<Reply> {
     const redacting = this.#evaluator.ruleSet
       .mayRedact(call.client, route)
       .map((rule) => this.#redactions.of(rule));
     let redactedInput = call;
     for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
     let reply = await redactRefusal(
-      this.#forward(call, route, round, undefined, next, redactedInput),
+      this.#rounds.forward(call, route, next, undefined, redactedInput),
       redacting,
     );
-    reply = await this.#taskQuestions.filterReply(call, route, reply, next);
+    reply = await this.#rounds.filterTask(call, route, reply, next);
     for (const { results } of redacting) reply = await redactedReply(reply, results);
     return reply;
   }
-
-  /**
-   * Forwards the call, as `sent`, which may be redacted: rules for questions see the whole arguments. Rounds whose questions
-   * are all refused are answered here; others go to the host.
-   */
-  async #forward(
-    call: Call,
-    route: Route,
-    round: PolicyRoundState | undefined,
-    approved: string | undefined,
-    next: Handler,
-    sent: Call = call,
-  ): Promise<Reply> {
-    let rounds = round?.rounds ?? 0;
-    let reply = await next(resumedCall(sent, round));
-    for (let refusedRounds = 0; reply.kind === "input_required"; ) {
-      rounds += 1;
-      const { asked, refused } = await evaluateQuestions(
-        this.#evaluator,
-        call,
-        route,
-        reply.requests,
-        rounds,
-      );
-      const anyRefused = Object.keys(refused).length > 0;
-      if (!anyRefused || Object.keys(asked).length > 0) {
-        const now = { rounds, ...(approved !== undefined && { approved }), ...(anyRefused && { refused }) };
-        return this.#withRoundState({ ...reply, requests: asked }, now);
-      }
-      refusedRounds += 1;
-      if (refusedRounds > MAX_REFUSED_ROUNDS) throw tooManyRefusedRounds(route);
-      // Every question was refused: the server gets the refusals at once.
-      reply = await next({ ...sent, inputResponses: withRefusals(undefined, refused, reply.state) });
-    }
-    return isUrlElicitationError(reply) ? this.#evaluateUrlError(call, route, reply, rounds + 1) : reply;
-  }
-
-  /** Adds what the policy must know in the next round; unchanged where that is nothing. */
-  #withRoundState(reply: InputRequired, round: PolicyRoundState): Reply {
-    const isNeeded =
-      round.approved !== undefined || round.refused !== undefined || this.#evaluator.ruleSet.countsRounds;
-    return isNeeded ? { ...reply, state: { ...reply.state, policy: round } } : reply;
-  }
-
-  /** A server may answer with an error that names pages a person must visit; that is a question too. */
-  async #evaluateUrlError(call: Call, route: Route, reply: ErrorReply, round: number): Promise<Reply> {
-    const { elicitations } = isObject(reply.error.data) ? reply.error.data : {};
-    const pages = Array.isArray(elicitations) ? (elicitations as readonly unknown[]) : [];
-    const requests = pages.map((params, at) => [String(at), { method: "elicitation/create", params }]);
-    const { refused } = await evaluateQuestions(
-      this.#evaluator,
-      call,
-      route,
-      Object.fromEntries(requests),
-      round,
-    );
-    if (Object.keys(refused).length > 0) throw urlNotAllowed(route);
-    return reply;
-  }
 }
-
-type ErrorReply = Extract<Reply, { kind: "error" }>;
-const isUrlElicitationError = (reply: Reply): reply is ErrorReply =>
-  reply.kind === "error" && codeOf(reply.error) === CODE.urlElicitationRequired;
 
 const NO_RULES: readonly RedactingRule[] = [];
 
 /** Usually none, or the deciding one. */
 const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly RedactingRule[] =>
   rule !== undefined && redacts(rule) ? [rule, ...redacting] : redacting;
-
-/** The call as its server knows it: with the answers that are for the server, and its own state. */
-function resumedCall(call: Call, round: PolicyRoundState | undefined): Call {
-  if (round === undefined || call.inputResponses === undefined) return call;
-  const { inputResponses, ...rest } = call;
-  // The answer was for the gateway's own question; the call has not reached the server yet.
-  if (round.asked !== undefined) return rest;
-  const { policy: _, ...state } = inputResponses.state ?? {};
-  const others = Object.keys(state).length > 0 ? state : undefined;
-  return { ...rest, inputResponses: withRefusals(inputResponses, round.refused ?? {}, others) };
-}
 
 /** The same error as for a target that does not exist. */
 function unknownTargetError(call: Call, route: Route): GatewayError {
@@ -327,9 +231,3 @@ const approvalNotPossible = ({ method }: Call, route: Route, rule: RuleConfig): 
 
 const approvalAddedMidCall = (route: Route, rule: RuleConfig): GatewayError =>
   denied(route, `"${route.exposed}" needs an approval since this call began`, rule);
-
-const urlNotAllowed = (route: Route): GatewayError =>
-  denied(route, `"${route.upstream}" may not open the URL it asks for`);
-
-const tooManyRefusedRounds = (route: Route): GatewayError =>
-  denied(route, `"${route.upstream}" keeps asking for what policy refuses`);

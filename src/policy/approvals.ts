@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import type { RuleConfig } from "../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../core/call.js";
-import type { ApprovalExpiry, ExpiredApproval } from "../core/call-policy.js";
 import { GatewayError } from "../core/errors.js";
 import type { SharedApprovals } from "../core/replicas.js";
 import { UsedRounds } from "../resilience/used-rounds.js";
@@ -35,6 +34,26 @@ export type SingleUse = (nonce: string) => Promise<boolean>;
 
 /** What became of an approval that was asked for. */
 type ApprovalAnswer = "accepted" | "declined" | "expired";
+
+/** An approval whose time is over. */
+export interface ExpiredApproval {
+  readonly rule: string;
+  readonly principal: string;
+  /** The exposed name or URI, cut. */
+  readonly target: string;
+  readonly server: string;
+  /** Absent where it was asked for and no answer came. */
+  readonly outcome?: "remembered";
+  /** Of the call that asked. */
+  readonly traceId?: string;
+}
+
+/** Who learns that the time of approvals is over. */
+export interface ApprovalExpiry {
+  /** How long (ms) an approval that is requested now can be given. */
+  readonly answerMs: () => number;
+  readonly onExpired: (approval: ExpiredApproval) => void;
+}
 
 interface KeptApproval extends RememberedApproval {
   /** It was given at another replica, which notices its end. */

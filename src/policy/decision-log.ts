@@ -6,7 +6,7 @@ import type { Call, Route } from "../core/call.js";
 import type { Logger } from "../core/logger.js";
 import { shortText } from "../core/short-text.js";
 import { entryLimit, retainedCopy } from "../runtime/cache-limits.js";
-import type { Decision as Effect, Metrics } from "../telemetry/metrics.js";
+import type { DecisionLabel as Effect, PolicyMetrics } from "./metrics.js";
 import { type Decision, nameForRules } from "./rules/policy-input.js";
 
 /** One row of `/api/v1/decisions`: who wanted what, and which rule said what to it. Arguments stay out. */
@@ -42,10 +42,10 @@ export class DecisionLog {
   #written = 0;
   /** Where the rows of open questions for an approval stand, by the one use of their answer. */
   readonly #open = new LRUCache<string, number>(entryLimit(MAX_ROWS));
-  readonly #metrics: Metrics;
+  readonly #metrics: PolicyMetrics;
   readonly #logger: Logger;
 
-  constructor(metrics: Metrics, logger: Logger) {
+  constructor(metrics: PolicyMetrics, logger: Logger) {
     this.#metrics = metrics;
     this.#logger = logger;
   }

@@ -1,23 +1,22 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
 import type { Config, LimitConfig, RuleConfig } from "../config/config.js";
-import type { Call, Middleware, Route } from "../core/call.js";
-import type { ApprovalExpiry, Explanation, MessageRedaction } from "../core/call-policy.js";
+import type { Call, Route } from "../core/call.js";
+import type { CallPolicy, Explanation } from "../core/call-policy.js";
 import type { Client } from "../core/client.js";
-import { GatewayError } from "../core/errors.js";
 import type { Logger } from "../core/logger.js";
-import { questionKind } from "../core/methods.js";
 import type { SharedApprovals, SharedLimits } from "../core/replicas.js";
 import { Stop } from "../core/stop.js";
-import type { Metrics } from "../telemetry/metrics.js";
-import { codeOf } from "../wire/envelope.js";
+import { refusedQuestion } from "../resilience/refused-questions.js";
+import { onlyForUrlElicitation } from "../resilience/safe-links.js";
 import { isObject, type JsonObject } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import { access } from "./access.js";
-import { Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
+import { type ApprovalExpiry, Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { limitFaults } from "./limits/limit.js";
 import { Limits } from "./limits/limits.js";
-import { evaluateSessionQuestion, type QuestionEvaluator, questionRefusal } from "./questions.js";
+import type { PolicyMetrics } from "./metrics.js";
+import { evaluateSessionQuestion, type QuestionEvaluator } from "./questions.js";
 import { messageRedaction } from "./redaction/outside-calls.js";
 import { RuleRedactions } from "./redaction/rule-redactions.js";
 import type { ConditionResult } from "./rules/expression.js";
@@ -29,30 +28,8 @@ import { compileRules, RuleSet } from "./rules/rule-set.js";
 export { policyAdvice } from "./rules/advice.js";
 export type { PolicyFault } from "./rules/rule.js";
 
-/** The policy of one config: middlewares, and answers for catalog, sessions and operator. */
-export interface Policy {
-  /** Evaluates calls and questions of servers. Stands below `errorBoundary` and `sealedState`. */
-  readonly access: Middleware;
-  /** Right below `access`: rates, places. */
-  readonly limits: Middleware;
-  /** The same limits with counts of their own, for calls that the gateway answers itself: none uses up a tool's. */
-  readonly ownLimits: Middleware;
-  /**
-   * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
-   * on account of anything that the client sees of the server: `targets`.
-   * @throws GatewayError `denied`, with the words for the server, where it may not
-   */
-  question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;
-  /** What rules redact in messages of `server` to `client` that belong to no running call; undefined where none does. */
-  redactionOutsideCalls(client: Client, server: string): MessageRedaction | undefined;
-  /** For the catalog; undefined where no rule hides anything, so that all clients share their lists. */
-  readonly visible: ((client: Client, route: Route) => boolean) | undefined;
-  /** Logs a call of a target that is hidden from its client. */
-  readonly recordHidden: (call: Call, route: Route) => void;
-  /** Whether a client may receive updates of a resource; undefined where no rule refuses anything. */
-  readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
-  /** The time-out that a limit sets for this call, in ms; for `deadline`. */
-  readonly timeoutMs: ((call: Call) => number | undefined) | undefined;
+/** The policy of one config, with what operators see of it. */
+export interface Policy extends CallPolicy {
   /** The newest first. */
   decisions(count?: number): readonly DecisionRow[];
   /** The approvals that hold for a time, the newest first. */
@@ -61,19 +38,20 @@ export interface Policy {
   revokeApproval(id: string): Promise<boolean>;
   /** Ends its timers, and those of the policies before it. */
   close(): void;
-  /** What would become of a call, and why; nothing is called and nothing spent. */
-  explain(call: Call): Explanation;
-  /** For the policy that comes after this one. */
-  readonly [CARRIED_STATE]: CarriedState;
+  /** What the policy of the next config continues. */
+  readonly carried: CarriedState;
 }
 
-const CARRIED_STATE = Symbol("memory");
+/** What outlives a policy. */
 interface CarriedState {
   readonly log: DecisionLog;
   readonly approvals: Approvals;
   readonly limits: Limits;
   readonly ownLimits: Limits;
 }
+
+/** Whether it was created here. */
+export const isPolicy = (policy: CallPolicy): policy is Policy => "carried" in policy;
 
 /** Everything that is wrong with `policy` and `limits` of a config; empty when they can be put into effect. */
 export const policyFaults = (config: Pick<Config, "policy" | "limits">): readonly PolicyFault[] =>
@@ -105,7 +83,7 @@ export function createPolicy(
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
   const fallback = config.policy?.default ?? "allow";
   const ruleSet = new RuleSet(rules, fallback);
-  const carried = before?.[CARRIED_STATE];
+  const carried = before?.carried;
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals =
     carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry, parts.sharedApprovals);
@@ -138,8 +116,7 @@ export function createPolicy(
         question,
       );
       if (permitted !== undefined) return permitted;
-      const refusal = questionRefusal(questionKind(question) ?? "elicitation");
-      throw new GatewayError("denied", "gateway", refusal.message, { server, rpc: codeOf(refusal) });
+      throw refusedQuestion(server, question);
     },
     redactionOutsideCalls(client, server) {
       const redacting = ruleSet.mayRedactAt(client, server);
@@ -162,7 +139,7 @@ export function createPolicy(
     revokeApproval: (id) => approvals.revoke(id),
     close: () => approvals.close(),
     explain: (call) => explain(ruleSet, limits, call),
-    [CARRIED_STATE]: { log, approvals, limits, ownLimits },
+    carried: { log, approvals, limits, ownLimits },
   };
 }
 
@@ -176,24 +153,9 @@ const callOfQuestion = (client: Client, { method, params }: JsonObject): Call =>
   notify: () => {},
 });
 
-/**
- * Without rules, `access` handles only clients that a server may send to a URL, and calls that resume a round
- * that began under an earlier config, which had rules.
- */
-const onlyForUrlElicitation =
-  (accessMiddleware: Middleware): Middleware =>
-  (next) => {
-    const evaluated = accessMiddleware(next);
-    return function onlyForLinks(call) {
-      const { elicitation } = call.client.capabilities;
-      if (isObject(elicitation) && Object.hasOwn(elicitation, "url")) return evaluated(call);
-      return call.inputResponses?.state?.policy === undefined ? next(call) : evaluated(call);
-    };
-  };
-
 /** What a policy reports to. */
 export interface PolicyParts {
-  readonly metrics: Metrics;
+  readonly metrics: PolicyMetrics;
   readonly logger: Logger;
   /** Where replicas count together. */
   readonly sharedLimits?: SharedLimits | undefined;

@@ -9,9 +9,6 @@ import { BUCKETS, CallMetrics } from "./finished-calls.js";
 import { GAUGES, type GaugeLabels } from "./gauges.js";
 import { Counter, collectProcessMetrics, Gauge, Histogram, Registry } from "./prometheus.js";
 
-/** A value of the label `decision`. */
-export type Decision = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
-
 /** Version, and whether process metrics are included. */
 export interface MetricsOptions {
   /** The gateway's own version. */
@@ -61,14 +58,6 @@ export class Metrics {
     "Times that the event loop was blocked for a second or more.",
     [],
   );
-  readonly #rateLimited = this.#counter("cardea_rate_limited_total", "Calls refused by a limit.", [
-    "server",
-    "rule",
-  ]);
-  readonly #decisions = this.#counter("cardea_policy_decisions_total", "Decisions of the policy.", [
-    "decision",
-    "rule",
-  ]);
   readonly #listChanges = this.#counter("cardea_list_changed_total", "List changes announced by servers.", [
     "server",
     "list",
@@ -156,15 +145,6 @@ export class Metrics {
 
   eventLoopStalled(): void {
     this.#stalls.inc(1);
-  }
-
-  /** `server` is `none` where the limit is not per server. */
-  rateLimited(server: string, rule: string): void {
-    this.#rateLimited.inc({ server, rule }, 1);
-  }
-
-  policyDecided(decision: Decision, rule: string): void {
-    this.#decisions.inc({ decision, rule }, 1);
   }
 
   listChanged(server: string, list: ListKind): void {

@@ -1,26 +1,23 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
-import {
-  ACTIONS,
-  type ActionKind,
-  type ActionName,
-  type ActionOutcome,
-  type AdminActions,
-} from "../admin/actions.js";
+import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../admin/actions.js";
+import type { OperatorAction } from "../core/feature.js";
 import { type WorkerIdentity, workerSocket } from "../core/owners.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** Timeout (ms) of a worker's response; a server may need as long to restart. */
 const TIMEOUT_MS = 60_000;
 
-/** Sends the action to every ready worker, or to the named one. */
+/** Sends the action, one of the gateway itself or `ofFeatures`, to every ready worker, or to the named one. */
 export function workerActions(
   identity: Omit<WorkerIdentity, "number">,
   workers: () => readonly WorkerStatus[],
+  ofFeatures: readonly OperatorAction[],
 ): AdminActions {
   return {
+    kinds: [...OPERATOR_ACTIONS, ...ofFeatures],
     async act(action, target, worker) {
-      if (action === "cancel_call" && worker === undefined) {
+      if (action.name === "cancel_call" && worker === undefined) {
         return 'several workers number their calls: the body needs "worker", as the row of the call has it';
       }
       const asked = workers().filter(
@@ -35,8 +32,7 @@ export function workerActions(
           ),
         ),
       );
-      const { isOfOne }: ActionKind = ACTIONS[action];
-      if (isOfOne === true && outcomes.includes(undefined)) return undefined;
+      if (action.isOfOne === true && outcomes.includes(undefined)) return undefined;
       return outcomes.find((outcome) => outcome !== undefined);
     },
   };
@@ -46,10 +42,10 @@ export function workerActions(
 function actAt(
   socketPath: string,
   token: string,
-  action: ActionName,
+  action: OperatorAction,
   target: string,
 ): Promise<ActionOutcome> {
-  const path = `/api/v1/${ACTIONS[action].path.replace(":target", encodeURIComponent(target))}`;
+  const path = `/api/v1/${action.path.replace(":target", encodeURIComponent(target))}`;
   const headers = {
     host: "localhost",
     authorization: `Bearer ${token}`,

@@ -6,6 +6,7 @@ import {
   type AdminPage,
   type AnswerOf,
   firstAnswer,
+  inPlaces,
   type PageKind,
   served,
   type WorkerAnswer,
@@ -121,7 +122,7 @@ export function createMergedAdminPages(options: MergedAdminPagesOptions): Merged
       workers: workers(),
     };
   };
-  const merged = [...PAGE_TABLE, ...featurePages]
+  const merged = inPlaces([...PAGE_TABLE, ...featurePages], "inDocument")
     .filter(({ merge }) => merge !== undefined)
     .map((kind) => served(kind, (query, signal) => page(kind, query, signal)));
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { OPERATOR_ACTIONS } from "../../src/admin/actions.js";
 import { adminApp } from "../../src/admin/app.js";
 import { openApiDocument } from "../../src/admin/openapi.js";
 import { PAGE_TABLE } from "../../src/admin/page-table.js";
@@ -139,7 +140,9 @@ describe("the OpenAPI document", () => {
   test("has the pages of the listener that serves it: that of workers only where there are some", () => {
     const paths = (pages: readonly string[]) => {
       const served = PAGE_TABLE.filter(({ path }) => pages.includes(path));
-      return Object.keys((openApiDocument("1", served, [], []) as Document).paths);
+      return Object.keys(
+        (openApiDocument({ version: "1", pages: served, ofFeatures: [], serverTypes: [] }) as Document).paths,
+      );
     };
     expect(paths(["status", "workers"])).toContain("/api/v1/workers");
     expect(paths(["status"])).not.toContain("/api/v1/workers");
@@ -162,7 +165,13 @@ describe("the OpenAPI document", () => {
         call: async () => "{}",
         callFeed: { follow: () => () => {} },
         mcp: async () => {},
-        actions: { act: unused },
+        actions: {
+          kinds: [
+            ...OPERATOR_ACTIONS,
+            ...featureAdmin.flatMap(({ operatorActions = [] }) => operatorActions),
+          ],
+          act: unused,
+        },
         featureActions: { actions: featureAdmin.flatMap(({ actions }) => actions), passOn: unused },
       },
       [],

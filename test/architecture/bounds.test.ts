@@ -22,9 +22,8 @@ import { Tasks } from "../../src/routing/tasks.js";
 import { callIdentity } from "../../src/runtime/canonical-digest.js";
 import { RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords } from "../../src/telemetry/call-records.js";
-import { Metrics } from "../../src/telemetry/metrics.js";
 import { Payload } from "../../src/wire/payload.js";
-import { clientOf, limit, routeTo, rule, toolCall } from "../policy/support.js";
+import { clientOf, limit, routeTo, rule, toolCall, uncounted } from "../policy/support.js";
 import { inRepository } from "../support/cardea.js";
 import { collectGarbage } from "../support/heap.js";
 import { sample } from "../support/sample.js";
@@ -228,7 +227,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     mib: 2,
     times: 15,
     fill: () => {
-      const log = new DecisionLog(new Metrics({ version: "1", process: false }), SILENT);
+      const log = new DecisionLog(uncounted(), SILENT);
       return (at) => {
         const call = { ...toolCall("files", "read"), method: large(at) };
         log.add(call, { ...route, exposed: large(at) }, "call", { effect: "deny", failed: large(at) });

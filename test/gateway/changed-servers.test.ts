@@ -4,6 +4,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { recordingServer } from "../policy/recording-server.js";
 import { wordOf } from "../policy/support.js";
+import { openedFeatures } from "../support/features.js";
 import { configOf } from "../support/gateway.js";
 import { until } from "../support/until.js";
 
@@ -18,7 +19,8 @@ async function changing(era: "legacy" | "modern", limits: readonly object[] = []
       mcpServers: { db: { type: "http", url: server.url, headers: { "x-version": String(version) } } },
       limits,
     });
-  const gateway = createGateway(at(0), { logger: SILENT, version: "0.0.0-test" });
+  const features = await openedFeatures(at(0));
+  const gateway = createGateway(at(0), { logger: SILENT, version: "0.0.0-test", features });
   const { adminUrl } = await gateway.start();
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });

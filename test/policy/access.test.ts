@@ -9,7 +9,7 @@ import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { unroutedCall } from "../support/fake-call.js";
 import { again, asksPeople, elicitation, inTurn, object, questions } from "./replies.js";
-import { policyOf, result, rule, toolCall, wordOf } from "./support.js";
+import { countedBy, policyOf, result, rule, toolCall, wordOf } from "./support.js";
 
 describe("a call", () => {
   test("that no rule is about goes through untouched", async () => {
@@ -147,7 +147,10 @@ describe("what was decided", () => {
     });
     const metrics = new Metrics({ version: "1", process: false });
     const rules = [rule({ name: "no", effect: "deny" })];
-    const policy = createPolicy({ policy: { default: "allow", rules } }, { metrics, logger });
+    const policy = createPolicy(
+      { policy: { default: "allow", rules } },
+      { metrics: countedBy(metrics), logger },
+    );
     await compose([errorBoundary(SILENT), policy.access], async () => result({}))(toolCall("db", "drop"));
     expect(lines).toHaveLength(1);
     expect(lines[0]?.match(/"time":/g)).toHaveLength(1);

@@ -1,12 +1,11 @@
 /** When is an approval expired: one that was asked for, and one that is remembered? */
 import { beforeEach, describe, expect, test } from "vitest";
-import type { ExpiredApproval } from "../../src/core/call-policy.js";
 import { SILENT } from "../../src/core/logger.js";
+import type { ExpiredApproval } from "../../src/policy/approvals.js";
 import { createPolicy, type PolicyParts } from "../../src/policy/policy.js";
-import { Metrics } from "../../src/telemetry/metrics.js";
 import { fakeTime, pass } from "../support/fake-time.js";
 import { again, asksPeople } from "./replies.js";
-import { result, rule, toolCall } from "./support.js";
+import { result, rule, toolCall, uncounted } from "./support.js";
 
 const HOUR = 3_600_000;
 const ABOUT = { rule: "ask", principal: asksPeople.principal.id, target: "files__delete", server: "files" };
@@ -18,7 +17,7 @@ function world(parts: Partial<PolicyParts> = {}) {
       policy: { default: "allow", rules: [rule({ name: "ask", effect: "approve", rememberMs: 60_000 })] },
     },
     {
-      metrics: new Metrics({ version: "1", process: false }),
+      metrics: uncounted(),
       logger: SILENT,
       approvalExpiry: { answerMs: () => HOUR, onExpired: (approval) => expired.push(approval) },
       ...parts,

@@ -6,11 +6,10 @@ import { SILENT } from "../../src/core/logger.js";
 import { createPolicy, type Policy, policyFaults } from "../../src/policy/policy.js";
 import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { sealedState } from "../../src/resilience/sealed-state.js";
-import { Metrics } from "../../src/telemetry/metrics.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
 import { throughCallTool } from "../support/through.js";
-import { clientOf, limit, policyOf, result, routeTo, rule, toolCall, wordOf } from "./support.js";
+import { clientOf, limit, policyOf, result, routeTo, rule, toolCall, uncounted, wordOf } from "./support.js";
 
 const EXAMPLE: readonly (Partial<RuleConfig> & Pick<RuleConfig, "effect">)[] = [
   {
@@ -133,12 +132,12 @@ describe("a config that cannot be put into effect", () => {
   });
 
   test("is not put into effect in part", () => {
-    const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
+    const parts = { metrics: uncounted(), logger: SILENT };
     expect(() => createPolicy(broken, parts)).toThrow('policy.rules.0.when: there is no variable "nope"');
   });
 });
 
-const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
+const parts = { metrics: uncounted(), logger: SILENT };
 
 describe("a reload", () => {
   const next = async () => result({});

@@ -12,7 +12,7 @@ import { Metrics } from "../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../src/wire/json.js";
 import { openedFeatures, SECTIONS, testOf } from "../support/features.js";
 import { throughCallTool } from "../support/through.js";
-import { clientOf, result, routeTo, toolCall, wordOf } from "./support.js";
+import { clientOf, result, routeTo, toolCall, uncounted, wordOf } from "./support.js";
 
 const page = readFileSync(new URL("../../docs/policy.md", import.meta.url), "utf8");
 const recipes = new Map(
@@ -31,7 +31,7 @@ function recipe(number: number, server: Handler = async () => result({})) {
   const { config } = outcome;
   expect(policyFaults(config)).toEqual([]);
   const metrics = new Metrics({ version: "1", process: false });
-  const policy: Policy = createPolicy(config, { metrics, logger: SILENT });
+  const policy: Policy = createPolicy(config, { metrics: uncounted(), logger: SILENT });
   const checked = new Slots(FEATURES_OPEN, metrics).call(config.servers)("checkArguments");
   const handle = compose(
     [errorBoundary(SILENT), configuredArguments, ...checked, policy.access, policy.limits],

@@ -4,6 +4,7 @@ import type { Config } from "../../src/config/config.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { objectAt, stringAt } from "../../src/wire/json.js";
+import { openedFeatures } from "../support/features.js";
 import { configOf } from "../support/gateway.js";
 import { TAKES_ALL } from "../support/sample.js";
 import { type Received, type RecordingServer, recordingServer } from "./recording-server.js";
@@ -33,7 +34,8 @@ beforeAll(async () => {
     received.push(it);
     await new Promise((resolve) => void setImmediate(resolve));
   });
-  gateway = createGateway(configAt(0), { logger: SILENT, version: "1" });
+  const features = await openedFeatures(configAt(0));
+  gateway = createGateway(configAt(0), { logger: SILENT, version: "1", features });
   await gateway.start();
 });
 afterAll(async () => {

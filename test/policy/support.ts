@@ -4,6 +4,7 @@ import type { LimitConfig, PolicyConfig, RuleConfig } from "../../src/config/con
 import { type Call, compose, type Handler, type Reply, type Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { SILENT } from "../../src/core/logger.js";
+import { COUNTERS, countedIn, type PolicyMetrics } from "../../src/policy/metrics.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
 import { errorBoundary } from "../../src/resilience/error-boundary.js";
 import { sealedState } from "../../src/resilience/sealed-state.js";
@@ -51,7 +52,7 @@ export function policyOf(given: GivenPolicy, server: Handler = async () => ok())
     policy: { default: given.default ?? "allow", rules: (given.rules ?? []).map(rule) },
     limits: (given.limits ?? []).map(limit),
   };
-  const policy = createPolicy(config, { metrics, logger: SILENT });
+  const policy = createPolicy(config, { metrics: countedBy(metrics), logger: SILENT });
   const calls: Call[] = [];
   const seal = given.sealsStates === true ? [sealedState({ key: createSecretKey(Buffer.alloc(32, 7)) })] : [];
   const handle = compose([errorBoundary(SILENT), ...seal, policy.access, policy.limits], (call) => {
@@ -60,6 +61,18 @@ export function policyOf(given: GivenPolicy, server: Handler = async () => ok())
   });
   return { policy, metrics, handle: throughCallTool(handle), calls };
 }
+
+/** What rules and limits report, as a gateway counts it. */
+export function countedBy(metrics: Metrics): PolicyMetrics {
+  const counters = new Map(COUNTERS.map((counter) => [counter.name, metrics.featureCounter(counter)]));
+  return countedIn({
+    count: ({ name }, labels) => counters.get(name)?.(labels),
+    enterQueue: (server) => metrics.enterQueue(server),
+  });
+}
+
+/** For tests that do not look at metrics. */
+export const uncounted = (): PolicyMetrics => countedBy(new Metrics({ version: "1", process: false }));
 
 const ok = (): Reply => result({ content: [{ type: "text", text: "done" }] });
 

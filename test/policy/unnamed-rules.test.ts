@@ -4,17 +4,16 @@ import { type Call, compose, type Handler } from "../../src/core/call.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createPolicy, type Policy } from "../../src/policy/policy.js";
 import { errorBoundary } from "../../src/resilience/error-boundary.js";
-import { Metrics } from "../../src/telemetry/metrics.js";
 import { configOf } from "../support/gateway.js";
 import { again, asksPeople, elicitation, inTurn, questions } from "./replies.js";
-import { result, toolCall, wordOf } from "./support.js";
+import { result, toolCall, uncounted, wordOf } from "./support.js";
 
 const accept = { "cardea/approval": { action: "accept" } };
 const call = toolCall("db", "query", {}, { client: asksPeople });
 
 /** The policies of several configs, one after the other. */
 function policies() {
-  const parts = { metrics: new Metrics({ version: "1", process: false }), logger: SILENT };
+  const parts = { metrics: uncounted(), logger: SILENT };
   let before: Policy | undefined;
   return (sections: { readonly rules?: readonly object[]; readonly limits?: readonly object[] }): Policy => {
     const { rules = [], limits = [] } = sections;

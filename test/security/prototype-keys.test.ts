@@ -5,6 +5,7 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { checkPolicy } from "../../src/policy/policy.js";
+import { openedFeatures, SECTIONS } from "../support/features.js";
 import type { Wire } from "../support/host/host.mjs";
 import { httpWire } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
@@ -91,10 +92,11 @@ beforeAll(async () => {
     limits,
   });
   const text = `${rest.slice(0, -1)},"mcpServers":{${servers}},"profiles":{${profiles}}}`;
-  const read = readConfig(text, "cardea.json", { env: {} });
+  const read = readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   expect(await checkPolicy(read.rules)).toEqual([]);
-  gateway = createGateway(read.config, { logger: SILENT, version: "1.2.3" });
+  const features = await openedFeatures(read.config);
+  gateway = createGateway(read.config, { logger: SILENT, version: "1.2.3", features });
   ({ url, adminUrl: admin } = await gateway.start());
 });
 afterAll(async () => {

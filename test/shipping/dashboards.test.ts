@@ -66,8 +66,6 @@ beforeAll(async () => {
   metrics.questionRefused("files", "unattributable");
   metrics.unmatchedMessage("files");
   metrics.loadShed("calls");
-  metrics.rateLimited("files", "a-limit");
-  metrics.policyDecided("deny", "a-rule");
   metrics.listChanged("files", "tools");
   metrics.authFailed("expired");
   metrics.retried("files");

@@ -20,22 +20,27 @@ export const SECTIONS = await sectionsOf(FEATURES);
 /** The ways to reach servers that they add. */
 export const CHANNELS = channelsOf(FEATURES);
 
-/** The open features of a config. Default: a silent log, an empty environment. */
+/** The open features of a config. Default: a silent log, an empty environment; `only`: all of them. */
 export const openedFeatures = (
   config: FeaturedConfig,
   context: Partial<FeatureContext> = {},
+  only?: readonly string[],
 ): Promise<readonly OpenFeature[]> =>
-  openFeatures(FEATURES, config, {
-    env: {},
-    stateFolder: undefined,
-    logger: SILENT,
-    redact: (text) => text,
-    version: "0.0.0-test",
-    worker: undefined,
-    configDigest: undefined,
-    servesHosts: false,
-    ...context,
-  });
+  openFeatures(
+    FEATURES.filter(({ name }) => only?.includes(name) !== false),
+    config,
+    {
+      env: {},
+      stateFolder: undefined,
+      logger: SILENT,
+      redact: (text) => text,
+      version: "0.0.0-test",
+      worker: undefined,
+      configDigest: undefined,
+      servesHosts: false,
+      ...context,
+    },
+  );
 
 /** Each gauge and counter of each feature has a value, with its labels. */
 export function addFeatureMetrics(metrics: Metrics): void {

@@ -4,6 +4,7 @@ import { ClientRequest, createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { rows } from "../../src/admin/merge-pages.js";
 import { BadQuery } from "../../src/admin/page.js";
 import { firstAnswer } from "../../src/core/admin-page.js";
 import { workerSocket } from "../../src/core/owners.js";
@@ -60,7 +61,10 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
     version: "1.2.3",
     startedAt: Date.now(),
     gauges: [],
-    featurePages: [{ path: "logins", summary: "", answerSchema: () => ({}), merge: firstAnswer }],
+    featurePages: [
+      { path: "logins", summary: "", answerSchema: () => ({}), merge: firstAnswer },
+      { path: "events", summary: "", answerSchema: () => ({}), merge: rows },
+    ],
     draining: () => draining,
   });
 }
@@ -117,10 +121,10 @@ test("a server has its worst state and the calls of all workers", async () => {
 test("rows name their worker, newest first", async () => {
   const at = (second: number) => ({ time: `2026-01-01T00:00:0${second}.000Z`, rule: `r${second}` });
   const overview = await overviewOf([
-    { answers: { "/api/v1/decisions": [at(3), at(1)] } },
-    { answers: { "/api/v1/decisions": [at(2)] } },
+    { answers: { "/api/v1/events": [at(3), at(1)] } },
+    { answers: { "/api/v1/events": [at(2)] } },
   ]);
-  expect(await page(overview, "decisions")).toEqual([
+  expect(await page(overview, "events")).toEqual([
     { ...at(3), worker: 1 },
     { ...at(2), worker: 2 },
     { ...at(1), worker: 1 },

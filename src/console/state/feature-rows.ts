@@ -10,3 +10,28 @@ export interface LoginRow {
   readonly expiresAt?: string | number;
   readonly isRenewed?: boolean;
 }
+
+/** One of `decisions` */
+export interface DecisionRow {
+  readonly time: string;
+  readonly call: number;
+  readonly on: string;
+  readonly method: string;
+  readonly target: string;
+  readonly server: string;
+  readonly principal: string;
+  readonly effect: string;
+  readonly answer?: string;
+  readonly rule: string;
+  readonly failed?: string;
+}
+
+/** One of `approvals` */
+export interface ApprovalRow {
+  readonly id: string;
+  readonly rule: string;
+  readonly principal: string;
+  readonly target: string;
+  readonly until: string;
+  readonly worker?: number;
+}

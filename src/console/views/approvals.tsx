@@ -1,6 +1,6 @@
 /** Remembered approvals, with a button to revoke each. */
 
-import type { ApprovalRow } from "../../admin/rows.js";
+import type { ApprovalRow } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
 import { usePage } from "../state/page.js";

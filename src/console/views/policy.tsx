@@ -1,7 +1,7 @@
 /** The policy: recent decisions, and a form that explains a call. */
 import { useState } from "preact/hooks";
-import type { DecisionRow } from "../../admin/rows.js";
 import { timeOf } from "../format.js";
+import type { DecisionRow } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { hasPage } from "../state/gateway-state.js";
 import { useStore } from "../state/store.js";

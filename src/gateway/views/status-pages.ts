@@ -128,8 +128,6 @@ export function createStatusPages({
     served(PAGES.questions, () => pendingQuestions.list()),
     served(PAGES.config, () => maskedConfig(pipeline().config)),
     served(PAGES.cluster, () => clusterPage(replica, version, status.startedAt)),
-    served(PAGES.approvals, () => pipeline().policy.approvals()),
-    served(PAGES.decisions, () => pipeline().policy.decisions()),
     served(PAGES.explain, (query, signal) =>
       query.get("wait") === "true"
         ? cliExplain(pipeline, readExplainQuery(query), { signal })

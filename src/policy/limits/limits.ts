@@ -5,7 +5,7 @@ import { GatewayError, reachedNoServer } from "../../core/errors.js";
 import { TASK_METHODS } from "../../core/methods.js";
 import type { SharedLimits } from "../../core/replicas.js";
 import { StoreUnavailable } from "../../core/shared-store.js";
-import type { Metrics } from "../../telemetry/metrics.js";
+import type { PolicyMetrics } from "../metrics.js";
 import { restrictsAnyReading } from "../rules/rule.js";
 import { type CallBudget, Limit } from "./limit.js";
 
@@ -14,7 +14,7 @@ export class Limits {
   readonly #limits: readonly Limit[];
   /** Whether any of them sets a timeout. */
   readonly hasTimeouts: boolean;
-  readonly #metrics: Metrics;
+  readonly #metrics: PolicyMetrics;
   readonly #isShared: boolean;
   /** Routes live as long as the list they stand in. */
   readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly AppliedLimit[]>>();
@@ -22,7 +22,7 @@ export class Limits {
   /** An unchanged limit keeps its state over a reload: a reload refills no bucket. */
   constructor(
     configs: readonly LimitConfig[],
-    metrics: Metrics,
+    metrics: PolicyMetrics,
     before?: Limits,
     shared?: SharedLimits,
     purpose?: string,

@@ -7,9 +7,8 @@ import { PeerKey } from "../../../src/features/cluster/peer-key.js";
 import { RememberedApprovals } from "../../../src/features/cluster/remembered-approvals.js";
 import { openStore } from "../../../src/features/cluster/store.js";
 import { createPolicy } from "../../../src/policy/policy.js";
-import { Metrics } from "../../../src/telemetry/metrics.js";
 import { again, asksPeople } from "../../policy/replies.js";
-import { result, rule, toolCall } from "../../policy/support.js";
+import { result, rule, toolCall, uncounted } from "../../policy/support.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../../support/redis.js";
 import { until } from "../../support/until.js";
 import { messagesInMemory } from "./peer-messages.js";
@@ -38,7 +37,7 @@ describe.runIf(hasRedis)("replicas that share a store", () => {
       const policy = createPolicy(
         { policy: { default: "allow", rules: [rule({ name: "ask", effect: "approve", rememberMs })] } },
         {
-          metrics: new Metrics({ version: "1", process: false }),
+          metrics: uncounted(),
           logger: SILENT,
           sharedApprovals: new RememberedApprovals({
             ...{ messages, values, store, secret: SECRET, logger: SILENT },

@@ -8,6 +8,7 @@ import { openCluster } from "../../../src/features/cluster/open-cluster.js";
 import { PeerKey } from "../../../src/features/cluster/peer-key.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import type { GatewayOptions } from "../../../src/gateway/parts.js";
+import { openedFeatures } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
 import { MemoryStore, type ScriptInMemory } from "./memory-store.js";
 
@@ -112,7 +113,10 @@ export async function startReplica(
     logger: SILENT,
     version: "0.0.0-test",
     ...options,
-    features: [...(options.features ?? []), openReplica(SECRET, parts)],
+    features: [
+      ...(options.features ?? (await openedFeatures(config, {}, ["policy"]))),
+      openReplica(SECRET, parts),
+    ],
   });
   const { url, adminUrl } = await gateway.start();
   const stall = (ms: number): void => {

@@ -40,6 +40,9 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     url: () => undefined,
     store: undefined,
     emit: undefined,
+    replica: undefined,
+    answerMs: () => 0,
+    enterQueue: () => () => {},
     count: () => {},
   });
   await feature.close({ isImmediate: true });

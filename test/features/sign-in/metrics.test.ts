@@ -17,7 +17,13 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
     close: async () => {},
   };
   const slots = new Slots([feature], metrics);
-  slots.attach({ config: () => ({}) as never, url: () => undefined, store: undefined });
+  slots.attach({
+    config: () => ({}) as never,
+    url: () => undefined,
+    ...{ store: undefined, replica: undefined },
+    answerMs: () => 0,
+    enterQueue: () => () => {},
+  });
   if (count === undefined) throw new Error("the feature was not attached");
   const counter = countedIn(count);
   counter.tokenRefreshed("linear", "refreshed");

@@ -6,6 +6,7 @@ import { readConfig } from "../../../src/config/read.js";
 import { CallIds, type Reply } from "../../../src/core/call.js";
 import { ANONYMOUS } from "../../../src/core/client.js";
 import { GatewayError, REFUSAL_META } from "../../../src/core/errors.js";
+import type { OpenFeature } from "../../../src/core/feature.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { Stop } from "../../../src/core/stop.js";
 import { LiveConfig } from "../../../src/gateway/live-config.js";
@@ -90,9 +91,17 @@ export class World {
   /** Resolves, once the gateway has ended all its servers, to how many processes were left at that moment. */
   stopping: Promise<number> | undefined;
 
-  constructor(begin: Versions | Config) {
+  constructor(begin: Versions | Config, openFeatures: readonly OpenFeature[] = []) {
     const metrics = new Metrics({ version: "0", process: false });
     const config = "servers" in begin ? begin : configOf(begin);
+    const features = new Slots(openFeatures, metrics);
+    features.attach({
+      config: () => config,
+      url: () => undefined,
+      ...{ store: undefined, replica: undefined },
+      answerMs: () => 3_600_000,
+      enterQueue: (server) => metrics.enterQueue(server),
+    });
     this.inEffect = new LiveConfig(config, {
       identity: { info: { name: "cardea", version: "0" }, instance: "model" },
       callIds: new CallIds(),
@@ -104,7 +113,7 @@ export class World {
         liveCalls: new LiveCalls(),
         recordSinks: [],
       },
-      features: new Slots([], metrics),
+      features,
       processes: {
         groups: new ProcessGroups(),
         requestIds: new CallIds(),

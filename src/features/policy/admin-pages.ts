@@ -1,0 +1,87 @@
+/** What does the policy add to the admin API? The latest decisions, the remembered approvals, and an action that revokes one. */
+import { z } from "zod";
+import { rows } from "../../admin/merge-pages.js";
+import { page } from "../../admin/page.js";
+import { type AdminPage, served } from "../../core/admin-page.js";
+import { GatewayError } from "../../core/errors.js";
+import type { FeatureAdmin, OperatorAction, OwnOperatorAction } from "../../core/feature.js";
+import type { Policy } from "../../policy/policy.js";
+
+const text = z.string();
+/** ISO 8601. */
+const time = z.iso.datetime();
+const count = z.int().min(0);
+/** With several workers: the number of the process. */
+const worker = count.optional();
+
+const DECISIONS = page({
+  path: "decisions",
+  summary: "The last decisions of rules",
+  behind: { inDocument: "questions", inList: "approvals" },
+  schema: z.array(
+    z.object({
+      time,
+      call: count,
+      on: text,
+      method: text,
+      target: text,
+      server: text,
+      principal: text,
+      effect: text,
+      answer: z.enum(["accepted", "declined", "remembered"]).optional(),
+      rule: text,
+      failed: text.optional(),
+      worker,
+    }),
+  ),
+  merge: rows,
+});
+
+const APPROVALS = page({
+  path: "approvals",
+  summary: "Remembered approvals",
+  behind: { inDocument: "history", inList: "cluster" },
+  schema: z.array(
+    z.object({ id: text, rule: text, principal: text, target: text, server: text, until: time, worker }),
+  ),
+  merge: rows,
+});
+
+const REVOKE: OperatorAction = {
+  name: "revoke_approval",
+  path: "approvals/:target/revoke",
+  summary: "Revoke a remembered approval",
+  isOfOne: true,
+};
+
+/** The pages and the action. */
+export const ADMIN: FeatureAdmin = {
+  pages: [APPROVALS, DECISIONS],
+  actions: [],
+  operatorActions: [REVOKE],
+};
+
+/** What the pages and the action ask: every policy has the decisions and approvals of those before it. */
+export type Latest = () => Pick<Policy, "decisions" | "approvals" | "revokeApproval"> | undefined;
+
+/** The pages, of the latest policy. */
+export const policyPages = (latest: Latest): readonly AdminPage[] => [
+  served(APPROVALS, () => latest()?.approvals() ?? []),
+  served(DECISIONS, () => latest()?.decisions() ?? []),
+];
+
+/** The action, on the latest policy. */
+export const policyActions = (latest: Latest): readonly OwnOperatorAction[] => [
+  {
+    ...REVOKE,
+    async act(id) {
+      try {
+        const isRevoked = await latest()?.revokeApproval(id);
+        return isRevoked === true ? undefined : "there is no such approval";
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        return error.message;
+      }
+    },
+  },
+];

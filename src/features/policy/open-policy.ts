@@ -1,0 +1,55 @@
+/** The policies of a gateway, one after the other, by what they plug into it. */
+import type { Config } from "../../config/config.js";
+import type { OpenFeature, RunningGateway } from "../../core/feature.js";
+import type { Logger } from "../../core/logger.js";
+import type { ApprovalExpiry } from "../../policy/approvals.js";
+import { COUNTERS, countedIn } from "../../policy/metrics.js";
+import { createPolicy, isPolicy, type Policy, type PolicyParts } from "../../policy/policy.js";
+import { policyActions, policyPages } from "./admin-pages.js";
+
+/** Each config has a policy, which continues what the one before it remembers. */
+export function openPolicy(logger: Logger, redact: (text: string) => string): OpenFeature {
+  let parts: PolicyParts | undefined;
+  let latest: Policy | undefined;
+  return {
+    name: "policy",
+    attach(gateway) {
+      parts = partsIn(gateway, logger, redact);
+    },
+    decides(config, before) {
+      if (parts === undefined) throw new TypeError("there is no gateway yet");
+      latest = createPolicy(
+        config as Pick<Config, "policy" | "limits">,
+        parts,
+        before !== undefined && isPolicy(before) ? before : undefined,
+      );
+      return latest;
+    },
+    pages: policyPages(() => latest),
+    operatorActions: policyActions(() => latest),
+    counters: COUNTERS,
+    close: async () => latest?.close(),
+  };
+}
+
+function partsIn(gateway: RunningGateway, logger: Logger, redact: (text: string) => string): PolicyParts {
+  const { replica } = gateway;
+  return {
+    ...{ metrics: countedIn(gateway), logger },
+    sharedLimits: replica?.limits,
+    sharedApprovals: replica?.approvals,
+    useOnce: replica && ((nonce) => replica.useOnce(nonce, gateway.answerMs())),
+    approvalExpiry: expiryIn(gateway, redact),
+  };
+}
+
+/** Tells the features of expired approvals; undefined if none listens. */
+function expiryIn(gateway: RunningGateway, redact: (text: string) => string): ApprovalExpiry | undefined {
+  const { emit } = gateway;
+  if (emit === undefined) return undefined;
+  return {
+    answerMs: () => gateway.answerMs(),
+    onExpired: (approval) =>
+      emit({ kind: "approval", decision: "expired", ...approval, target: redact(approval.target) }),
+  };
+}
