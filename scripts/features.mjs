@@ -7,7 +7,7 @@
  *   (features that import it go with it, and so do tests of two features)
  * - `--only-kernel`: the same without all of them
  * - `--all`: `--without` for each, then `--only-kernel`
- * - `--sample`: one of them, by CARDEA_SAMPLE, and `--only-kernel`, with the tests in `QUICK`, as CI does
+ * - `--sample`: one of them, by CARDEA_SAMPLE, and `--only-kernel`, with the tests in `QUICK` that start no program, as CI does
  *
  * docs/, config/reference.md and the golden files are written for all features, so the tests that compare them are left out.
  */
@@ -38,6 +38,9 @@ const OF_ALL = [
 ];
 /** What says most of what is wired, in seconds. */
 const QUICK = ["architecture", "config", "core", "gateway", "features"];
+/** What a test imports that starts this program, a browser or a store. */
+const STARTS_PROGRAMS =
+  /\b(?:MAIN|startServing|serve\w*)\b.*support\/cardea\.js"|support\/(?:browser|redis|processes)\.js"/;
 
 /** The features of a list, by name, with the section of the config that each has. */
 function featuresOf(index) {
@@ -92,6 +95,11 @@ function removeTestsOf(copy) {
   }
 }
 
+function removeWhatStartsPrograms(copy) {
+  for (const file of filesIn(join(copy, "test")))
+    if (file.endsWith(".test.ts") && STARTS_PROGRAMS.test(readFileSync(file, "utf8"))) rmSync(file);
+}
+
 const importsMissing = (file) =>
   [...readFileSync(file, "utf8").matchAll(/ from "(\.[^"]+)\.js"/g)].some(
     ([, path]) =>
@@ -132,6 +140,7 @@ function checkWithout(chosen, tests) {
     inCopy(copy, "node_modules/.bin/tsc", ["-p", "tsconfig.test.json"]);
     startAndStop(copy);
     for (const { name, section } of left) if (section !== undefined) expectRefusal(copy, name, section);
+    if (tests === QUICK) removeWhatStartsPrograms(copy);
     inCopy(copy, "node_modules/.bin/vitest", [
       ...["run", "--project", "!through*", ...tests.map((folder) => `test/${folder}`)],
       ...OF_ALL.flatMap((path) => ["--exclude", `test/${path}${path.endsWith(".ts") ? "" : "/**"}`]),
