@@ -76,6 +76,7 @@ const CASES: Readonly<
   CardeaEventLoopLate: gauge("nodejs_eventloop_lag_p99_seconds", "0.01x60", "0.5x60"),
   CardeaClusterStoreAway: gauge("cardea_cluster_store_up", "1x60", "0x60"),
   CardeaAuditLogNotWritten: gauge("cardea_audit_up", "1x60", "0x60"),
+  CardeaAuditSinkAway: gauge("cardea_audit_sink_up", "1x60", "0x60"),
   CardeaLeftProcessesBehind: gauge("cardea_orphaned_processes", "0x60", "2x60"),
 };
 

@@ -7,16 +7,21 @@ import { constants, fstatSync, ftruncateSync, writeSync } from "node:fs";
 import { type FileHandle, open, rename, rm, writeFile } from "node:fs/promises";
 import { type Head, readHead, writeHead } from "./head.js";
 import { readFileEnd, readFirstLine } from "./last-line.js";
-import { CHAIN_START, type ChainPosition, sealLine, type WrittenEvent } from "./line.js";
+import {
+  CHAIN_START,
+  type ChainPosition,
+  digestWith,
+  type LineDigest,
+  sealLine,
+  type WrittenEvent,
+} from "./line.js";
 import { takeLock } from "./lock.js";
-import { headName, rotatedFiles, rotatedName } from "./names.js";
+import { headName, lastSeqOf, rotatedFiles, rotatedName } from "./names.js";
 import type { AuditConfig } from "./section.js";
 import type { AuditEvent } from "./types.js";
 
 /** The state of the file when it was opened. */
 export type Found = "new" | "whole" | "torn" | "cut";
-
-type Rotation = AuditConfig["rotate"];
 
 const FLAGS = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 const HEAD_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
@@ -30,22 +35,22 @@ export class ChainFile {
   #file: FileHandle;
   readonly #head: FileHandle;
   readonly #unlock: () => Promise<void>;
-  readonly #path: string;
-  readonly #rotation: Rotation;
   readonly #now: () => Date;
+  readonly #options: ChainFileOptions;
+  readonly #digest: LineDigest;
   #size: number;
   /** When its first line was written, in ms since 1970; undefined while it is empty. */
   #begunAt: number | undefined;
   #position: ChainPosition;
   #before: ChainPosition;
 
-  private constructor(opened: Opened, { file, rotate }: ChainFileOptions, now: () => Date) {
+  private constructor(opened: Opened, options: ChainFileOptions, now: () => Date) {
     this.found = opened.found;
     this.#file = opened.file;
     this.#head = opened.head;
     this.#unlock = opened.unlock;
-    this.#path = file;
-    this.#rotation = rotate;
+    this.#options = options;
+    this.#digest = digestWith(options.key);
     this.#now = now;
     this.#size = opened.size;
     this.#begunAt = opened.begunAt;
@@ -88,7 +93,7 @@ export class ChainFile {
 
   /** Whether `rotate` is due before the next line. */
   get isFull(): boolean {
-    const { sizeBytes, everyMs } = this.#rotation;
+    const { sizeBytes, everyMs } = this.#options.rotate;
     if (this.#size === 0) return false;
     if (this.#size >= sizeBytes) return true;
     return (
@@ -107,7 +112,7 @@ export class ChainFile {
     let position = this.#position;
     let text = "";
     for (const event of events) {
-      const line = sealLine(event, position, this.#now);
+      const line = sealLine(event, position, this.#now, this.#digest);
       position = line;
       text += line.text;
     }
@@ -132,8 +137,9 @@ export class ChainFile {
   async rotate(): Promise<void> {
     await this.#file.datasync();
     await this.writeHead();
-    await rename(this.#path, rotatedName(this.#path, this.#position.seq));
-    const file = await openOwn(this.#path, FLAGS);
+    const { file: path } = this.#options;
+    await rename(path, rotatedName(path, this.#position.seq));
+    const file = await openOwn(path, FLAGS);
     await this.#file.close();
     this.#file = file;
     this.#size = 0;
@@ -143,7 +149,12 @@ export class ChainFile {
 
   /** Writes the head. @throws the system error */
   async writeHead(): Promise<void> {
-    await writeHead(this.#head, { ...this.#position, before: this.#before });
+    const { key } = this.#options;
+    await writeHead(
+      this.#head,
+      { ...this.#position, before: this.#before },
+      key === undefined ? undefined : this.#digest,
+    );
   }
 
   /** Syncs to disk and releases the lock. Never throws; the handles are closed in any case. */
@@ -161,13 +172,15 @@ export class ChainFile {
 
   /**
    * The head is updated before files are deleted, so that a crash in between leaves one file too many rather than too
-   * few.
+   * few. A file with a line that is needed stays.
    */
   async #deleteOld(): Promise<void> {
-    const { keep } = this.#rotation;
+    const { file: path, rotate, isNeeded } = this.#options;
+    const { keep } = rotate;
     if (keep === undefined) return;
-    const files = await rotatedFiles(this.#path);
+    const files = await rotatedFiles(path);
     const old = files.slice(0, Math.max(0, files.length - keep));
+    while (old.length > 0 && isNeeded?.(lastSeqOf(old.at(-1) ?? "")) === true) old.pop();
     const oldest = files[old.length];
     if (old.length === 0) return;
     const first = oldest === undefined ? undefined : await firstLineOf(oldest);
@@ -178,7 +191,12 @@ export class ChainFile {
 }
 
 /** The settings of the file, from the config. */
-export type ChainFileOptions = Pick<AuditConfig, "file" | "rotate">;
+export interface ChainFileOptions
+  extends Pick<AuditConfig, "file" | "rotate">,
+    Partial<Pick<AuditConfig, "key">> {
+  /** Whether the line with this number must stay, whatever `rotate.keep` says. Default: none must. */
+  readonly isNeeded?: (seq: number) => boolean;
+}
 
 interface End {
   readonly found: Found;

@@ -1,6 +1,6 @@
 /** The audit log: who did what, as lines of a hash chain (docs/audit.md). With `required` no call runs without its line. */
 import type { Feature, FeatureContext } from "../../cli/feature.js";
-import type { FeatureGauge, OpenFeature } from "../../core/feature.js";
+import type { FeatureGauge, GaugeReading, OpenFeature, Problem } from "../../core/feature.js";
 import { auditedReplies, auditRequired } from "./audited-calls.js";
 import { COMMANDS } from "./cli/commands.js";
 import type { AuditLog } from "./types.js";
@@ -14,13 +14,22 @@ const LOST: FeatureGauge = {
   name: "cardea_audit_lost_records",
   help: "Records lost while the audit log could not be written.",
 };
+const SINK_UP: FeatureGauge = {
+  name: "cardea_audit_sink_up",
+  help: "Whether the sink of the audit log accepts lines (1) or not (0).",
+  merge: "min",
+};
+const UNSENT: FeatureGauge = {
+  name: "cardea_audit_sink_unsent_lines",
+  help: "Lines of the audit log that its sink has not accepted yet.",
+};
 
 /** Is there with the section `audit`. */
 export const audit: Feature = {
   name: "audit",
   loadSections: async () => [(await import("./section.js")).section],
   commands: COMMANDS,
-  gauges: [UP, LOST],
+  gauges: [UP, LOST, SINK_UP, UNSENT],
   async open(
     { features: { audit: settings } },
     { logger, redact, version, configDigest, worker }: FeatureContext,
@@ -46,10 +55,22 @@ const featureOf = (log: AuditLog): OpenFeature => ({
   readings: [
     { gauge: UP, read: () => (log.problem === undefined ? 1 : 0) },
     { gauge: LOST, read: () => log.lost },
+    ...(log.sink === undefined ? [] : readingsOf(log.sink)),
   ],
-  problems: () =>
-    log.problem === undefined
-      ? []
-      : [{ text: `the audit log cannot be written: ${log.problem}`, blocks: log.required }],
-  close: () => log.close(),
+  problems: () => problemsOf(log),
+  close: ({ isImmediate }) => log.close(isImmediate),
 });
+
+const readingsOf = (sink: NonNullable<AuditLog["sink"]>): readonly GaugeReading[] => [
+  { gauge: SINK_UP, read: () => (sink.problem === undefined ? 1 : 0) },
+  { gauge: UNSENT, read: () => sink.unsent },
+];
+
+const problemsOf = ({ problem, sink, required }: AuditLog): readonly Problem[] => [
+  ...(problem === undefined
+    ? []
+    : [{ text: `the audit log cannot be written: ${problem}`, blocks: required }]),
+  ...(sink?.problem === undefined
+    ? []
+    : [{ text: `lines of the audit log are not accepted: ${sink.problem}`, blocks: false }]),
+];

@@ -2,29 +2,42 @@
 import type { FileHandle } from "node:fs/promises";
 import { isObject } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
-import type { ChainPosition } from "./line.js";
+import type { ChainPosition, LineDigest } from "./line.js";
 
 /** The content of the head. */
 export interface Head extends ChainPosition {
   /** The link before the first retained line: `seq` 0 while none was deleted. */
   readonly before: ChainPosition;
+  /** With the key of the log: the digest of the other members. */
+  readonly mac?: string;
 }
 
 /** A single write of constant length cannot leave remains of the previous text. */
-const LENGTH = 320;
+const LENGTH = 448;
 
 /** Overwrites the head. @throws the system error */
-export async function writeHead(file: FileHandle, { seq, hash, before }: Head): Promise<void> {
-  const text = writeJson({ seq, hash, before: { seq: before.seq, hash: before.hash } });
+export async function writeHead(file: FileHandle, head: Head, keyed?: LineDigest): Promise<void> {
+  const links = linksOf(head);
+  const text = writeJson(keyed === undefined ? links : { ...links, mac: keyed(writeJson(links)) });
   await file.write(`${text.padEnd(LENGTH - 1)}\n`, 0);
 }
+
+/** Whether it was written with this key. */
+export const isKeyedHead = (head: Head, keyed: LineDigest): boolean =>
+  head.mac === keyed(writeJson(linksOf(head)));
+
+const linksOf = ({ seq, hash, before }: Head): Omit<Head, "mac"> => ({
+  ...{ seq, hash },
+  before: { seq: before.seq, hash: before.hash },
+});
 
 /** The head in `text`; undefined if invalid. */
 export function readHead(text: string): Head | undefined {
   try {
     const value: unknown = parseJson(text);
     if (!isObject(value) || !isPosition(value) || !isPosition(value.before)) return undefined;
-    return { seq: value.seq, hash: value.hash, before: value.before };
+    const { seq, hash, before, mac } = value;
+    return { seq, hash, before, ...(typeof mac === "string" && { mac }) };
   } catch {
     // The caller reports that there is none.
     return undefined;

@@ -15,11 +15,17 @@ export const headName = (file: string): string => `${file}.head`;
 /** The lock file. */
 export const lockName = (file: string): string => `${file}.lock`;
 
+/** The file that says what the receiver of the log has. */
+export const sinkName = (file: string): string => `${file}.sink`;
+
 /** The file of a worker, with its number before the extension. */
 export function workerFile(file: string, worker: number): string {
   const extension = extname(file);
   return `${file.slice(0, file.length - extension.length)}.${worker}${extension}`;
 }
+
+/** The number of the last line of a rotated file. */
+export const lastSeqOf = (rotated: string): number => Number(rotated.slice(rotated.lastIndexOf(".") + 1));
 
 /** The rotated files of `file`, oldest first. @throws the system error */
 export async function rotatedFiles(file: string): Promise<readonly string[]> {
@@ -27,7 +33,7 @@ export async function rotatedFiles(file: string): Promise<readonly string[]> {
   const names = await readdir(dirname(file));
   return names
     .filter((name) => name.startsWith(start) && /^\d{12,}$/.test(name.slice(start.length)))
-    .sort((a, b) => Number(a.slice(start.length)) - Number(b.slice(start.length)))
+    .sort((a, b) => lastSeqOf(a) - lastSeqOf(b))
     .map((name) => join(dirname(file), name));
 }
 

@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import { APPROVAL_KEY, type Call, type Reply } from "../../core/call.js";
 import type { CallRecord } from "../../core/call-record.js";
 import type { Logger } from "../../core/logger.js";
+import type { Webhook } from "../../outgoing/webhook.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
@@ -11,6 +12,7 @@ import type { WrittenEvent } from "./line.js";
 import { workerFile } from "./names.js";
 import { argumentsReader, type RecordedArguments } from "./recorded-arguments.js";
 import type { AuditConfig } from "./section.js";
+import { AuditSink } from "./sink/sink.js";
 import type { AuditEvent, AuditLog } from "./types.js";
 import { AuditWriter } from "./writer.js";
 
@@ -25,6 +27,8 @@ interface AuditOptions {
   readonly configDigest?: string | undefined;
   /** Default: the system clock. */
   readonly now?: () => Date;
+  /** Posts lines. Default: by HTTP. */
+  readonly webhook?: Pick<Webhook, "post" | "close"> | undefined;
 }
 
 /** Strings that many lines share. */
@@ -40,7 +44,21 @@ interface SafeText {
 export async function openAuditLog(config: AuditConfig, options: AuditOptions): Promise<AuditLog> {
   const { logger, redact, worker, now } = options;
   const file = worker === undefined ? config.file : workerFile(config.file, worker);
-  const writer = new AuditWriter({ file, rotate: config.rotate }, logger, now);
+  const { rotate, key, sink: target } = config;
+  const sink: AuditSink | undefined =
+    target &&
+    new AuditSink({ ...{ file, target, logger }, written: () => writer.position, webhook: options.webhook });
+  const writer = new AuditWriter(
+    {
+      ...{ file, rotate, key },
+      ...(sink !== undefined && {
+        isNeeded: (seq) => seq > sink.sentSeq,
+        onWritten: () => sink.lineWritten(),
+      }),
+    },
+    logger,
+    now,
+  );
   const found = await writer.open();
   if (found === "torn" || found === "cut")
     logger.warn({ file }, `the audit log was ${FOUND[found]}; its first line of this run says so`);
@@ -70,6 +88,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     outcome: found ?? "unopened",
     arguments: { version: options.version, config: options.configDigest ?? null },
   });
+  await sink?.open();
 
   const call = (record: CallRecord, source: Call, reply: Reply): void => {
     const host = safe(record.host);
@@ -111,12 +130,14 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     get lost() {
       return writer.lost;
     },
+    sink,
     call,
     event: (event) => writer.post(event),
     secretsChanged: () => texts.clear(),
-    async close() {
+    async close(isImmediate) {
       writer.post({ kind: "stop" });
       await writer.close();
+      await sink?.close(isImmediate);
     },
   };
 }

@@ -4,6 +4,8 @@ import { z } from "zod";
 import { duration } from "../../config/duration-schema.js";
 import { sectionOf } from "../../config/section.js";
 import { parseDuration, parseSize } from "../../config/units.js";
+import { webhookKeys } from "../../config/webhook-schema.js";
+import type { WebhookTarget } from "../../outgoing/webhook.js";
 
 const size = (sentence: string) =>
   z
@@ -49,6 +51,19 @@ const schema = z.strictObject({
     })
     .prefault({})
     .describe("When the file is rotated. The chain continues over all files."),
+  key: z
+    .string()
+    .min(16, { error: "must have at least 16 characters" })
+    .exactOptional()
+    .describe(
+      "The key of the chain: whoever can write the file cannot rewrite it without this key. Use a variable; `cardea audit verify` needs it too. Default: the chain has none.",
+    ),
+  sink: z
+    .strictObject(webhookKeys("batches of lines"))
+    .exactOptional()
+    .describe(
+      "Where the lines are posted as well, in batches, in their order, until each is accepted. The file is the queue: no line is dropped, and files with lines that are not accepted yet are not deleted.",
+    ),
 });
 
 /** The settings of the audit log. */
@@ -60,6 +75,10 @@ export interface AuditConfig {
   readonly arguments: "digest" | "redacted" | "full";
   /** Absent members: no rotation by age; all files are kept. */
   readonly rotate: { readonly sizeBytes: number; readonly everyMs?: number; readonly keep?: number };
+  /** The key of the chain; undefined without one. */
+  readonly key: string | undefined;
+  /** Where lines are posted; undefined if they are not. */
+  readonly sink: WebhookTarget | undefined;
 }
 
 declare module "../../config/config.js" {
@@ -77,10 +96,25 @@ export const section = sectionOf({
       "A log of who did what, hash-chained so that `cardea audit verify` finds each change (`docs/audit.md`). A change needs a restart.",
     ),
   change: "restart",
-  complete({ file, rotate: { size, every, keep }, ...rest }: z.output<typeof schema>, folder): AuditConfig {
+  secretsOf: ({ key, sink }: AuditConfig) => [key ?? [], sink?.secret ?? []].flat(),
+  warningsOf: ({ features: { audit } }) =>
+    audit?.sink === undefined || audit.sink.secret !== undefined
+      ? []
+      : [
+          {
+            path: ["audit", "sink"],
+            message:
+              "it has no secret: its receiver cannot tell the lines of this gateway from those of others",
+          },
+        ],
+  complete(
+    { file, rotate: { size, every, keep }, key, sink, ...rest }: z.output<typeof schema>,
+    folder,
+  ): AuditConfig {
     const everyMs = every === undefined ? undefined : parseDuration(every);
     return {
       ...rest,
+      ...{ key, sink },
       file: resolve(folder, file),
       rotate: {
         sizeBytes: parseSize(size) ?? 0,

@@ -2,6 +2,7 @@
 import type { Call, Reply } from "../../core/call.js";
 import type { CallRecord, CallTimes } from "../../core/call-record.js";
 import type { GatewayEvent } from "../../core/gateway-events.js";
+import type { AuditSink } from "./sink/sink.js";
 
 /** One event, before it has its place in the chain. */
 export interface AuditEvent extends Omit<GatewayEvent, "kind"> {
@@ -23,12 +24,14 @@ export interface AuditLog {
   readonly problem: string | undefined;
   /** Events that were lost while the log could not be written. */
   readonly lost: number;
+  /** Where lines are posted; undefined if they are not. */
+  readonly sink: Pick<AuditSink, "problem" | "unsent"> | undefined;
   /** Records a finished call; `call.record.recorded` then says whether its line is written. */
   readonly call: (record: CallRecord, call: Call, reply: Reply) => void;
   /** Records anything else. */
   event(event: AuditEvent): void;
   /** Texts are redacted again, because a config may have brought new secrets. */
   secretsChanged(): void;
-  /** Writes the last line, waits until it is written, and gives the file to others. */
-  close(): Promise<void>;
+  /** Writes the last line, waits until it is written, and gives the file to others. Unless it `isImmediate`, lines are posted for 3 s. */
+  close(isImmediate: boolean): Promise<void>;
 }

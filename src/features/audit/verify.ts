@@ -2,8 +2,8 @@
 import { createReadStream } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { type Head, readHead } from "./head.js";
-import { CHAIN_START, type ChainPosition, checkLine } from "./line.js";
+import { type Head, isKeyedHead, readHead } from "./head.js";
+import { CHAIN_START, type ChainPosition, checkLine, digestWith, type LineDigest } from "./line.js";
 import { lockHolder } from "./lock.js";
 import { headName, rotatedFiles } from "./names.js";
 
@@ -28,17 +28,26 @@ export interface Verification {
   /** The numbers of the first and last line; 0 if there is none. */
   readonly from: number;
   readonly to: number;
+  /** The number of the first line with the key; absent where no key was given. 0: no line has it. */
+  readonly keyedFrom?: number;
   /** At most MAX_FAULTS. */
   readonly faults: readonly Fault[];
 }
 
+/** How a command gets the key. */
+const GIVE_KEY = "--config FILE with audit.key, or CARDEA_AUDIT_KEY";
 const MAX_FAULTS = 20;
 const NEWLINE = 0x0a;
 /** A longer line (bytes) cannot be from Cardea. */
 const MAX_LINE = 1_048_576;
 
-/** Verifies the log `file` with its rotated files and its head. @throws the system error if it cannot be read */
-export async function verifyLog(file: string): Promise<Verification> {
+/**
+ * Verifies the log `file` with its rotated files and its head.
+ *
+ * @param key with which its lines are written, from some line on; undefined if it is not known
+ * @throws the system error if it cannot be read
+ */
+export async function verifyLog(file: string, key?: string): Promise<Verification> {
   const head = readHead(await readFile(headName(file), "utf8").catch(() => ""));
   const isWritten = (await lockHolder(file)) !== undefined;
   const isThere = await access(file).then(
@@ -46,28 +55,44 @@ export async function verifyLog(file: string): Promise<Verification> {
     () => false,
   );
   const files = [...(await rotatedFiles(file)), ...(isThere ? [file] : [])];
-  const chain = new Chain(head);
-  for (const each of files) await chain.read(each, each === file && isWritten);
-  chain.end(file);
+  const chain = new Chain(head, key === undefined ? undefined : digestWith(key));
+  if (chain.lacksKey)
+    chain.faults.push({ file, reason: `the log has a key, which is needed to verify it: ${GIVE_KEY}` });
+  else {
+    for (const each of files) await chain.read(each, each === file && isWritten);
+    chain.end(file);
+  }
   return { file, ok: chain.faults.length === 0, files: files.length, ...chain.result };
 }
 
 class Chain {
   readonly faults: Fault[] = [];
   readonly #head: Head | undefined;
+  readonly #keyed: LineDigest | undefined;
+  #keyedFrom = 0;
   #last: ChainPosition | undefined;
   #from = 0;
   #lines = 0;
   /** The previous line is faulty, so the next one need not match it. */
   #isBroken = false;
 
-  constructor(head: Head | undefined) {
+  constructor(head: Head | undefined, keyed: LineDigest | undefined) {
     this.#head = head;
+    this.#keyed = keyed;
+  }
+
+  /** Whether the log was written with a key that is not known: each line would be a fault. */
+  get lacksKey(): boolean {
+    return this.#keyed === undefined && this.#head?.mac !== undefined;
   }
 
   get result() {
     const { faults } = this;
-    return { lines: this.#lines, from: this.#from, to: this.#last?.seq ?? 0, faults };
+    return {
+      ...{ lines: this.#lines, from: this.#from, to: this.#last?.seq ?? 0 },
+      ...(this.#keyed !== undefined && { keyedFrom: this.#keyedFrom }),
+      faults,
+    };
   }
 
   /** @param mayGrow whether an incomplete last line may be a write in progress */
@@ -102,6 +127,7 @@ class Chain {
       this.#fault({ file, reason: `${name} is missing or invalid: a truncated end cannot be detected` });
       return;
     }
+    if (this.#keyed !== undefined) this.#checkKey(file, head, this.#keyed);
     const seq = this.#last?.seq ?? 0;
     if (seq < head.seq && !(this.#last === undefined && head.seq === head.before.seq))
       this.#fault({
@@ -111,15 +137,28 @@ class Chain {
       });
   }
 
+  /** A log that was written without the key, or whose head was, is one that another program may have written. */
+  #checkKey(file: string, head: Head, keyed: LineDigest): void {
+    if (this.#lines > 0 && this.#keyedFrom === 0)
+      this.#fault({ file, reason: "no line was written with the key" });
+    else if (this.#keyedFrom > 0 && !isKeyedHead(head, keyed))
+      this.#fault({ file, reason: `${basename(headName(file))} was not written with the key` });
+  }
+
   #check(bytes: Buffer, at: Pick<Required<Fault>, "file" | "line" | "byte">): void {
     this.#lines += 1;
-    const check = checkLine(bytes);
+    const check = checkLine(bytes, this.#keyed);
     const expected = this.#last;
     const claims = check.ok ? check.line : check.claims;
     if (!check.ok) {
       const seq = claims?.seq ?? (expected === undefined ? undefined : expected.seq + 1);
       this.#fault({ ...at, ...(seq !== undefined && { seq }), reason: check.reason });
-    } else if (!this.#isBroken) this.#checkPlace(check.line, at);
+    } else {
+      if (check.isKeyed && this.#keyedFrom === 0) this.#keyedFrom = check.line.seq;
+      if (!check.isKeyed && this.#keyedFrom > 0)
+        this.#fault({ ...at, seq: check.line.seq, reason: "it was written without the key" });
+      if (!this.#isBroken) this.#checkPlace(check.line, at);
+    }
     this.#isBroken = !check.ok;
     if (claims === undefined) {
       this.#last = expected && { seq: expected.seq + 1, hash: expected.hash };

@@ -12,9 +12,15 @@ const HEAD_MS = 100;
 /** Lines that are buffered in memory while the log fails. */
 const MAX_PENDING = 10_000;
 
+/** The settings of a log. */
+export interface WriterOptions extends ChainFileOptions {
+  /** Called after lines were written. */
+  readonly onWritten?: () => void;
+}
+
 /** Writes events in order; each is written, buffered during a failure, or counted as lost. */
 export class AuditWriter {
-  readonly #options: ChainFileOptions;
+  readonly #options: WriterOptions;
   readonly #logger: Logger;
   readonly #now: () => Date;
   #file: ChainFile | undefined;
@@ -29,7 +35,7 @@ export class AuditWriter {
   #lost = 0;
   #lostSince = 0;
 
-  constructor(options: ChainFileOptions, logger: Logger, now: () => Date = () => new Date()) {
+  constructor(options: WriterOptions, logger: Logger, now: () => Date = () => new Date()) {
     this.#options = options;
     this.#logger = logger;
     this.#now = now;
@@ -39,10 +45,16 @@ export class AuditWriter {
   async open(): Promise<Found | undefined> {
     try {
       this.#file = await ChainFile.open(this.#options, this.#now, this.#position);
+      this.#position = this.#file.position;
     } catch (error) {
       this.#failed(error);
     }
     return this.#file?.found;
+  }
+
+  /** The last line. */
+  get position(): ChainPosition {
+    return this.#position;
   }
 
   /** Why the log fails; undefined while it works. */
@@ -150,6 +162,7 @@ export class AuditWriter {
     this.#pending = [];
     this.#position = file.position;
     this.#work = undefined;
+    this.#options.onWritten?.();
     this.#recovered();
     if (!this.#isClosed) this.#headTimer ??= this.#writeHeadSoon();
   }

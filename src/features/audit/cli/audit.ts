@@ -22,8 +22,14 @@ export interface ShowFlags {
 }
 
 /** Verifies the log, and those of other workers. @returns the exit code: 1 if a fault is found */
-export async function auditVerify(file: string, flags: JsonFlag, shell: CommandContext): Promise<number> {
+export async function auditVerify(
+  file: string,
+  flags: ConfigFlags & JsonFlag,
+  shell: CommandContext,
+): Promise<number> {
   const json = wantsJson(flags, shell.env);
+  const key = await keyOf(flags, shell);
+  if (typeof key === "number") return key;
   try {
     const logs = await logsBeside(file);
     if (logs.length === 0) {
@@ -31,7 +37,7 @@ export async function auditVerify(file: string, flags: JsonFlag, shell: CommandC
       return EXIT.failed;
     }
     const found: Verification[] = [];
-    for (const log of logs) found.push(await verifyLog(log));
+    for (const log of logs) found.push(await verifyLog(log, key));
     await write(
       shell.stdout,
       json ? `${JSON.stringify(found, undefined, 2)}\n` : found.map(verdictOf).join(""),
@@ -43,8 +49,19 @@ export async function auditVerify(file: string, flags: JsonFlag, shell: CommandC
   }
 }
 
-function verdictOf({ file, ok, files, lines, from, to, faults }: Verification): string {
-  const what = `${terminalSafe(file)}: ${lines} lines (${from} to ${to}) in ${files} file${files === 1 ? "" : "s"}`;
+/** The key of the log: of the environment, or of the config that is named; or the exit code. */
+async function keyOf(flags: ConfigFlags, shell: CommandContext): Promise<string | undefined | number> {
+  const { CARDEA_AUDIT_KEY: given = "", CARDEA_CONFIG: named = flags.config } = shell.env;
+  if (given !== "") return given;
+  if (named === undefined) return undefined;
+  const log = await shell.openLog({ quiet: true });
+  const opened = await openConfig(shell, log, flags.config);
+  return opened === undefined ? EXIT.config : opened.loaded.config.features.audit?.key;
+}
+
+function verdictOf({ file, ok, files, lines, from, to, keyedFrom = from, faults }: Verification): string {
+  const keyed = keyedFrom > from ? `, with the key from line ${keyedFrom}` : "";
+  const what = `${terminalSafe(file)}: ${lines} lines (${from} to ${to})${keyed} in ${files} file${files === 1 ? "" : "s"}`;
   return ok ? `ok    ${what}\n` : [`FAULT ${what}`, ...faults.map(faultText), ""].join("\n");
 }
 

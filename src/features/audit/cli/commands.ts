@@ -11,7 +11,10 @@ export const COMMANDS: FeatureCommands = {
   help: "  cardea audit  verify FILE | show [--as ID] [--since 1h]    who did what",
   examples: {
     audit: ["cardea audit verify audit.jsonl", "cardea audit show --since 1h"],
-    "audit verify": ["cardea audit verify audit.jsonl"],
+    "audit verify": [
+      "cardea audit verify audit.jsonl",
+      "cardea audit verify audit.jsonl --config cardea.json",
+    ],
     "audit show": [
       "cardea audit show --as ann --since 1h",
       "cardea audit show audit.jsonl --kind approval --json",
@@ -28,15 +31,15 @@ function addAuditCommands({ program, shell, finish }: CommandLine): void {
   audit.action(() => {
     throw new UsageError("a command is missing after audit\n(cardea audit --help lists them)");
   });
-  withJsonFlag(audit.command("verify"))
+  withJsonFlag(withConfigFlag(audit.command("verify")))
     .description(
-      "Find a changed byte, a removed line, a truncated end or a swapped file, and print its position. Exits with 1 if there is one.",
+      "Find a changed byte, a removed line, a truncated end or a swapped file, and print its position. Exits with 1 if there is one. A log with a key is verified with that of --config or CARDEA_AUDIT_KEY.",
     )
     .argument(
       "<file>",
       "the file that audit.file names; rotated files and those of workers are found beside it",
     )
-    .action((file: string, flags: JsonFlag) =>
+    .action((file: string, flags: ConfigFlags & JsonFlag) =>
       finish(import("./audit.js").then(({ auditVerify }) => auditVerify(file, flags, shell))),
     );
   withJsonFlag(withConfigFlag(audit.command("show")))
