@@ -10,6 +10,7 @@ import { packageVersion } from "./cli/help.js";
 import { checkFeatures, openFeatures } from "./cli/open-features.js";
 import { wasStartedByNpm, watchParent } from "./cli/parent.js";
 import { runCommandLine } from "./cli/program.js";
+import { servingModeOf } from "./cli/serving-mode.js";
 import { takeSignals } from "./cli/signals.js";
 import type { Config } from "./config/config.js";
 import { SERVER_NAME } from "./core/gateway-api.js";
@@ -19,9 +20,9 @@ import { settle, withTimeout } from "./core/stop.js";
 import { FEATURES } from "./features/index.js";
 import type { StderrWriter } from "./telemetry/logger.js";
 import type { Redactor } from "./telemetry/redact.js";
-import { joinWorkers } from "./workers/worker.js";
 
-const worker = await joinWorkers();
+/** This process as one of several; undefined if it serves alone, or does not serve. */
+const worker = await servingModeOf(FEATURES)?.join();
 const shell: CommandContext = {
   env: process.env,
   features: FEATURES,
@@ -56,24 +57,19 @@ const shell: CommandContext = {
       features,
       channels: channelsOf(FEATURES),
       ...(ownerToken !== undefined && { ownerToken }),
-      ...(worker !== undefined && { workerIdentity: worker.identity }),
+      ...(worker !== undefined && { member: worker.member }),
     });
   },
-  createPrimary: async ({ config, count, orphans }, logger) => {
+  openServing: async (run, config, orphans, logger) => {
     await checkFeatures(FEATURES, config, await featureContext(config, logger));
-    const [{ createPrimary }, { openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
-      import("./gateway/primary.js"),
+    const [{ openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
       import("./upstream/supervision/orphans.js"),
       import("./state/state-folder.js"),
     ]);
     const registry = openProcessRegistry(stateFolder(process.env), logger);
-    const onWorkerLost = () => handleOrphans(registry, orphans === "end", logger);
-    await onWorkerLost();
-    const gauges = FEATURES.flatMap((feature) => feature.gauges ?? []);
-    const featureAdmin = await Promise.all(FEATURES.flatMap((feature) => feature.loadAdmin?.() ?? []));
-    const version = packageVersion();
-    const channels = channelsOf(FEATURES);
-    return createPrimary(config, { count, logger, onWorkerLost, gauges, featureAdmin, channels, version });
+    const onProcessLost = () => handleOrphans(registry, orphans === "end", logger);
+    await onProcessLost();
+    return run.open(config, { logger, version: packageVersion(), features: FEATURES, onProcessLost });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;
@@ -124,7 +120,7 @@ async function openLog({ quiet = false }: { readonly quiet?: boolean } = {}): Pr
     createLogger({ redactor, write: stderr.write, ...(level !== undefined && { level }) }),
   );
   return {
-    ...(worker === undefined ? logger : withWorkerField(worker.identity.number, logger)),
+    ...(worker === undefined ? logger : withWorkerField(worker.member.number, logger)),
     addSecrets: (secrets) => redactor.add(secrets),
     redact: (text) => redactor.text(text),
   };
@@ -164,13 +160,13 @@ async function featureContext(
     logger: log,
     redact: log.redact ?? ((text) => text),
     version: packageVersion(),
-    worker: worker?.identity.number,
+    worker: worker?.member.number,
     configDigest: config.digest,
     servesHosts,
   };
 }
 
-/** Adds the number of the worker to every line. */
+/** Adds the number of the process to every line. */
 function withWorkerField(worker: number, logger: Logger): Logger {
   const logAt =
     (level: "error" | "warn" | "info" | "debug"): Logger["info"] =>

@@ -2,15 +2,15 @@
 import type { Readable, Writable } from "node:stream";
 import type { Advice } from "../config/advice.js";
 import type { CheckRules } from "../config/check-rules.js";
-import type { Config, ListenConfig, ServerConfig } from "../config/config.js";
+import type { Config, ServerConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
 import type { Finding } from "../core/replicas.js";
 import type { OwnStore } from "../core/shared-store.js";
 import type { Gateway } from "../gateway/gateway.js";
-import type { Primary } from "../gateway/primary.js";
 import type { Feature } from "./feature.js";
 import type { ProbeResult } from "./probe.js";
 import type { RunningGateway } from "./run-files.js";
+import type { JoinedProcess, Served, ServingRun } from "./serving-mode.js";
 import { terminalSafe } from "./terminal-safe.js";
 
 /** The parts of its process that a command uses; tests replace them. */
@@ -34,15 +34,10 @@ export interface CommandContext {
   useStateFolder(folder: string): void;
   /** Lets commands of the same user find a serving gateway, until the returned function is called. */
   announceGateway(gateway: RunningGateway, log: Log): Promise<() => Promise<void>>;
-  /** Several workers, started like one gateway. */
-  createPrimary(order: WorkersRequest, logger: Logger): Promise<Primary>;
-  /** Set in a worker, whose signals come from the primary process. */
-  readonly worker?: {
-    /** The address of all workers, even if the config file has changed. */
-    readonly listen: ListenConfig;
-    /** Reports to the primary process that the worker serves `url`. */
-    announce(url: string): void;
-  };
+  /** Several processes, started like one gateway; orphaned processes of an earlier one are reported or killed first. */
+  openServing(run: ServingRun, config: Config, orphans: "name" | "end", logger: Logger): Promise<Served>;
+  /** Set in one of several processes, whose signals come from the one that has started it. */
+  readonly worker?: Pick<JoinedProcess, "listen" | "announce">;
   /** Compiles rules and limits; returns their errors. */
   checkRules: CheckRules;
   /** Advice about rules and limits that are valid but probably not as intended. */
@@ -53,14 +48,6 @@ export interface CommandContext {
   openStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
   /** Checks once what features need outside of this process, by the names of those that need something. */
   findings(config: Config): Promise<Readonly<Record<string, readonly Finding[]>>>;
-}
-
-/** What the primary process starts its workers with. */
-export interface WorkersRequest {
-  readonly config: Config;
-  readonly count: number;
-  /** What happens to processes that a gateway or a worker left behind. */
-  readonly orphans: "name" | "end";
 }
 
 /** A logger with secrets to redact. */

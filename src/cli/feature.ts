@@ -19,6 +19,7 @@ import type { OwnStore } from "../core/shared-store.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
 import type { ProbeResult } from "./probe.js";
+import type { ServeFlag, ServingMode } from "./serving-mode.js";
 
 /** What a feature may use of the process. */
 export interface FeatureContext {
@@ -30,7 +31,7 @@ export interface FeatureContext {
   readonly redact: (text: string) => string;
   /** The gateway's own. */
   readonly version: string;
-  /** The number of this worker; undefined with a single process. */
+  /** The number of this process among several that serve the same address (`servingMode`); undefined with a single one. */
   readonly worker: number | undefined;
   /** Of the content of the config file; undefined without a file. */
   readonly configDigest: string | undefined;
@@ -80,6 +81,10 @@ export interface Feature {
   /** Its sections of the config; loaded before a config is read. */
   loadSections?(): Promise<readonly Section[]>;
   readonly commands?: FeatureCommands;
+  /** Its flags of `cardea serve`. */
+  readonly serveFlags?: readonly ServeFlag[];
+  /** Another way to serve than one gateway in one process; one feature has one. */
+  readonly servingMode?: ServingMode;
   /** The ways to reach servers that it adds; each has a section. They need no open feature, as a probe has none. */
   readonly channels?: readonly ChannelKind[];
   /** What `cardea list` says of lists that leave tools out, if it makes such. */
@@ -106,7 +111,7 @@ export interface Feature {
   findings?(config: FeaturedConfig, version: string): Promise<readonly Finding[] | undefined>;
   /** Probes a server for `cardea doctor`, with the credentials that the feature has for it. Never rejects. */
   probe?(probed: ProbedServer, context: FeatureContext): Promise<ProbeResult>;
-  /** Finds what each worker would find wrong, before there are any. @throws RangeError as `open` does */
+  /** Finds what each of several processes would find wrong, before there are any. @throws RangeError as `open` does */
   check?(config: FeaturedConfig, context: FeatureContext): Promise<void>;
 }
 

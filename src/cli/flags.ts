@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { ListenOverrides } from "../config/read.js";
 import { ANONYMOUS } from "../core/client.js";
 import { UsageError } from "./exit.js";
+import type { Feature } from "./feature.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,7 +18,6 @@ export interface ListenFlags {
   readonly port?: string;
   readonly adminHost?: string;
   readonly adminPort?: string;
-  readonly workers?: string;
   readonly insecure?: boolean;
 }
 
@@ -98,15 +98,16 @@ export function withStateFlag(command: Command, useFolder: (folder: string) => v
   });
 }
 
-/** Adds the flags of listeners. */
-export function withListenFlags(command: Command): Command {
-  return command
+/** Adds the flags of listeners, and those of features. */
+export function withListenFlags(command: Command, features: readonly Feature[]): Command {
+  command
     .option("--host <host>", "the address to listen on (CARDEA_HOST)", nonEmptyOption)
     .option("--port <port>", "the port to listen on; 0 picks a free one (CARDEA_PORT)")
     .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", nonEmptyOption)
-    .option("--admin-port <port>", "the port of the admin listener; 0 picks a free one (CARDEA_ADMIN_PORT)")
-    .option("--workers <n>", "how many processes serve the port; default 1 (CARDEA_WORKERS)")
-    .option("--insecure", "listen beyond loopback without authentication (CARDEA_INSECURE)");
+    .option("--admin-port <port>", "the port of the admin listener; 0 picks a free one (CARDEA_ADMIN_PORT)");
+  for (const { serveFlags = [] } of features)
+    for (const { flags, description } of serveFlags) command.option(flags, description);
+  return command.option("--insecure", "listen beyond loopback without authentication (CARDEA_INSECURE)");
 }
 
 /** Adds the flag that ends orphaned processes. */
@@ -173,21 +174,6 @@ export function listenOverrides(flags: ListenFlags, env: Environment): ListenOve
 export function orphanPolicyFrom(flags: ReapFlag, env: Environment): "name" | "end" {
   return (flags.reap ?? booleanVariable(env, "CARDEA_REAP") ?? false) ? "end" : "name";
 }
-
-/** @throws UsageError for an invalid number of workers */
-export function workerCount(flags: Pick<ListenFlags, "workers">, env: Environment): number {
-  const text = flags.workers ?? nonEmpty(env.CARDEA_WORKERS);
-  if (text === undefined) return 1;
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(count >= 1 && count <= MAX_WORKERS)) {
-    const name = flags.workers === undefined ? "CARDEA_WORKERS" : "--workers";
-    throw new UsageError(`${name} must be a whole number from 1 to ${MAX_WORKERS}`);
-  }
-  return count;
-}
-
-/** Beyond that number of processors use several machines. */
-const MAX_WORKERS = 128;
 
 /** The text of a flag, or else of its variable: CARDEA_AT for `--at`. `source` names the one that was used. */
 export function textFlag(given: string | undefined, name: string, env: Environment) {

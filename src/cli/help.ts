@@ -5,13 +5,18 @@ import type { CommandPlace, Feature } from "./feature.js";
 /** The text of `cardea --help`, with the commands of features. */
 export const helpText = (features: readonly Feature[]): string =>
   [
-    FIRST,
+    firstOf(features),
     ...linesOf(features, "use"),
     MIDDLE,
     ...linesOf(features, "keep"),
     `  ${shortOf(features).join("")}${LAST}`,
   ].join("\n");
 
+const usageOf = (features: readonly Feature[]): string =>
+  features
+    .flatMap(({ serveFlags = [] }) => serveFlags.flatMap(({ usage }) => usage ?? []))
+    .map((usage) => `${usage} `)
+    .join("");
 const linesOf = (features: readonly Feature[], place: CommandPlace): readonly string[] =>
   features.flatMap(({ commands }) =>
     commands?.place === place && commands.isShort !== true ? commands.help : [],
@@ -19,12 +24,15 @@ const linesOf = (features: readonly Feature[], place: CommandPlace): readonly st
 const shortOf = (features: readonly Feature[]): readonly string[] =>
   features.flatMap(({ commands }) => (commands?.isShort === true ? `${commands.help}   ` : []));
 
-const FIRST = `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
+/** `serve` with the flags of features. */
+const firstOf = (
+  features: readonly Feature[],
+): string => `Cardea, an MCP gateway: one MCP server to hosts, one client to many MCP servers.
 
   cardea init   [--from FILE]... [--out FILE]    a config made from your hosts'
   cardea add    NAME -- CMD ARGS... | NAME URL | SERVER.JSON    cardea remove NAME
   cardea install HOST [--dry-run]         write Cardea into a host's own file
-  cardea serve  [--port N] [--workers N] [--insecure]    the gateway over HTTP
+  cardea serve  [--port N] ${usageOf(features)}[--insecure]    the gateway over HTTP
   cardea stdio  the gateway over stdio    cardea -- CMD ARGS...  one server as HTTP
   cardea connect URL [--header 'K: V']... one HTTP server as stdio
   cardea check  is the config right?      cardea doctor  does each server start?

@@ -22,7 +22,7 @@ export async function openFeatures(
   return open;
 }
 
-/** What each worker would find wrong is found once, before there are any. @throws UsageError */
+/** What each of several processes would find wrong is found once, before there are any. @throws UsageError */
 export async function checkFeatures(
   features: readonly Feature[],
   config: FeaturedConfig,

@@ -113,7 +113,7 @@ function addServingCommands(
   command: readonly string[] | undefined,
 ): void {
   withStrictFlag(
-    withReapFlag(withListenFlags(withConfigFlag(stateful("serve")))),
+    withReapFlag(withListenFlags(withConfigFlag(stateful("serve")), shell.features)),
     "do not start, and reload nothing, while the config has any problem or warning",
   )
     .description("Serve the gateway over HTTP until a signal.")

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeChanges } from "../config/changes.js";
-import { checkRules, workersConflict } from "../config/check-rules.js";
+import { checkRules } from "../config/check-rules.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
@@ -10,9 +10,9 @@ import { type Section, sectionsWithin } from "../config/section.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { CommandContext, Log } from "./command-context.js";
-import { sharesLimits } from "./feature.js";
 import { logServerProblems, type OpenedConfig } from "./open-config.js";
 import { secretsOf } from "./secrets-of.js";
+import { servingConflict } from "./serving-mode.js";
 import { strictProblems } from "./strict.js";
 
 /** Settings that need a restart. */
@@ -85,12 +85,9 @@ export function watchAndReload(
       return;
     }
     logServerProblems(loaded, log);
-    const obstacle =
-      shell.worker === undefined
-        ? undefined
-        : workersConflict(loaded.config, sharesLimits(shell.features, loaded.config));
+    const obstacle = shell.worker === undefined ? undefined : servingConflict(shell.features, loaded.config);
     if (obstacle !== undefined) {
-      refuse([{ file, line: 1, column: 1, message: obstacle }]);
+      refuse([{ file, line: 1, column: 1, message: obstacle.message }]);
       return;
     }
     const { sections = [] } = options;

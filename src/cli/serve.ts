@@ -2,16 +2,13 @@
 
 import { randomBytes } from "node:crypto";
 import { serveObstacles } from "../config/advice.js";
-import { workersConflict } from "../config/check-rules.js";
 import type { Config, ListenConfig } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { GatewayError } from "../core/errors.js";
-import type { Gateway } from "../gateway/gateway.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
-import type { CommandContext, Log, WorkersRequest } from "./command-context.js";
+import type { CommandContext, Log } from "./command-context.js";
 import { messageOf } from "./error-facts.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
-import { sharesLimits } from "./feature.js";
 import {
   type ConfigFlags,
   isFlagSet,
@@ -20,42 +17,49 @@ import {
   orphanPolicyFrom,
   type ReapFlag,
   type StrictFlag,
-  workerCount,
 } from "./flags.js";
 import { configOfCommand } from "./host-files/from-command.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
+import {
+  type Served,
+  type ServeFlagValues,
+  type ServingConflict,
+  type ServingRun,
+  servingConflict,
+  servingModeOf,
+} from "./serving-mode.js";
 import { untilStopped } from "./stop.js";
 import { strictProblems } from "./strict.js";
 
-/** A gateway, or several workers as one: it starts, may fail, and is stopped. */
-type Runnable = Pick<Gateway, "start" | "stop" | "failed" | "hasCutOff"> & Partial<Pick<Gateway, "isUnused">>;
+/** A gateway, or several processes as one: it starts, may fail, and is stopped. */
+type Runnable = Omit<Served, "reload"> & { isUnused?(): boolean };
 
-/** The flags of `cardea serve`. */
-export type ServeFlags = ConfigFlags & ListenFlags & ReapFlag & StrictFlag;
+/** The flags of `cardea serve`, with those of features. */
+export type ServeFlags = ConfigFlags & ListenFlags & ReapFlag & StrictFlag & ServeFlagValues;
 
 /** Runs the gateway over HTTP until a signal. Returns the exit code. */
 export async function serve(flags: ServeFlags, shell: CommandContext): Promise<number> {
   const overrides = listenOverrides(flags, shell.env);
-  const count = workersOf(flags, shell);
+  const several = severalAsked(flags, shell);
   const log = await shell.openLog();
-  // The primary process has already logged this.
+  // The process that has started this one has already logged this.
   const own = shell.worker === undefined ? log : await shell.openLog({ quiet: true });
   const found = await openConfig(shell, own, flags.config, { overrides });
   if (found === undefined) return EXIT.config;
   const isStrict = isFlagSet(flags.strict, "CARDEA_STRICT", shell.env);
-  // A worker that is replaced later starts with what the file is then.
+  // One of several that is replaced later starts with what the file is then.
   if (isStrict && shell.worker === undefined && (await refuseStrictly(found, shell, log))) return EXIT.config;
-  const opened = shell.worker === undefined ? found : asWorker(found, shell.worker.listen);
+  const opened = shell.worker === undefined ? found : atAddress(found, shell.worker.listen);
   const { config } = opened.loaded;
-  // When a worker restarts, the config path may differ from that of the primary process.
-  const obstacle = shell.worker === undefined ? undefined : conflictOf(config, shell);
-  if (obstacle !== undefined) return refuseWorkers(obstacle, log);
+  // When one of several restarts, the config path may differ from that of the process that starts it.
+  const obstacle = shell.worker === undefined ? undefined : servingConflict(shell.features, config);
+  if (obstacle !== undefined) return refuseSeveral(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
   const faults = () => addressFaults(opened, flags);
-  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log, faults);
-  // With several workers the primary process handles processes left behind by earlier ones.
+  if (several !== undefined) return serveBySeveral(several, { config, orphans, faults }, shell, log);
+  // With several processes the first one handles what earlier ones left behind.
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
   return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () =>
@@ -79,51 +83,55 @@ async function refuseStrictly(
 
 /** One stdio server as HTTP, with its own names. */
 export async function serveCommand(
-  flags: ListenFlags & ReapFlag,
+  flags: ListenFlags & ReapFlag & ServeFlagValues,
   [command, ...args]: readonly string[],
   shell: CommandContext,
 ): Promise<number> {
   if (command === undefined || command === "") throw new UsageError("after -- comes the command of a server");
   const overrides = listenOverrides(flags, shell.env);
-  const count = workersOf(flags, shell);
+  const several = severalAsked(flags, shell);
   const config = asUsageError(() => configOfCommand(command, args, { cwd: shell.cwd, overrides }));
   const log = await shell.openLog();
   const orphans = orphanPolicyFrom(flags, shell.env);
-  if (count > 1) return serveByWorkers({ config, count, orphans }, shell, log);
+  if (several !== undefined) return serveBySeveral(several, { config, orphans }, shell, log);
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
   return run(gateway, { shell, log, config, ownerToken: first.ownerToken }, () => () => {});
 }
 
-/** What a worker leaves to the primary process: orphans, and the commands of its user. */
+/** What one of several processes leaves to the one that has started it: orphans, and the commands of its user. */
 const firstProcess = (shell: CommandContext, orphans: "name" | "end") =>
   shell.worker === undefined
     ? { orphans, ownerToken: randomBytes(32).toString("base64url") }
     : { orphans: undefined, ownerToken: undefined };
 
-const workersOf = (flags: ListenFlags, shell: CommandContext): number =>
-  shell.worker === undefined ? workerCount(flags, shell.env) : 1;
+/** What a feature is asked to serve with; one of several processes starts no further ones. */
+const severalAsked = (flags: ServeFlagValues, shell: CommandContext): ServingRun | undefined =>
+  shell.worker === undefined ? servingModeOf(shell.features)?.asked(flags, shell.env) : undefined;
 
-/** The same command line in several processes, each of which detects that it is a worker. */
-async function serveByWorkers(
-  order: WorkersRequest,
+/** What several processes serve. */
+interface ServingOrder extends Pick<RunContext, "config" | "faults"> {
+  /** What happens to processes that a gateway left behind. */
+  readonly orphans: "name" | "end";
+}
+
+/** The same command line in several processes, each of which detects that it is one of them. */
+async function serveBySeveral(
+  several: ServingRun,
+  { config, orphans, faults }: ServingOrder,
   shell: CommandContext,
   log: Log,
-  faults?: RunContext["faults"],
 ): Promise<number> {
-  const obstacle = conflictOf(order.config, shell);
-  if (obstacle !== undefined) return refuseWorkers(obstacle, log);
-  const primary = await shell.createPrimary(order, log);
-  return run(primary, { shell, log, config: order.config, ownerToken: undefined, faults }, () =>
-    shell.signals.onHangup(() => primary.reload()),
+  const obstacle = servingConflict(shell.features, config);
+  if (obstacle !== undefined) return refuseSeveral(obstacle, log);
+  const served = await shell.openServing(several, config, orphans, log);
+  return run(served, { shell, log, config, ownerToken: undefined, faults }, () =>
+    shell.signals.onHangup(() => served.reload()),
   );
 }
 
-const conflictOf = (config: Config, shell: CommandContext): string | undefined =>
-  workersConflict(config, sharesLimits(shell.features, config));
-
-function refuseWorkers(obstacle: string, log: Log): number {
-  log.error({}, obstacle);
+function refuseSeveral({ message }: ServingConflict, log: Log): number {
+  log.error({}, message);
   return EXIT.config;
 }
 
@@ -141,8 +149,8 @@ function addressFaults(
   );
 }
 
-/** All workers share one address, which stays as it was at the start. */
-const asWorker = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => ({
+/** All processes share one address, which stays as it was at the start. */
+const atAddress = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => ({
   ...opened,
   loaded: { ...opened.loaded, config: { ...opened.loaded.config, listen } },
 });

@@ -1,26 +1,21 @@
 /** What is wrong with a config that can be served, and what is probably not intended: for `check` and `--strict`. */
 import { type Advice, advise, serveObstacles } from "../config/advice.js";
 import { adviseFolders } from "../config/advise-folders.js";
-import { workersConflict } from "../config/check-rules.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import type { CommandContext } from "./command-context.js";
-import { sharesLimits } from "./feature.js";
-import { workerCount } from "./flags.js";
+import { servingConflict, servingModeOf } from "./serving-mode.js";
 
 /** The problems of single servers, and what `serve` would refuse, with the variables that replace its flags. */
 export function problemsOf(
   { config, problems, problemAt }: GoodConfig,
   shell: CommandContext,
 ): readonly Problem[] {
-  const conflict =
-    workerCount({}, shell.env) > 1
-      ? workersConflict(config, sharesLimits(shell.features, config))
-      : undefined;
-  const obstacles = [
-    ...serveObstacles(config),
-    ...(conflict === undefined ? [] : [{ path: ["limits"], message: conflict }]),
-  ].map(({ path, message }) => problemAt(path, message));
+  const isAsked = servingModeOf(shell.features)?.asked({}, shell.env) !== undefined;
+  const conflict = isAsked ? servingConflict(shell.features, config) : undefined;
+  const obstacles = [...serveObstacles(config), ...(conflict === undefined ? [] : [conflict])].map(
+    ({ path, message }) => problemAt(path, message),
+  );
   return [...problems, ...obstacles];
 }
 

@@ -26,17 +26,3 @@ export async function checkRules(
   const problems = [...known, ...found].sort((a, b) => a.line - b.line || a.column - b.column);
   return { ok: false, problems, warnings, rules, problemAt };
 }
-
-/** Why several workers cannot serve the config, in a sentence; undefined if they can. `countTogether`: their counters are shared. */
-export function workersConflict(
-  { limits = [] }: Pick<Config, "limits">,
-  countTogether: boolean,
-): string | undefined {
-  if (countTogether) return undefined;
-  // Each worker counts separately, so N workers would allow N times the limit.
-  const counting = limits.find(
-    ({ rate, quota, concurrency }) => rate !== undefined || quota !== undefined || concurrency !== undefined,
-  );
-  if (counting === undefined) return undefined;
-  return `the limit "${counting.name}" counts calls, which workers cannot do together: serve without --workers, or remove the limit`;
-}

@@ -1,11 +1,10 @@
 /** Which process of the gateway issued a session, parked call or task, and where is a request for it served? */
 import type { Agent } from "node:http";
-import { basename, join } from "node:path";
 import type { Principal } from "./client.js";
 
 /** Another process, and how it is reached. */
 export interface Owner {
-  /** For the log: the number of a worker, or the id of a replica. */
+  /** For the log: the number of a process of this machine, or the id of a replica. */
   readonly name: string;
   /**
    * A socket of this machine, or the URL of a listener for the other replicas. The connections of `agent` have proven that the
@@ -53,8 +52,8 @@ export interface Owners {
 export type ForwardOutcome = "answered" | "absent" | "closed" | "unreachable" | "lost";
 
 /**
- * Session ids, handles of tasks and states of parked calls begin with the process that issued them: the number of a
- * worker, or the random id of a replica. The prefix is neither secret nor proof.
+ * Session ids, handles of tasks and states of parked calls begin with the process that issued them: its number among
+ * those of one machine, or the random id of a replica. The prefix is neither secret nor proof.
  */
 const ISSUED = /^([0-9a-z]{1,8})-/;
 
@@ -67,24 +66,3 @@ export const issuerOf = (text: string): string | undefined => ISSUED.exec(text)?
 
 /** `text` without its prefix. */
 export const withoutIssuer = (text: string): string => text.replace(ISSUED, "");
-
-/** One worker of several behind one port. */
-export interface WorkerIdentity {
-  /** From 1. */
-  readonly number: number;
-  readonly count: number;
-  /** A folder (mode 0700) with the sockets of all workers. */
-  readonly folder: string;
-  /** Keys are derived from it where the config has no secret; the same in all workers. */
-  readonly secret: string;
-}
-
-/** The socket (on Windows: named pipe) of a worker, for requests forwarded by other workers or for its admin pages. */
-export function workerSocket(
-  { folder }: Pick<WorkerIdentity, "folder">,
-  number: number,
-  what: "requests" | "admin",
-): string {
-  const name = `${number}.${what}`;
-  return process.platform === "win32" ? `\\\\.\\pipe\\${basename(folder)}-${name}` : join(folder, name);
-}

@@ -12,6 +12,7 @@ import { toolDefinitions } from "./tool-definitions/feature.js";
 import { toolSearch } from "./tool-search/feature.js";
 import { tracing } from "./tracing/feature.js";
 import { vault } from "./vault/feature.js";
+import { workers } from "./workers/feature.js";
 
 /** Each is one folder and one line. */
 export const FEATURES: readonly Feature[] = [
@@ -27,4 +28,5 @@ export const FEATURES: readonly Feature[] = [
   toolDefinitions,
   tracing,
   vault,
+  workers,
 ];

@@ -3,7 +3,6 @@ import type { AdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { MemoryBudget } from "../core/fair-share.js";
 import type { GatewayApi } from "../core/gateway-api.js";
-import { workerSocket } from "../core/owners.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { createForwarder } from "../downstream/forward-to-owner.js";
 import { createHttpListener, type HttpListener, type PeerListener } from "../downstream/http-listener.js";
@@ -11,7 +10,6 @@ import { createLegacyEdge, type LegacyEdge } from "../downstream/legacy/edge.js"
 import { createHttpSse } from "../downstream/legacy/http-sse.js";
 import { createModernEdge, type ModernEdge } from "../downstream/modern/edge.js";
 import { serverCardPages } from "../downstream/server-card.js";
-import { admitWorkers, workerOwners } from "../downstream/worker-owners.js";
 import { OpenStreams } from "../telemetry/gauges.js";
 import { createGatewayApi, type LiveConfig } from "./live-config.js";
 import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
@@ -58,18 +56,17 @@ export function createHostListener({
   });
 }
 
-/** How the processes of the gateway reach each other: as replicas, or as workers of one machine. */
+/** How the processes of the gateway reach each other: as replicas, or as several of one machine. */
 function peerListener(
-  { identity: { worker }, replica, telemetry: { logger }, sessions: { records } }: GatewayParts,
+  { identity: { member }, replica, telemetry: { logger }, sessions: { records } }: GatewayParts,
   gateway: Pick<GatewayApi, "headerNames">,
 ): { readonly peers?: PeerListener } {
   const options = { headerNames: () => gateway.headerNames?.() ?? [] };
   if (replica !== undefined)
     return { peers: { forwarder: createForwarder(replica.owners, logger, options), ...replica.listener } };
-  if (worker === undefined) return {};
-  const bind = { path: workerSocket(worker, worker.number, "requests") };
-  const forwarder = createForwarder(workerOwners(worker, records !== undefined), logger, options);
-  return { peers: { forwarder, bind, admit: admitWorkers(worker) } };
+  if (member === undefined) return {};
+  const forwarder = createForwarder(member.owners(records !== undefined), logger, options);
+  return { peers: { forwarder, ...member.listener } };
 }
 
 /** The edges, and the gateway API that they call. */

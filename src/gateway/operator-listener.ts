@@ -3,7 +3,6 @@ import { readCallQuery, shownCall } from "../admin/call-rows.js";
 import type { CallFeed } from "../admin/call-stream.js";
 import { type AdminListener, createAdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
-import { workerSocket } from "../core/owners.js";
 import { operatorEndpoint } from "../downstream/operator-endpoint.js";
 import { BodyBudget } from "../downstream/read-body.js";
 import type { LiveCalls } from "../telemetry/live-calls.js";
@@ -33,14 +32,14 @@ export interface OperatorListener extends AdminListener {
   reloaded(): void;
 }
 
-/** The listener, unbound. A worker binds it to a socket that only the primary process reads. */
+/** The listener, unbound. One of several processes binds it to a socket that only the one that has started it reads. */
 export function createOperatorListener(options: OperatorListenerOptions): OperatorListener {
   const { parts, liveConfig, edges, status, ownerToken } = options;
   const { http, admin } = options.listen;
   const { pressure, onShed, bodyBudgetBytes } = options.overload;
   const { telemetry, features, callIds } = parts;
   const { logger, metrics, redact, liveCalls } = telemetry;
-  const { worker, info } = parts.identity;
+  const { member, info } = parts.identity;
   const pipeline = () => liveConfig.pipeline;
   const actions = new LiveActions({
     ...{ liveConfig, legacy: edges.legacy, telemetry },
@@ -48,9 +47,7 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
   });
   const bodyBudget = new BodyBudget({ pressure, onShed, limit: bodyBudgetBytes });
   const listener = createAdminListener({
-    ...(worker === undefined
-      ? admin
-      : { host: "localhost", port: 0, socket: workerSocket(worker, worker.number, "admin") }),
+    ...(member === undefined ? admin : { host: "localhost", port: 0, socket: member.adminSocket }),
     allowedHosts: http.allowedHosts,
     ...{ logger, redact, metrics, version: info.version },
     serverTypes: typesOf(features.channels),
@@ -67,14 +64,14 @@ export function createOperatorListener(options: OperatorListenerOptions): Operat
       }),
     callFeed: localCallFeed(liveCalls),
     mcp: operatorEndpoint({ gateway: edges.gateway, modern: edges.modern, bodyBudget, logger }),
-    // The primary process has no tools, and only it reads the pages of a worker.
-    ...(worker === undefined && {
+    // The process that has started several has no tools, and only it reads their pages.
+    ...(member === undefined && {
       call: (body: string, signal: AbortSignal) => answerCallRequest(pipeline, callIds.next(), body, signal),
     }),
     featureActions: features.actions,
     actions,
-    // The primary process acts for the operator, whose token it has checked.
-    ...(worker !== undefined ? { ownerToken: worker.secret } : ownerToken !== undefined && { ownerToken }),
+    // It acts for the operator, whose token it has checked.
+    ...(member !== undefined ? { ownerToken: member.secret } : ownerToken !== undefined && { ownerToken }),
   });
   return { ...listener, reloaded: () => actions.reloaded() };
 }

@@ -5,7 +5,7 @@ import { CallIds, type Middleware } from "../core/call.js";
 import type { OpenFeature } from "../core/feature.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { Logger } from "../core/logger.js";
-import type { WorkerIdentity } from "../core/owners.js";
+import type { ProcessMember } from "../core/process-member.js";
 import type { ReplicaParts, SessionRecords } from "../core/replicas.js";
 import { sealedState } from "../resilience/sealed-state.js";
 import { Tasks } from "../routing/tasks.js";
@@ -35,8 +35,8 @@ export interface GatewayOptions {
    * records nothing.
    */
   readonly processRegistry?: ProcessRegistry;
-  /** The number of this worker; absent with a single process. */
-  readonly workerIdentity?: WorkerIdentity;
+  /** This process as one of several that serve the same address; absent with a single one. */
+  readonly member?: ProcessMember;
   /** Keeps the sessions for the next process of this machine; not with other replicas. Default: they end with this one. */
   readonly sessionFiles?: SessionRecords & { close(): Promise<void> };
   /** The features that are open, in the order of their list; the gateway closes them. Default: none. */
@@ -48,9 +48,9 @@ export interface GatewayOptions {
 interface GatewayIdentity {
   /** Its name and version, as hosts and servers see them. */
   readonly info: { readonly name: string; readonly version: string };
-  /** Unique per gateway, the same for all its workers and replicas; a chain of gateways detects loops by it. */
+  /** Unique per gateway, the same for all its processes and replicas; a chain of gateways detects loops by it. */
   readonly instance: string;
-  readonly worker?: WorkerIdentity;
+  readonly member?: ProcessMember;
   /** The prefix of ids that only this process can use; absent with a single process. */
   readonly issuer?: string;
 }
@@ -115,7 +115,7 @@ const MIN_STATE_TTL_MS = 3_600_000;
 
 /** Builds the parts; `config` gives the limits of parked calls and the secret for the keys. */
 export function createParts(config: Config, options: GatewayOptions): GatewayParts {
-  const { logger, redact = (text) => text, version, processRegistry, workerIdentity: worker } = options;
+  const { logger, redact = (text) => text, version, processRegistry, member } = options;
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
@@ -128,13 +128,13 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   const { shared } = features;
   const replica = shared?.replica;
   const records = replica === undefined ? options.sessionFiles : replica.sessions;
-  const keys = secretKeys(shared?.secret ?? config.keys?.state ?? worker?.secret);
-  const issuer = replica?.id ?? (worker === undefined ? undefined : String(worker.number));
+  const keys = secretKeys(shared?.secret ?? config.keys?.state ?? member?.secret);
+  const issuer = replica?.id ?? (member === undefined ? undefined : String(member.number));
   return {
     identity: {
       info: { name: SERVER_NAME, version },
-      instance: instanceId(shared === undefined ? worker?.secret : shared.secret),
-      ...(worker !== undefined && { worker }),
+      instance: instanceId(shared === undefined ? member?.secret : shared.secret),
+      ...(member !== undefined && { member }),
       ...(issuer !== undefined && { issuer }),
     },
     callIds: new CallIds(),

@@ -19,7 +19,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["config/", "quotes names in messages; the file itself is read by parsers with places"],
   ["features/audit/cli/", "the same as cli/, for the commands of the audit log"],
   ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
-  ["workers/", "reads those pages again"],
+  ["features/workers/", "reads those pages again"],
   ["features/authorization-server/", "reads and writes documents of OAuth, which have small numbers only"],
   ["features/sign-in/cli/", "the same as cli/, for the commands of sign-ins"],
   ["features/sign-in/config/", "the same as config/"],

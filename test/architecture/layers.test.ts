@@ -25,7 +25,7 @@ const BELOW_GATEWAY = [
     "telemetry",
     "wire",
   ],
-  ...["state", "workers", "outgoing"],
+  ...["state", "outgoing"],
   ...["upstream", "upstream/legacy", "upstream/supervision", "upstream/transport"],
   "state/private-file.ts",
   "upstream/supervision/channel-kind.ts",
@@ -114,7 +114,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "admin/rows.ts": ["admin"],
   // The page in the browser.
   console: ["wire", "admin/rows.ts"],
-  workers: ["core", "wire", "config", "admin", "telemetry"],
   gateway: BELOW_GATEWAY,
   // What commands and the admin API read of a pipeline.
   "gateway/views": [...BELOW_GATEWAY, "gateway"],
@@ -122,15 +121,14 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/operator-listener.ts": [...BELOW_GATEWAY, "gateway", "gateway/views"],
   // The composition root.
   "gateway/gateway.ts": [...[...BELOW_GATEWAY, "gateway", "gateway/operator-listener.ts", "gateway/views"]],
-  "gateway/primary.ts": [...BELOW_GATEWAY, "gateway", "gateway/gateway.ts"],
   cli: [
-    ...["gateway/gateway.ts", "gateway/primary.ts", "gateway/views"],
+    ...["gateway/gateway.ts", "gateway/views"],
     ...["catalog", "config", "telemetry", "patterns", "policy", "runtime", "outgoing", "core", "wire"],
     ...["http/loopback.ts", "sign-in", "sign-in/types.ts", "state", "state/private-file.ts"],
     ...["upstream", "upstream/supervision/channel-kind.ts", "upstream/transport"],
   ],
   "main.ts": [
-    ...["gateway/gateway.ts", "gateway/primary.ts"],
+    "gateway/gateway.ts",
     ...[
       "features/index.ts",
       "cli",
@@ -141,7 +139,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
       "telemetry",
       "runtime",
       "core",
-      "workers",
     ],
   ],
 };

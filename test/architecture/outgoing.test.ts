@@ -4,7 +4,7 @@ import { filesOf } from "./imports.js";
 
 /** Towards this machine and other replicas, never through a proxy: the admin listener, workers, peers. */
 const WITHOUT_PROXY =
-  /^(?:features\/cluster|workers|downstream\/(?:forward-to-owner|owner-request)\.ts|console|cli\/(?:gateway-client|follow-events)\.ts)/;
+  /^(?:features\/(?:cluster|workers)|downstream\/(?:forward-to-owner|owner-request)\.ts|console|cli\/(?:gateway-client|follow-events)\.ts)/;
 
 const OPENS = [
   /\bnew (?:Agent|Pool|Client|ProxyAgent|EnvHttpProxyAgent)\(/,

@@ -139,8 +139,8 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     },
     useStateFolder: () => {},
     announceGateway: async () => async () => {},
-    createPrimary: async () => {
-      throw new Error("no test of a command starts workers");
+    openServing: async () => {
+      throw new Error("no test of a command starts several processes");
     },
     checkRules: checkPolicy,
     advisePolicy: async (config) => policyAdvice(config),

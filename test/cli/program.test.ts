@@ -342,7 +342,6 @@ describe("check", () => {
     ['{ "listen": { "admin": { "host": "::" } } }', {}, 78, "1:34: serve refuses to listen on ::"],
     ["{}", { CARDEA_HOST: "0.0.0.0" }, 78, "1:1: serve refuses to listen on 0.0.0.0"],
     ["{}", { CARDEA_HOST: "0.0.0.0", CARDEA_INSECURE: "1" }, 0, "all right"],
-    ['{ "limits": [{ "rate": "1/s" }] }', { CARDEA_WORKERS: "2" }, 78, "1:13: the limit"],
   ] as [string, Record<string, string>, number, string][])(
     "reports what serve would refuse: %s %j",
     async (text, env, code, message) => {

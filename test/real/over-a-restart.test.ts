@@ -1,4 +1,5 @@
 /** Hosts made of the official SDKs whose gateway is restarted: the same object calls again, in the same session. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as StreamableHTTPClientTransport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { expect, onTestFinished, test } from "vitest";
 import { MAIN, writeConfig } from "../support/cardea.js";
+import { hasFeature } from "../support/features.js";
 import { fixtureCommand, startFixture } from "../support/fixture.js";
 import { type Started, start } from "../support/processes.js";
 import { sample } from "../support/sample.js";
@@ -111,4 +113,7 @@ const withWorkers: Case = [
   },
 ];
 
-test.each(sample("restarts", [...afterASignal, withWorkers], 1))("%s", (_title, run) => run());
+test.each(sample("restarts", [...afterASignal, ...(hasFeature("workers") ? [withWorkers] : [])], 1))(
+  "%s",
+  (_title, run) => run(),
+);

@@ -1,4 +1,5 @@
 /** Secrets of every kind go into the built program, and come out of it nowhere but where they belong. */
+
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +7,7 @@ import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inRepository, MAIN } from "../support/cardea.js";
+import { hasFeature } from "../support/features.js";
 import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { descendantsOf, type Started, start } from "../support/processes.js";
@@ -142,9 +144,9 @@ async function everythingTold(host: RawHost): Promise<string> {
   return JSON.stringify(told);
 }
 
-const WAYS: readonly [string, readonly string[]][] = [
+const WAYS: readonly (readonly [string, readonly string[]])[] = [
   ["in one process", []],
-  ["in two workers", ["--workers", "2"]],
+  ...(hasFeature("workers") ? [["in two workers", ["--workers", "2"]] as const] : []),
 ];
 
 describe.each(sample("ways to run", WAYS, 1))("the gateway that runs %s", (_how, flags) => {

@@ -24,9 +24,9 @@ interface Told {
   readonly result?: { readonly _meta?: { readonly "cardea/sign-in"?: { readonly url: string } } };
 }
 
-const WAYS: readonly [string, readonly string[]][] = [
+const WAYS: readonly (readonly [string, readonly string[]])[] = [
   ["in one process", []],
-  ["in two workers", ["--workers", "2"]],
+  ...(hasFeature("workers") ? [["in two workers", ["--workers", "2"]] as const] : []),
 ];
 
 describe.skipIf(!hasFeature("sign-in")).each(sample("ways to run", WAYS, 1))(

@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { CallMetrics } from "../../src/telemetry/finished-calls.js";
 import { LabeledMetric } from "../../src/telemetry/labeled-metrics.js";
 import { fromOpenMetrics, negotiatedMetrics } from "../../src/telemetry/open-metrics.js";
-import { mergeMetrics } from "../../src/workers/merged-metrics.js";
 import { openGateway } from "../policy/gateway.js";
 import { startCollector } from "../support/collector.js";
 import { testOf } from "../support/features.js";
@@ -77,15 +76,6 @@ test("each bucket has its last traced observation as exemplar, in OpenMetrics al
   const untraced = timed();
   for (const value of [0.5, 0.25, 0.75, 11]) untraced.add("x", "y", 'z # {trace_id="', value);
   expect(negotiatedMetrics(metric.text, undefined).text).toBe(untraced.text);
-});
-
-test("the metrics of several workers keep exemplars", () => {
-  const [one, two] = [timed(), timed()];
-  one.add("x", "y", "z", 0.5, TRACE);
-  two.add("x", "y", "z", 5, OTHER);
-  const merged = mergeMetrics([one.text, two.text]);
-  expect(merged).toMatch(new RegExp(`le="1",.* 1 # \\{trace_id="${TRACE}"\\} 0.5 `));
-  expect(merged).toMatch(new RegExp(`le="10",.* 2 # \\{trace_id="${OTHER}"\\} 5 `));
 });
 
 test("a call that is not traced leaves no exemplar", () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { allMet, MAIN, type Serving, startServing, writeConfig } from "../../support/cardea.js";
+import { hasFeature } from "../../support/features.js";
 import { type Fixture, fixtureCommand, startFixture } from "../../support/fixture.js";
 import { gatedServer } from "../../support/gated-server.js";
 import { openLegacy, openModern } from "../../support/peers/raw.js";
@@ -136,6 +137,9 @@ const afterOtherEnds: readonly Case[] = [
       }
     },
   ],
+];
+
+const withWorkers: readonly Case[] = [
   [
     "are there where `cardea list` knew them, and for several workers",
     async () => {
@@ -174,7 +178,14 @@ const afterOtherEnds: readonly Case[] = [
 ];
 
 /** Each starts the program twice or more. */
-const CASES = sample("kept lists", [...afterAnEarlierGateway, ...afterAnEarlierPipe, ...afterOtherEnds], 1);
+const CASES = sample(
+  "kept lists",
+  [
+    ...[...afterAnEarlierGateway, ...afterAnEarlierPipe, ...afterOtherEnds],
+    ...(hasFeature("workers") ? withWorkers : []),
+  ],
+  1,
+);
 
 describe("the tools of a server that is still starting", () => {
   test.each(CASES)("%s", (_title, run) => run());

@@ -85,7 +85,7 @@ describe.concurrent("with a running gateway", () => {
     expect(await endOf(run("logins", "--json"))).toBe("[]\n");
   });
 
-  testOf("audit")(
+  testOf("audit", "workers")(
     "with several workers any accepts the callback, one signs in and out for the operator, and audits both",
     async (context) => {
       const token = "the-token-of-an-operator";

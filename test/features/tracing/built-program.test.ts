@@ -1,7 +1,9 @@
 /** The built program exports the spans of its calls, to the last one when it ends, and says what is wrong at its start. */
+
 import { expect, type TestContext, test } from "vitest";
 import { MAIN, startServing, writeConfig } from "../../support/cardea.js";
 import { type Collector, startCollector } from "../../support/collector.js";
+import { hasFeature } from "../../support/features.js";
 import { startFixture } from "../../support/fixture.js";
 import { openLegacy, openModern } from "../../support/peers/raw.js";
 import { start } from "../../support/processes.js";
@@ -29,27 +31,32 @@ async function collecting({ onTestFinished }: Ending): Promise<Collector> {
   return collector;
 }
 
-test.concurrent("two workers export their own spans, and those that wait when the gateway is stopped", async (context) => {
-  const collector = await collecting(context);
-  const file = await fixtureConfig(context, { telemetry: { otlp: { endpoint: collector.endpoint } } });
-  const ports = ["--port", "0", "--admin-port", "0", "--workers", "2"];
-  const gateway = await startServing(["serve", "--config", file, ...ports], async () => {}, {
-    env: { ...process.env, ...NEVER },
-  });
-  const hosts = await Promise.all(
-    Array.from({ length: 8 }, (_, at) => (at % 2 === 0 ? openLegacy : openModern)({ url: gateway.url })),
+test
+  .skipIf(!hasFeature("workers"))
+  .concurrent(
+    "two workers export their own spans, and those that wait when the gateway is stopped",
+    async (context) => {
+      const collector = await collecting(context);
+      const file = await fixtureConfig(context, { telemetry: { otlp: { endpoint: collector.endpoint } } });
+      const ports = ["--port", "0", "--admin-port", "0", "--workers", "2"];
+      const gateway = await startServing(["serve", "--config", file, ...ports], async () => {}, {
+        env: { ...process.env, ...NEVER },
+      });
+      const hosts = await Promise.all(
+        Array.from({ length: 8 }, (_, at) => (at % 2 === 0 ? openLegacy : openModern)({ url: gateway.url })),
+      );
+      await Promise.all(hosts.map((host) => host.request("tools/list", {})));
+      await Promise.all(hosts.map((host) => host.close()));
+      expect(collector.requests).toBe(0);
+      expect((await gateway.stop()).code).toBe(0);
+      const instances = new Map(
+        collector.spans.map(({ resource }) => [resource["cardea.worker"], resource["service.instance.id"]]),
+      );
+      expect(collector.spans.filter(({ name }) => name === "tools/list")).toHaveLength(8);
+      expect(new Set(instances.values()).size).toBe(instances.size);
+      for (const worker of instances.keys()) expect([1, 2]).toContain(worker);
+    },
   );
-  await Promise.all(hosts.map((host) => host.request("tools/list", {})));
-  await Promise.all(hosts.map((host) => host.close()));
-  expect(collector.requests).toBe(0);
-  expect((await gateway.stop()).code).toBe(0);
-  const instances = new Map(
-    collector.spans.map(({ resource }) => [resource["cardea.worker"], resource["service.instance.id"]]),
-  );
-  expect(collector.spans.filter(({ name }) => name === "tools/list")).toHaveLength(8);
-  expect(new Set(instances.values()).size).toBe(instances.size);
-  for (const worker of instances.keys()) expect([1, 2]).toContain(worker);
-});
 
 test.concurrent("a command that calls a tool exports its spans before it ends", async (context) => {
   const collector = await collecting(context);
@@ -97,16 +104,21 @@ test.concurrent("without the packages a gateway that does not trace starts", asy
   expect((await start(process.execPath, args).exited).code).toBe(0);
 });
 
-test.concurrent.for(sample("refused variables", [["1"], ["2"]], 1))(
+const COUNTS: readonly (readonly [string, readonly string[]])[] = [
+  ["1", []],
+  ...(hasFeature("workers") ? [["2", ["--workers", "2"]] as const] : []),
+];
+
+test.concurrent.for(sample("refused variables", COUNTS, 1))(
   "variables that lead nowhere are refused at the start, with %s workers",
-  async ([workers = ""], context) => {
+  async ([, flags], context) => {
     const file = await fixtureConfig(context);
     const env = {
       ...process.env,
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4317",
       OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
     };
-    const args = [MAIN, "serve", "--config", file, "--port", "0", "--admin-port", "0", "--workers", workers];
+    const args = [MAIN, "serve", "--config", file, "--port", "0", "--admin-port", "0", ...flags];
     const gateway = start(process.execPath, args, { env });
     expect((await gateway.exited).code).toBe(2);
     expect(gateway.stderr()).toMatch(

@@ -1,9 +1,9 @@
 /** `cardea serve --workers 2`: two processes that hosts, operators and servers cannot tell from one gateway. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Fixture, startFixture } from "../support/fixture.js";
-import { textOf } from "../support/host/host.mjs";
-import { type Answer, JSON_HEADERS, send } from "../support/http-host.js";
-import { until } from "../support/until.js";
+import { type Fixture, startFixture } from "../../support/fixture.js";
+import { textOf } from "../../support/host/host.mjs";
+import { type Answer, JSON_HEADERS, send } from "../../support/http-host.js";
+import { until } from "../../support/until.js";
 import {
   accepted,
   callModern,

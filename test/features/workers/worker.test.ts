@@ -1,13 +1,14 @@
 /** Tests what a worker makes of the words of the first process, and of signals that reach it by themselves. */
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
+import type { JoinedProcess } from "../../../src/cli/serving-mode.js";
+import { workerSocket } from "../../../src/features/workers/identity.js";
 import {
   type CurrentProcess,
   type FromWorker,
   joinWorkers,
   type ToWorker,
-  type WorkerContext,
-} from "../../src/workers/worker.js";
+} from "../../../src/features/workers/worker.js";
 import { LISTEN } from "./listen.js";
 
 const identity = { number: 2, count: 3, folder: "/nowhere", secret: "s" };
@@ -23,11 +24,11 @@ class FakeProcess extends EventEmitter implements CurrentProcess {
   }
 }
 
-async function seated(): Promise<{ readonly process: FakeProcess; readonly worker: WorkerContext }> {
+async function seated(): Promise<{ readonly process: FakeProcess; readonly worker: JoinedProcess }> {
   const process = new FakeProcess();
   const taking = joinWorkers(process);
   process.hears({ kind: "identity", identity, listen: LISTEN });
-  return { process, worker: (await taking) as WorkerContext };
+  return { process, worker: (await taking) as JoinedProcess };
 }
 
 /** Whether it has come by now. */
@@ -38,7 +39,12 @@ async function hasCome(wish: Promise<unknown>): Promise<boolean> {
 
 test("a worker reports that it listens, takes its identity, and reports its URLs", async () => {
   const { process, worker } = await seated();
-  expect([worker.identity, worker.listen]).toEqual([identity, LISTEN]);
+  expect(worker.member).toMatchObject({
+    ...{ number: 2, secret: "s" },
+    adminSocket: workerSocket(identity, 2, "admin"),
+    listener: { bind: { path: workerSocket(identity, 2, "requests") } },
+  });
+  expect(worker.listen).toEqual(LISTEN);
   worker.announce("http://here/mcp");
   expect(process.said).toEqual([{ kind: "connected" }, { kind: "ready", url: "http://here/mcp" }]);
 });

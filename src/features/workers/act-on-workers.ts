@@ -1,8 +1,8 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
-import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../admin/actions.js";
-import type { OperatorAction } from "../core/feature.js";
-import { type WorkerIdentity, workerSocket } from "../core/owners.js";
+import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../../admin/actions.js";
+import type { OperatorAction } from "../../core/feature.js";
+import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** Timeout (ms) of a worker's response; a server may need as long to restart. */

@@ -1,8 +1,8 @@
 /** Runs the configured number of workers: restarts crashed ones, and stops all together. */
 import { rm } from "node:fs/promises";
-import type { ListenConfig } from "../config/config.js";
-import { inBackground, type Logger } from "../core/logger.js";
-import { type WorkerIdentity, workerSocket } from "../core/owners.js";
+import type { ListenConfig } from "../../config/config.js";
+import { inBackground, type Logger } from "../../core/logger.js";
+import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { FromWorker, ToWorker } from "./worker.js";
 
 /** A process as `cluster.fork` returns it. */

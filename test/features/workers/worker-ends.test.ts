@@ -4,9 +4,9 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Fixture, fixtureCommand, startFixture } from "../support/fixture.js";
-import { type Exit, isAlive, type Started } from "../support/processes.js";
-import { until } from "../support/until.js";
+import { type Fixture, fixtureCommand, startFixture } from "../../support/fixture.js";
+import { type Exit, isAlive, type Started } from "../../support/processes.js";
+import { until } from "../../support/until.js";
 import {
   accepted,
   callModern,

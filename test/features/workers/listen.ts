@@ -1,5 +1,5 @@
 /** Where the first process of tests has its workers listen. */
-import type { ListenConfig } from "../../src/config/config.js";
+import type { ListenConfig } from "../../../src/config/config.js";
 
 export const LISTEN: ListenConfig = {
   http: {

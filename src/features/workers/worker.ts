@@ -1,20 +1,9 @@
 /** The worker side: receives its identity from the primary process, reports readiness, and stops. */
-import type { ListenConfig } from "../config/config.js";
-import type { WorkerIdentity } from "../core/owners.js";
 
-/** The identity of a worker, from the primary. */
-export interface WorkerContext {
-  readonly identity: WorkerIdentity;
-  /** The address of all workers, whatever the config file now says. */
-  readonly listen: ListenConfig;
-  /** Reports that the worker serves hosts at `url`. */
-  announce(url: string): void;
-  /** Messages of the primary as signals: SIGTERM for stop, SIGHUP for reload. */
-  readonly signals: {
-    next(): Promise<NodeJS.Signals>;
-    onHangup(reload: () => void): () => void;
-  };
-}
+import type { JoinedProcess } from "../../cli/serving-mode.js";
+import type { ListenConfig } from "../../config/config.js";
+import { WORKER_ENV, type WorkerIdentity } from "./identity.js";
+import { memberOf } from "./member.js";
 
 /** A process that may be a worker. */
 export interface CurrentProcess {
@@ -28,7 +17,7 @@ export interface CurrentProcess {
 /**
  * The context of this process, or `self`, as a worker, once the primary has sent it; undefined in any other process.
  */
-export async function joinWorkers(self: CurrentProcess = process): Promise<WorkerContext | undefined> {
+export async function joinWorkers(self: CurrentProcess = process): Promise<JoinedProcess | undefined> {
   if (self.env[WORKER_ENV] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
   const stop = stopSignals(self);
@@ -40,7 +29,7 @@ export async function joinWorkers(self: CurrentProcess = process): Promise<Worke
       else if (message.kind === "reload") for (const reload of reloads) reload();
       else
         resolve({
-          identity: message.identity,
+          member: memberOf(message.identity),
           listen: message.listen,
           announce: (url) => sendToPrimary({ kind: "ready", url }),
           signals: {
@@ -103,6 +92,3 @@ export type FromWorker =
   | { readonly kind: "connected" }
   /** Its listeners are bound. */
   | { readonly kind: "ready"; readonly url: string };
-
-/** Set in the environment of a worker, which then waits for its identity. */
-export const WORKER_ENV = "CARDEA_WORKER";

@@ -1,8 +1,8 @@
 /** `cardea serve --workers 2`: the built program as two processes, hosts of it, and its status pages. */
-import { MAIN, writeConfig } from "../support/cardea.js";
-import { type Exchange, Host, type Json, openHost, refusalOf, textOf } from "../support/host/host.mjs";
-import { type Started, start } from "../support/processes.js";
-import { until } from "../support/until.js";
+import { MAIN, writeConfig } from "../../support/cardea.js";
+import { type Exchange, Host, type Json, openHost, refusalOf, textOf } from "../../support/host/host.mjs";
+import { type Started, start } from "../../support/processes.js";
+import { until } from "../../support/until.js";
 
 export interface Served {
   readonly url: string;

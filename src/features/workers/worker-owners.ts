@@ -1,12 +1,13 @@
 /** Which worker of this machine owns a session, parked call or task? */
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { overloaded } from "../core/errors.js";
-import { issuerOf, type Owner, type Owners, type WorkerIdentity, workerSocket } from "../core/owners.js";
-import type { Admission } from "../core/replicas.js";
-import { RequestSignatures } from "../runtime/signed-requests.js";
-import { HEADER } from "../wire/names.js";
-import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
+import { overloaded } from "../../core/errors.js";
+import { issuerOf, type Owner, type Owners } from "../../core/owners.js";
+import type { Admission } from "../../core/replicas.js";
+import { HttpRefusal, httpFailure, sendFailure } from "../../downstream/http-errors.js";
+import { RequestSignatures } from "../../runtime/signed-requests.js";
+import { HEADER } from "../../wire/names.js";
+import { type WorkerIdentity, workerSocket } from "./identity.js";
 
 /**
  * The other workers, by the number with which their ids begin. Their sockets are in a folder of this user alone.

@@ -1,6 +1,6 @@
 /** Merges the metrics of several processes, by series: sums, except for some gauges. */
-import type { FeatureGauge } from "../core/feature.js";
-import { splitExemplar } from "../telemetry/open-metrics.js";
+import type { FeatureGauge } from "../../core/feature.js";
+import { splitExemplar } from "../../telemetry/open-metrics.js";
 
 /** How these gauges merge; everything else is summed. */
 const MERGE_FUNCTIONS: Readonly<Record<string, (a: number, b: number) => number>> = {

@@ -1,9 +1,9 @@
 /** Tests who is started again, when, and how all are stopped. */
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { SILENT } from "../../src/core/logger.js";
-import type { FromWorker, ToWorker } from "../../src/workers/worker.js";
-import { WorkerPool, type WorkerProcess } from "../../src/workers/worker-pool.js";
+import { SILENT } from "../../../src/core/logger.js";
+import type { FromWorker, ToWorker } from "../../../src/features/workers/worker.js";
+import { WorkerPool, type WorkerProcess } from "../../../src/features/workers/worker-pool.js";
 import { LISTEN } from "./listen.js";
 
 class FakeWorker extends EventEmitter implements WorkerProcess {

@@ -1,7 +1,7 @@
 /** The admin pages of all workers, merged: status, readiness and metrics. */
 import { request } from "node:http";
-import { BadQuery } from "../admin/page.js";
-import { PAGE_TABLE, PAGES } from "../admin/page-table.js";
+import { BadQuery } from "../../admin/page.js";
+import { PAGE_TABLE, PAGES } from "../../admin/page-table.js";
 import {
   type AdminPage,
   type AnswerOf,
@@ -10,13 +10,13 @@ import {
   type PageKind,
   served,
   type WorkerAnswer,
-} from "../core/admin-page.js";
-import { GatewayError } from "../core/errors.js";
-import type { FeatureGauge } from "../core/feature.js";
-import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
-import { type WorkerIdentity, workerSocket } from "../core/owners.js";
-import type { StopSignal } from "../core/stop.js";
-import { ACCEPT_OPEN_METRICS, fromOpenMetrics } from "../telemetry/open-metrics.js";
+} from "../../core/admin-page.js";
+import { GatewayError } from "../../core/errors.js";
+import type { FeatureGauge } from "../../core/feature.js";
+import { DRAINING_REASON, type Readiness } from "../../core/gateway-api.js";
+import type { StopSignal } from "../../core/stop.js";
+import { ACCEPT_OPEN_METRICS, fromOpenMetrics } from "../../telemetry/open-metrics.js";
+import { type WorkerIdentity, workerSocket } from "./identity.js";
 import { MonotonicMetrics } from "./merged-metrics.js";
 import type { WorkerStatus } from "./worker-pool.js";
 

@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { WorkersRequest } from "../../src/cli/command-context.js";
-import { runCommandLine } from "../../src/cli/program.js";
-import { LISTEN } from "../workers/listen.js";
-import { type FakeShell, fakeShell } from "./fake-shell.js";
+import { runCommandLine } from "../../../src/cli/program.js";
+import { type FakeShell, fakeShell } from "../../cli/fake-shell.js";
+import { LISTEN } from "./listen.js";
 
 let folder: string;
 beforeEach(() => {
@@ -21,13 +20,13 @@ function config(rest: object): void {
 
 /** A shell whose workers start and never fail. */
 function shellWithWorkers(env: Readonly<Record<string, string>> = {}) {
-  const orders: WorkersRequest[] = [];
+  const orders: { readonly count: number; readonly orphans: "name" | "end" }[] = [];
   const events: string[] = [];
   const never = new Promise<never>(() => {});
   const shell: FakeShell = {
     ...fakeShell({ cwd: folder, env }),
-    async createPrimary(order) {
-      orders.push(order);
+    async openServing({ processes: count }, _config, orphans) {
+      orders.push({ count, orphans });
       return {
         start: async () => ({ url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2", starting: [] }),
         stop: async () => void events.push("stop"),
@@ -80,6 +79,13 @@ describe("--workers", () => {
       expect(orders).toEqual([]);
     },
   );
+
+  test("`check` reports a limit that `serve` would refuse", async () => {
+    writeFileSync(join(folder, "limited.json"), '{ "limits": [{ "rate": "1/s" }] }');
+    const shell = fakeShell({ cwd: folder, env: { CARDEA_WORKERS: "2" } });
+    expect(await runCommandLine(["check", "--config", "limited.json"], shell)).toBe(78);
+    expect(shell.out()).toContain("1:13: the limit");
+  });
 
   test("accepts limits without shared counters", async () => {
     config({ limits: [{ tools: ["*"], timeout: "1m" }] });

@@ -8,48 +8,32 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAdminListener } from "../admin/server.js";
-import type { Config } from "../config/config.js";
-import { GatewayError } from "../core/errors.js";
-import type { FeatureAdmin, FeatureGauge } from "../core/feature.js";
-import type { Logger } from "../core/logger.js";
-import { Metrics } from "../telemetry/metrics.js";
-import { type ChannelKinds, typesOf } from "../upstream/supervision/channel-kind.js";
-import { workerActions } from "../workers/act-on-workers.js";
-import { workerCallFeed } from "../workers/follow-calls.js";
-import { forwardToAnyWorker } from "../workers/forward-to-any.js";
-import { createMergedAdminPages } from "../workers/merged-admin-pages.js";
-import { WORKER_ENV } from "../workers/worker.js";
-import { WorkerPool } from "../workers/worker-pool.js";
-import type { Gateway } from "./gateway.js";
+import { createAdminListener } from "../../admin/server.js";
+import { channelsOf } from "../../cli/feature.js";
+import type { Served, ServingContext } from "../../cli/serving-mode.js";
+import type { Config } from "../../config/config.js";
+import { GatewayError } from "../../core/errors.js";
+import { Metrics } from "../../telemetry/metrics.js";
+import { typesOf } from "../../upstream/supervision/channel-kind.js";
+import { workerActions } from "./act-on-workers.js";
+import { workerCallFeed } from "./follow-calls.js";
+import { forwardToAnyWorker } from "./forward-to-any.js";
+import { WORKER_ENV } from "./identity.js";
+import { createMergedAdminPages } from "./merged-admin-pages.js";
+import { WorkerPool } from "./worker-pool.js";
 
-/** Dependencies of the primary. */
-export interface PrimaryOptions {
+/** What the primary may use, and how many workers it starts. */
+interface PrimaryContext extends ServingContext {
   readonly count: number;
-  readonly logger: Logger;
-  readonly version: string;
-  /** Handles the orphaned server processes of a killed worker. */
-  readonly onWorkerLost: () => Promise<void>;
-  /** The gauges of features, which are merged. */
-  readonly gauges: readonly FeatureGauge[];
-  /** What features add to the admin API. */
-  readonly featureAdmin: readonly FeatureAdmin[];
-  /** The ways to reach servers that features add. */
-  readonly channels: ChannelKinds;
-}
-
-/** A gateway as the command line sees it. Each worker watches the config file itself. */
-export interface Primary extends Pick<Gateway, "start" | "stop" | "failed" | "hasCutOff"> {
-  /** Makes every worker reload its config. */
-  reload(): void;
 }
 
 /** The primary, with no worker started yet. @throws Error if this process is itself a worker. */
-export function createPrimary(
+export async function createPrimary(
   config: Config,
-  { count, logger, version, onWorkerLost, gauges, featureAdmin, channels }: PrimaryOptions,
-): Primary {
+  { count, logger, version, onProcessLost, features }: PrimaryContext,
+): Promise<Served> {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
+  const featureAdmin = await Promise.all(features.flatMap((feature) => feature.loadAdmin?.() ?? []));
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
   const identity = { count, folder, secret: randomBytes(32).toString("base64") };
   cluster.setupPrimary({ exec: process.argv[1], args: process.argv.slice(2) });
@@ -61,7 +45,7 @@ export function createPrimary(
     identity,
     listen: config.listen,
     logger,
-    onWorkerLost,
+    onWorkerLost: onProcessLost,
     fork: () => cluster.fork({ [WORKER_ENV]: "1" }),
     onRequiredServerMissing: (number) =>
       fail(
@@ -77,7 +61,7 @@ export function createPrimary(
     identity,
     workers: () => workers.status(),
     ownMetrics: new Metrics({ version }),
-    gauges,
+    gauges: features.flatMap(({ gauges = [] }) => gauges),
     featurePages: featureAdmin.flatMap(({ pages }) => pages),
     version,
     startedAt: Date.now(),
@@ -91,7 +75,7 @@ export function createPrimary(
     metrics: { text: () => overview.metrics() },
     readiness: () => overview.readiness(),
     version,
-    serverTypes: typesOf(channels),
+    serverTypes: typesOf(channelsOf(features)),
     actions: workerActions(
       identity,
       () => workers.status(),

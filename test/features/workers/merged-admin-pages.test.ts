@@ -4,13 +4,16 @@ import { ClientRequest, createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { rows } from "../../src/admin/merge-pages.js";
-import { BadQuery } from "../../src/admin/page.js";
-import { firstAnswer } from "../../src/core/admin-page.js";
-import { workerSocket } from "../../src/core/owners.js";
-import { Stop } from "../../src/core/stop.js";
-import { createMergedAdminPages, type MergedAdminPages } from "../../src/workers/merged-admin-pages.js";
-import type { WorkerStatus } from "../../src/workers/worker-pool.js";
+import { rows } from "../../../src/admin/merge-pages.js";
+import { BadQuery } from "../../../src/admin/page.js";
+import { firstAnswer } from "../../../src/core/admin-page.js";
+import { Stop } from "../../../src/core/stop.js";
+import { workerSocket } from "../../../src/features/workers/identity.js";
+import {
+  createMergedAdminPages,
+  type MergedAdminPages,
+} from "../../../src/features/workers/merged-admin-pages.js";
+import type { WorkerStatus } from "../../../src/features/workers/worker-pool.js";
 
 /** What a worker answers, by path and query; a status of its own where it is no 200. */
 type Answers = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import {
   request as open,
   type ServerResponse,
 } from "node:http";
-import { type WorkerIdentity, workerSocket } from "../core/owners.js";
+import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
 /** Headers of the connection and the browser, which the primary has checked. */

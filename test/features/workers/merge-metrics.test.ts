@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { Metrics } from "../../src/telemetry/metrics.js";
-import { MonotonicMetrics, mergeMetrics } from "../../src/workers/merged-metrics.js";
+import { MonotonicMetrics, mergeMetrics } from "../../../src/features/workers/merged-metrics.js";
+import { LabeledMetric } from "../../../src/telemetry/labeled-metrics.js";
+import { Metrics } from "../../../src/telemetry/metrics.js";
 
 const one = (value: number, name = "cardea_requests_total", labels = '{server="a b"}'): string =>
   `# HELP ${name} Words.\n# TYPE ${name} counter\n${name}${labels} ${value}\n`;
@@ -88,4 +89,16 @@ test("a worker that never responded is omitted from the sum", () => {
   const metrics = new MonotonicMetrics();
   const told = [{ worker: 1, pid: 11, text: undefined }];
   expect(valuesOf(metrics.merged(told, [calls(2), calls(3)]))).toEqual(["calls_total 5", "sessions 5"]);
+});
+
+test("the metrics of several workers keep exemplars", () => {
+  const timed = (): LabeledMetric =>
+    new LabeledMetric({ name: "time", help: "Some help.", labels: ["a", "b", "c"], buckets: [1, 10] });
+  const [TRACE, OTHER] = ["0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319d"];
+  const [one, two] = [timed(), timed()];
+  one.add("x", "y", "z", 0.5, TRACE);
+  two.add("x", "y", "z", 5, OTHER);
+  const merged = mergeMetrics([one.text, two.text]);
+  expect(merged).toMatch(new RegExp(`le="1",.* 1 # \\{trace_id="${TRACE}"\\} 0.5 `));
+  expect(merged).toMatch(new RegExp(`le="10",.* 2 # \\{trace_id="${OTHER}"\\} 5 `));
 });

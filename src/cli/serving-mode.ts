@@ -1,0 +1,78 @@
+/** Another way to serve hosts than one gateway in one process: what a feature says of it, and how commands ask for it. */
+import type { Config, ListenConfig } from "../config/config.js";
+import type { Logger } from "../core/logger.js";
+import type { ProcessMember } from "../core/process-member.js";
+import type { Gateway } from "../gateway/gateway.js";
+import type { Signals } from "./command-context.js";
+import { type Feature, sharesLimits } from "./feature.js";
+
+/** A flag that a feature adds to `cardea serve`. */
+export interface ServeFlag {
+  /** In the form of commander: `--workers <n>`. */
+  readonly flags: string;
+  readonly description: string;
+  /** In the line of `serve` in `cardea --help`. Default: it is not there. */
+  readonly usage?: string;
+}
+
+/** The values of the flags of `cardea serve`, by the names of commander. */
+export type ServeFlagValues = Readonly<Record<string, unknown>>;
+
+/** The way of a feature. */
+export interface ServingMode {
+  /** What flags or variables ask for; undefined for one gateway in one process. @throws UsageError */
+  asked(flags: ServeFlagValues, env: Readonly<Record<string, string | undefined>>): ServingRun | undefined;
+  /** Why the config cannot be served in this way; undefined if it can. `countsTogether`: its limits hold over all processes. */
+  conflict(config: Config, countsTogether: boolean): ServingConflict | undefined;
+  /** This process, where it was started as one of several; undefined in any other process. */
+  join(): Promise<JoinedProcess | undefined>;
+}
+
+/** The key of the config that is in the way, and a sentence. */
+export interface ServingConflict {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** What is asked for. */
+export interface ServingRun {
+  /** How many processes serve. */
+  readonly processes: number;
+  open(config: Config, context: ServingContext): Promise<Served>;
+}
+
+/** What a way of serving may use of the program. */
+export interface ServingContext {
+  readonly logger: Logger;
+  /** The gateway's own. */
+  readonly version: string;
+  /** The features of this build. */
+  readonly features: readonly Feature[];
+  /** Handles the server processes that an ended process of the gateway left behind. */
+  readonly onProcessLost: () => Promise<void>;
+}
+
+/** Several processes as the command line sees them: one gateway. Each of them watches the config file itself. */
+export interface Served extends Pick<Gateway, "start" | "stop" | "failed" | "hasCutOff"> {
+  /** Makes each process reload its config. */
+  reload(): void;
+}
+
+/** This process as one of several. */
+export interface JoinedProcess {
+  readonly member: ProcessMember;
+  /** The address of all of them, even if the config file has changed. */
+  readonly listen: ListenConfig;
+  /** Reports to the process that has started it that it serves `url`. */
+  announce(url: string): void;
+  /** Messages of that process as signals: SIGTERM for stop, SIGHUP for reload. */
+  readonly signals: Signals;
+}
+
+/** The way of the first feature that has one. */
+export const servingModeOf = (features: readonly Feature[]): ServingMode | undefined =>
+  features.find(({ servingMode }) => servingMode !== undefined)?.servingMode;
+
+/** Why several processes cannot serve the config; undefined if they can. */
+export const servingConflict = (features: readonly Feature[], config: Config): ServingConflict | undefined =>
+  servingModeOf(features)?.conflict(config, sharesLimits(features, config));

@@ -1,0 +1,29 @@
+/** This process as one of several that serve the same address of one machine. The interface, which a feature implements. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Owners } from "./owners.js";
+import type { Admission } from "./replicas.js";
+
+/** One of the processes, as its gateway uses it. */
+export interface ProcessMember {
+  /** From 1. The ids that it issues begin with it. */
+  readonly number: number;
+  /** Keys are derived from it where the config has no secret; the same in all of the processes, and new at each start. */
+  readonly secret: string;
+  /**
+   * Where requests belong whose session or call another one of the processes issued.
+   *
+   * @param keepsSessions whether the sessions of a process outlive it: the one that is started in its place has them
+   */
+  owners(keepsSessions: boolean): Owners;
+  /** Where the others connect with such requests. */
+  readonly listener: MemberAddress;
+  /** The socket of its listener for operators. Only the process that has started it connects there, with `secret` as its token. */
+  readonly adminSocket: string;
+}
+
+/** A socket of this machine. */
+interface MemberAddress {
+  readonly bind: { readonly path: string };
+  /** The content of a forwarded request; undefined if it is none of a host, and has been answered. */
+  readonly admit: (request: IncomingMessage, response: ServerResponse) => Admission | undefined;
+}

@@ -1,0 +1,16 @@
+/** A worker as its gateway uses it. */
+import type { ProcessMember } from "../../core/process-member.js";
+import { type WorkerIdentity, workerSocket } from "./identity.js";
+import { admitWorkers, workerOwners } from "./worker-owners.js";
+
+/** One of the processes that the primary process has started. */
+export const memberOf = (identity: WorkerIdentity): ProcessMember => ({
+  number: identity.number,
+  secret: identity.secret,
+  owners: (keepsSessions) => workerOwners(identity, keepsSessions),
+  listener: {
+    bind: { path: workerSocket(identity, identity.number, "requests") },
+    admit: admitWorkers(identity),
+  },
+  adminSocket: workerSocket(identity, identity.number, "admin"),
+});
