@@ -19,7 +19,7 @@ import { workerActions } from "./act-on-workers.js";
 import { workerCallFeed } from "./follow-calls.js";
 import { forwardToAnyWorker } from "./forward-to-any.js";
 import { WORKER_ENV } from "./identity.js";
-import { createMergedAdminPages } from "./merged-admin-pages.js";
+import { MergedAdminPages } from "./merged-admin-pages.js";
 import { WorkerPool } from "./worker-pool.js";
 
 /** What the primary may use, and how many workers it starts. */
@@ -57,7 +57,7 @@ export async function createPrimary(
       ),
   });
   let draining = false;
-  const overview = createMergedAdminPages({
+  const overview = new MergedAdminPages({
     identity,
     workers: () => workers.status(),
     ownMetrics: new Metrics({ version }),

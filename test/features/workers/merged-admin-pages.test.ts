@@ -9,10 +9,7 @@ import { BadQuery } from "../../../src/admin/page.js";
 import { firstAnswer } from "../../../src/core/admin-page.js";
 import { Stop } from "../../../src/core/stop.js";
 import { workerSocket } from "../../../src/features/workers/identity.js";
-import {
-  createMergedAdminPages,
-  type MergedAdminPages,
-} from "../../../src/features/workers/merged-admin-pages.js";
+import { MergedAdminPages } from "../../../src/features/workers/merged-admin-pages.js";
 import type { WorkerStatus } from "../../../src/features/workers/worker-pool.js";
 
 /** What a worker answers, by path and query; a status of its own where it is no 200. */
@@ -57,7 +54,7 @@ async function overviewOf(fakes: readonly (Fake | "lost")[], draining = false): 
     servers.push(server);
     await new Promise<void>((listening) => server.listen(workerSocket(identity, worker, "admin"), listening));
   }
-  return createMergedAdminPages({
+  return new MergedAdminPages({
     identity,
     workers: () => status,
     ownMetrics: { text: async () => "# TYPE own gauge\nown 1\n" },
