@@ -179,13 +179,20 @@ async function run(
     const { url, adminUrl, starting } = early;
     if (shell.worker === undefined) {
       const { file } = config;
-      const running = { url, adminUrl, pid: process.pid, ...(file !== undefined && { config: file }) };
+      const running = {
+        ...{ url, pid: process.pid },
+        ...(adminUrl !== undefined && { adminUrl }),
+        ...(file !== undefined && { config: file }),
+      };
       withdraw = await shell.announceGateway(
         { ...running, ...(ownerToken !== undefined && { token: ownerToken }) },
         log,
       );
       // From the ready line on, commands find the gateway.
-      log.info({ url, adminUrl, starting }, `ready: ${url} (admin: ${adminUrl})${stillStarting(starting)}`);
+      log.info(
+        { url, adminUrl, starting },
+        `ready: ${url}${adminUrl === undefined ? "" : ` (admin: ${adminUrl})`}${stillStarting(starting)}`,
+      );
     } else shell.worker.announce(url);
   } catch (error) {
     const problems = error instanceof GatewayError ? faults() : [];

@@ -70,3 +70,26 @@ export const served = <Answer>(
 
 /** The merge of a page that is the same in each worker. */
 export const firstAnswer = <Answer>([{ body }]: WorkerAnswers<Answer>): Answer => body;
+
+/** Maximum rows of a page, the newest first. */
+const MAX_ROWS = 1000;
+
+/** The merge of a list: all rows, each with its worker. Rows that have a `time` are sorted by it, the newest first. */
+export function rows<Row extends { readonly worker?: number | undefined; readonly time?: string }>(
+  answers: WorkerAnswers<readonly Row[]>,
+): readonly Row[] {
+  return withWorkers(answers)
+    .toSorted(({ time: a = "" }, { time: b = "" }) => b.localeCompare(a))
+    .slice(0, MAX_ROWS);
+}
+
+/** All rows, each with the number of its worker. */
+export const withWorkers = <Row>(
+  answers: WorkerAnswers<readonly Row[]>,
+): readonly (Row & { readonly worker: number })[] =>
+  answers.flatMap(({ worker, body }) => body.map((row) => ({ ...row, worker })));
+
+/** An invalid query of a page; the response carries its message. */
+export class BadQuery extends Error {
+  override readonly name = "BadQuery";
+}

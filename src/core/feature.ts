@@ -199,6 +199,16 @@ export interface Problem {
   readonly blocks: boolean;
 }
 
+/** A listener for operators, beside that for hosts. */
+export interface OperatorListener {
+  /** Binds. @throws GatewayError when that would let strangers in, or the error of the system, such as EADDRINUSE. */
+  start(): Promise<{ readonly url: string }>;
+  /** Closes every connection; resolves when the port is free. */
+  stop(): Promise<void>;
+  /** A config was loaded. */
+  reloaded(): void;
+}
+
 /** How long a feature may take to end. */
 export interface CloseOptions {
   /** Whether the process ends at once. */

@@ -1,5 +1,6 @@
 /** The features of this build, in the order in which their layers stand within a slot. */
 import type { Feature } from "../cli/feature.js";
+import { admin } from "./admin/feature.js";
 import { audit } from "./audit/feature.js";
 import { authorizationServer } from "./authorization-server/feature.js";
 import { cluster } from "./cluster/feature.js";
@@ -16,6 +17,7 @@ import { workers } from "./workers/feature.js";
 
 /** Each is one folder and one line. */
 export const FEATURES: readonly Feature[] = [
+  admin,
   audit,
   authorizationServer,
   cluster,

@@ -17,7 +17,6 @@ import type { JsonObject } from "../wire/json.js";
 import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createHostListener } from "./listeners.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
-import { createOperatorListener } from "./operator-listener.js";
 import { createOverloadMonitor } from "./overload.js";
 import { createParts, type GatewayOptions } from "./parts.js";
 import { GatewayStatus, requiredServers } from "./status.js";
@@ -37,13 +36,14 @@ import { type TokenReport, tokenReport } from "./views/token-report.js";
 /** Where a gateway listens, and which servers are still starting. */
 interface Bound {
   readonly url: string;
-  readonly adminUrl: string;
+  /** Of the listener for operators; undefined if no feature has one. */
+  readonly adminUrl: string | undefined;
   readonly starting: readonly string[];
 }
 
 /** A running gateway, as the command line uses it. */
 export interface Gateway {
-  /** Binds both listeners without waiting for any server. @throws the error of the system, such as EADDRINUSE. */
+  /** Binds the listeners without waiting for any server. @throws the error of the system, such as EADDRINUSE. */
   start(): Promise<Bound>;
   /** Resolves when a `required` server could not be connected after the start; otherwise never. */
   readonly failed: Promise<GatewayError>;
@@ -109,7 +109,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const authentication = new LiveAuthentication(config.auth, telemetry, status, tokenIssuer, addressOf);
   const pipeline = () => liveConfig.pipeline;
   const { listen } = config;
-  const admin = createOperatorListener({
+  const operators = features.operatorListener({
     ...{ listen, parts, liveConfig, edges, status, overload },
     ownerToken: options.ownerToken,
   });
@@ -118,7 +118,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   });
   const lifecycle = new Lifecycle({
     edges,
-    listeners: { http, admin },
+    listeners: { http, operators },
     liveConfig,
     status,
     overload,
@@ -157,7 +157,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         if (!isDeepStrictEqual(next.auth, before.auth)) {
           authentication.replace(next.auth);
         }
-        admin.reloaded();
+        operators?.reloaded();
         status.reloadErrors = [];
         metrics.configReloaded(true);
       });

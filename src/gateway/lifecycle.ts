@@ -39,16 +39,16 @@ export class Lifecycle {
     this.#parts = parts;
   }
 
-  /** Binds the admin listener, then the HTTP listener. @throws the error of the system, such as EADDRINUSE. */
-  async start(): Promise<{ readonly url: string; readonly adminUrl: string }> {
+  /** Binds the listener for operators, then that for hosts. @throws the error of the system, such as EADDRINUSE. */
+  async start(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }> {
     const { listeners, overload, status, replica } = this.#parts;
     overload.start();
-    const { url: adminUrl } = await listeners.admin.start();
+    const operators = await listeners.operators?.start();
     const { url, peerPort } = await listeners.http.start();
     // Before a load balancer sends hosts: their sessions must be found by the other replicas.
     if (peerPort !== undefined) await replica?.start(peerPort);
     status.url = url;
-    return { url, adminUrl };
+    return { url, adminUrl: operators?.url };
   }
 
   async stdio(input: Readable, output: Writable, principal: Principal): Promise<void> {
@@ -105,7 +105,7 @@ export class Lifecycle {
     await Promise.all([...pipes, closing]);
     clearTimeout(cut);
     await Promise.all([liveConfig.close(), replica?.close()]);
-    await listeners.admin.stop();
+    await listeners.operators?.stop();
     overload.stop();
   }
 }

@@ -1,7 +1,7 @@
 /** The edges, one per era and one for HTTP+SSE, and the listener for hosts. */
-import type { AdminListener } from "../admin/server.js";
 import type { Config } from "../config/config.js";
 import { MemoryBudget } from "../core/fair-share.js";
+import type { OperatorListener } from "../core/feature.js";
 import type { GatewayApi } from "../core/gateway-api.js";
 import type { Authentication } from "../downstream/authenticate/authentication.js";
 import { createForwarder } from "../downstream/forward-to-owner.js";
@@ -16,10 +16,11 @@ import type { OverloadMonitor, SharedStreamQuota } from "./overload.js";
 import type { GatewayParts } from "./parts.js";
 import type { GatewayStatus } from "./status.js";
 
-/** Both listeners of a process. */
+/** The listeners of a process. */
 export interface Listeners {
   readonly http: HttpListener;
-  readonly admin: AdminListener;
+  /** Undefined if no feature has one. */
+  readonly operators: OperatorListener | undefined;
 }
 
 interface HostListenerOptions {

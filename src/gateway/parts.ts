@@ -28,7 +28,7 @@ export interface GatewayOptions {
   /** Redacts secrets in texts for hosts and operators. Default: the identity function. */
   readonly redact?: (text: string) => string;
   readonly version: string;
-  /** Lets commands of the same user use the admin listener. Default: none. */
+  /** Lets commands of the same user use the listener for operators. Default: none. */
   readonly ownerToken?: string;
   /**
    * Records the processes of servers, so that the next start finds those that a killed gateway left behind. Default:

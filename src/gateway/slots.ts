@@ -12,6 +12,7 @@ import type {
   ExplainPlace,
   HostRoute,
   OpenFeature,
+  OperatorListener,
   OwnAdminAction,
   OwnOperatorAction,
   Problem,
@@ -31,11 +32,14 @@ import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
 import { layered } from "./layered-server.js";
+import type { OperatedGateway } from "./operated-gateway.js";
 
 declare module "../core/feature.js" {
   interface OpenFeature {
     /** Issues tokens that hosts may send, while `auth.signIn` is there; one feature does. */
     readonly tokenIssuer?: TokenIssuer;
+    /** Listens for operators; called once, after `attach`. One feature does. */
+    operatorListener?(gateway: OperatedGateway): OperatorListener;
   }
   interface RunningGateway {
     /** In effect now. */
@@ -173,6 +177,15 @@ export class Slots {
       if (store !== undefined) return store;
     }
     return NOT_KEPT;
+  }
+
+  /** Of the first feature that listens for operators, unbound; undefined if none does. */
+  operatorListener(gateway: OperatedGateway): OperatorListener | undefined {
+    for (const feature of this.#features) {
+      const listener = feature.operatorListener?.(gateway);
+      if (listener !== undefined) return listener;
+    }
+    return undefined;
   }
 
   problems(): readonly Problem[] {

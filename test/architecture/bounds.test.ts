@@ -98,8 +98,8 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       };
     },
   },
-  "admin/call-stream.ts": {
-    file: "admin/call-stream.test.ts",
+  "features/admin/call-stream.ts": {
+    file: "features/admin/call-stream.test.ts",
     title:
       "a slow reader of the call stream loses the oldest rows, receives their number, and then the newest rows",
   },

@@ -25,7 +25,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["features/sign-in/config/", "the same as config/"],
   ["features/sign-in/renewals.ts", "talks to a process of the gateway's own"],
   ["features/sign-in/renewal-process.ts", "is that process"],
-  ["admin/console-files.ts", "reads a list of file names that the build wrote"],
+  ["features/admin/console-files.ts", "reads a list of file names that the build wrote"],
   ["console/", "is the page in the browser, which has no other JSON"],
   ["features/cluster/", "reads and writes what replicas say of themselves"],
   ["features/vault/", "reads and writes records of the gateway's own"],

@@ -9,7 +9,7 @@ import { tableText } from "../../src/cli/table.js";
 import { busiest } from "../../src/cli/top.js";
 import { SILENT } from "../../src/core/logger.js";
 import { testOf } from "../support/features.js";
-import { gatewayOf } from "../support/gateway.js";
+import { gatewayOf, listening } from "../support/gateway.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 import { until } from "../support/until.js";
 import { fakeShell } from "./fake-shell.js";
@@ -21,7 +21,7 @@ async function started() {
   onTestFinished(() => upstream.stop());
   const listen = { http: { port: 0 }, admin: { port: 0 } };
   const gateway = await gatewayOf({ listen, mcpServers: { one: upstream.entry } });
-  const { adminUrl } = await gateway.start();
+  const { adminUrl } = await listening(gateway);
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");
   return { gateway, adminUrl };
@@ -244,7 +244,7 @@ describe.each([80, 40])("on a terminal of %i columns", (columns) => {
     const broken = { command: node, args: ["-e", "console.error('no database'); process.exit(3)"] };
     const listen = { http: { port: 0 }, admin: { port: 0 } };
     const gateway = await gatewayOf({ listen, mcpServers: { [LONG]: broken, db: broken } });
-    const { adminUrl } = await gateway.start();
+    const { adminUrl } = await listening(gateway);
     onTestFinished(() => gateway.stop({ immediate: true }));
     await gateway.call(`${LONG}__some_tool_with_a_name`, {});
     return adminUrl;

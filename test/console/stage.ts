@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { startBrowser } from "../support/browser.js";
 import { inRepository } from "../support/cardea.js";
-import { gatewayOf } from "../support/gateway.js";
+import { gatewayOf, listening } from "../support/gateway.js";
 import { TAKES_ALL } from "../support/sample.js";
 import { type Scripted, startUpstream } from "../support/scripted/upstreams.js";
 
@@ -69,7 +69,7 @@ export async function startStage(): Promise<Stage> {
     },
   };
   const gateway: Gateway = await gatewayOf(file, {}, state);
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const browser: Browser = await startBrowser();
   mkdirSync(PICTURES, { recursive: true });
 

@@ -1,4 +1,5 @@
 /** The feature of docs/adding-a-feature.md, in a gateway with hosts and servers. */
+
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { sectionsOf } from "../../src/cli/feature.js";
@@ -9,6 +10,7 @@ import { createGateway } from "../../src/gateway/gateway.js";
 import { recordingServer } from "../policy/recording-server.js";
 import { inRepository } from "../support/cardea.js";
 import { wordCount } from "../support/example-feature/feature.js";
+import { listening } from "../support/gateway.js";
 import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy } from "../support/peers/raw.js";
 
@@ -51,7 +53,7 @@ test("it counts the words of results, warns of a long one, and its metric is scr
   };
   const features = await openFeatures([wordCount], read.config, context);
   const gateway = createGateway(read.config, { logger, version: "0", features });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });
     await server.close();

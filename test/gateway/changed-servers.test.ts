@@ -5,7 +5,7 @@ import { createGateway } from "../../src/gateway/gateway.js";
 import { recordingServer } from "../policy/recording-server.js";
 import { wordOf } from "../policy/support.js";
 import { openedFeatures } from "../support/features.js";
-import { configOf } from "../support/gateway.js";
+import { configOf, listening } from "../support/gateway.js";
 import { until } from "../support/until.js";
 
 /** A gateway whose server answers each call when it is let go; `reload` changes the headers of the server to this number. */
@@ -21,7 +21,7 @@ async function changing(era: "legacy" | "modern", limits: readonly object[] = []
     });
   const features = await openedFeatures(at(0));
   const gateway = createGateway(at(0), { logger: SILENT, version: "0.0.0-test", features });
-  const { adminUrl } = await gateway.start();
+  const { adminUrl } = await listening(gateway);
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });
     await server.close();

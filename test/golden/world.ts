@@ -1,4 +1,5 @@
 /** The gateway whose outside is frozen: a server of each cheap kind, and rules, limits, keys, an audit log. */
+
 import { createHash } from "node:crypto";
 import { onTestFinished } from "vitest";
 import { readConfig } from "../../src/config/read.js";
@@ -6,6 +7,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
 import { CHANNELS, openedFeatures, SECTIONS } from "../support/features.js";
+import { listening } from "../support/gateway.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
 const hashOf = (secret: string): string => `sha256:${createHash("sha256").update(secret).digest("hex")}`;
@@ -83,7 +85,7 @@ export async function openWorld({ servers = {}, limits = [] }: WorldOptions = {}
   // The pages are those of a gateway that keeps no lists.
   const features = opened.filter(({ name }) => name !== "kept-lists");
   const gateway = createGateway(config, { ...options, features, channels: CHANNELS });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(() => gateway.stop({ immediate: true }));
   await gateway.lists("tools");
   return { gateway, url, adminUrl };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { gatewayOf } from "../support/gateway.js";
+import { gatewayOf, listening } from "../support/gateway.js";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
 import { openLegacy, openModern, type RawHost } from "../support/peers/raw.js";
 import { EXPOSURE, THROUGH_CALL_TOOL } from "../support/through.js";
@@ -73,7 +73,7 @@ export async function openGateway(
     ...config,
   };
   const gateway = await gatewayOf(written);
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   await gateway.lists("tools");
   const pipes: PassThrough[] = [];
   ends(async () => {

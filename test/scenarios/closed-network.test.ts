@@ -9,7 +9,7 @@ import { CERTIFICATE, EXPIRED, KEY } from "../support/certificates.js";
 import { startCollector } from "../support/collector.js";
 import { connectProxy, proxyEnvironment, type Route } from "../support/connect-proxy.js";
 import { testOf } from "../support/features.js";
-import { gatewayOf } from "../support/gateway.js";
+import { gatewayOf, listening } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { serveHttp, serveSse } from "../support/server/http.mjs";
 
@@ -68,7 +68,7 @@ async function secureServer(options: ServerOptions): Promise<number> {
 async function callFar(far: object, config: object = {}): Promise<string> {
   const gateway = await gatewayOf({ mcpServers: { far }, startupWait: "10m", ...config });
   onTestFinished(() => gateway.stop({ immediate: true }));
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const host = await openModern({ url });
   onTestFinished(() => host.close());
   const listed = await host.list("tools");

@@ -8,7 +8,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { documentOf, folderWith, startApi } from "../support/api.js";
 import { CHANNELS, openedFeatures, testOf } from "../support/features.js";
-import { configOf, gatewayOf } from "../support/gateway.js";
+import { configOf, gatewayOf, listening } from "../support/gateway.js";
 import { modernMeta } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { pipeWire } from "../support/host/wires.mjs";
@@ -33,7 +33,7 @@ async function gatewayFor(server: TenantServer, entry: object = {}, config: obje
   const file = { mcpServers: { far }, startupWait: "10m", ...config };
   const gateway = await gatewayOf(file);
   onTestFinished(() => gateway.stop({ immediate: true }));
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const enter = async (era: (typeof ERAS)[number], headers: Readonly<Record<string, string>>) => {
     const host = await HOSTS[era]({ url }, { headers });
     onTestFinished(() => host.close());
@@ -164,7 +164,7 @@ test("a value of one host is in no log line, metric, page or list scope", async 
   const file = { mcpServers: { far: { url: server.url, forwardHeaders } }, startupWait: "10m" };
   const gateway = await gatewayOf(file, { debug: log, info: log, warn: log, error: log });
   onTestFinished(() => gateway.stop({ immediate: true }));
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   for (const open of [openModern, openLegacy]) {
     const host = await open(
       { url },

@@ -1,7 +1,7 @@
 /** One server with list entries that no host can read, beside one that is well: hosts see all that can be read. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { gatewayOf } from "../support/gateway.js";
+import { gatewayOf, listening } from "../support/gateway.js";
 import { mutationsOf, oddOnes, WHOLE, WHOLE_CAPABILITIES } from "../support/mutations.js";
 import { type HostKind, type Json, LISTS, type List } from "../support/peers/host.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../support/peers/sdk.js";
@@ -101,7 +101,7 @@ describe.each(["legacy", "modern"] as const)("a %s server", (era) => {
     const warn = (facts: unknown, sentence: unknown): void =>
       void warnings.push({ facts: facts as Json, sentence: String(sentence) });
     gateway = await gatewayOf(config, { warn });
-    ({ url, adminUrl: admin } = (await gateway.start()) as { url: string; adminUrl: string });
+    ({ url, adminUrl: admin } = await listening(gateway));
     await gateway.lists("tools");
   });
   afterAll(async () => {

@@ -1,10 +1,12 @@
 /** A server whose entry is wrong, in a gateway whose other servers serve. */
+
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Config, isMisconfigured } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { listening } from "../support/gateway.js";
 import { JSON_HEADERS, modernRequest, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
 
@@ -35,7 +37,7 @@ async function started(file: object) {
     ownerToken: TOKEN,
   });
   onTestFinished(() => gateway.stop({ immediate: true }));
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const page = async (path: string) => (await fetch(`${adminUrl}${path}`)).text();
   const rows = async () => JSON.parse(await page("/api/v1/servers")) as JsonObject[];
   const modern = async (method: string, params: JsonObject = {}, at = url) =>

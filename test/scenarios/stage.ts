@@ -1,7 +1,7 @@
 /** The whole gateway in the process of the test, in front of scripted servers, with every door open to hosts. */
 import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
-import { configOf, gatewayOf } from "../support/gateway.js";
+import { configOf, gatewayOf, listening } from "../support/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
 import { sseWire } from "../support/host/socket-wires.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
@@ -78,7 +78,7 @@ export async function openStage(
     ...config,
   });
   const gateway = await gatewayOf(configWith({}));
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   if (startsWith === undefined) await gateway.lists("tools");
   const pipes: PassThrough[] = [];
 

@@ -1,4 +1,5 @@
 /** Names that mean something to JavaScript are names like any other: of servers, tools, arguments, principals, profiles. */
+
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
@@ -6,6 +7,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { checkPolicy } from "../../src/policy/policy.js";
 import { openedFeatures, SECTIONS } from "../support/features.js";
+import { listening } from "../support/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
 import { httpWire } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
@@ -97,7 +99,7 @@ beforeAll(async () => {
   expect(await checkPolicy(read.rules)).toEqual([]);
   const features = await openedFeatures(read.config);
   gateway = createGateway(read.config, { logger: SILENT, version: "1.2.3", features });
-  ({ url, adminUrl: admin } = await gateway.start());
+  ({ url, adminUrl: admin } = await listening(gateway));
 });
 afterAll(async () => {
   await gateway.stop({ immediate: true });

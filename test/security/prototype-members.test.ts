@@ -4,7 +4,7 @@ import type { Gateway } from "../../src/gateway/gateway.js";
 import { HOSTS, openHost } from "../scenarios/host.js";
 import { openStage, type Stage } from "../scenarios/stage.js";
 import { inRepository } from "../support/cardea.js";
-import { gatewayOf } from "../support/gateway.js";
+import { gatewayOf, listening } from "../support/gateway.js";
 import type { Wire } from "../support/host/host.mjs";
 import { httpWire } from "../support/host/wires.mjs";
 import type { Json } from "../support/peers/host.js";
@@ -73,7 +73,7 @@ describe("a host", () => {
       listen: { http: { port: 0 }, admin: { port: 0, token: ADMIN_TOKEN } },
       mcpServers: { s: { url: server.url, protocol: "modern" } },
     });
-    ({ url, adminUrl: admin } = await gateway.start());
+    ({ url, adminUrl: admin } = await listening(gateway));
     await gateway.lists("tools");
   });
   afterAll(async () => {
@@ -228,7 +228,7 @@ describe.each([
       { mcpServers: { s: { ...entry, protocol: era } } },
       { warn: (...given: unknown[]) => logged.push(given) },
     );
-    ({ url, adminUrl: admin } = await gateway.start());
+    ({ url, adminUrl: admin } = await listening(gateway));
     await gateway.lists("tools");
   });
   afterAll(async () => {

@@ -28,3 +28,16 @@ export async function gatewayOf(
   const features = await openedFeatures(config, { ...options, env, stateFolder });
   return createGateway(config, { ...options, features, channels: CHANNELS });
 }
+
+/** Starts it. Tests that use `adminUrl` import `features/admin/needed.js`: without that feature nothing listens there. */
+export async function listening(gateway: Pick<Gateway, "start">): Promise<Listening> {
+  const { adminUrl = "http://nothing.invalid", ...bound } = await gateway.start();
+  return { ...bound, adminUrl };
+}
+
+/** Where a gateway listens. */
+export interface Listening {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly starting: readonly string[];
+}

@@ -1,6 +1,6 @@
 /** A gateway in front of servers that it has met, for tests whose subject is not its process. */
 import { allMet, type Config, serve } from "./cardea.js";
-import { gatewayOf } from "./gateway.js";
+import { gatewayOf, listening } from "./gateway.js";
 import { TAKES_ALL } from "./sample.js";
 import { until } from "./until.js";
 
@@ -27,7 +27,7 @@ export async function metGateway(config: Config): Promise<MetGateway> {
   const listen = { http: { ...http, port: 0 }, admin: { ...adminListener, port: 0 } };
   const gateway = await gatewayOf({ ...config, listen });
   const stop = (): Promise<void> => gateway.stop({ immediate: true });
-  const { url, adminUrl: admin } = await gateway.start();
+  const { url, adminUrl: admin } = await listening(gateway);
   try {
     await until("every server", () => allMet(admin));
     return { url, admin, stop };

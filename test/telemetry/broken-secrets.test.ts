@@ -4,7 +4,7 @@ import { SILENT } from "../../src/core/logger.js";
 import { redactedStart, shortText } from "../../src/core/short-text.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { Redactor } from "../../src/telemetry/redact.js";
-import { configOf } from "../support/gateway.js";
+import { configOf, listening } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { stepsOf } from "../support/steps.js";
 
@@ -117,7 +117,7 @@ test("the page of the last calls has no token of a target, cut or whole", async 
   const gateway = createGateway(configOf({ mcpServers: {} }), {
     ...{ logger: SILENT, version: "1", redact: (text: string) => redactor.text(text) },
   });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const host = await openModern({ url });
   const token = `ghp_${"a1B2".repeat(9)}`;
   const names = [

@@ -1,6 +1,6 @@
 /** The live list of the last calls. */
 
-import type { CallRow } from "../../admin/rows.js";
+import type { CallRow } from "../../features/admin/rows.js";
 import { access, getPage, send } from "./api.js";
 import { readEvents } from "./event-stream.js";
 import { gateway } from "./gateway.js";

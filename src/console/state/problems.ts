@@ -1,6 +1,6 @@
 /** The problems of the gateway, worst first, for the overview. */
 
-import type { ServerRow } from "../../admin/rows.js";
+import type { ServerRow } from "../../features/admin/rows.js";
 import type { GatewayState } from "./gateway-state.js";
 
 /** A problem, and a link to its view. */

@@ -1,6 +1,6 @@
 /** A call of the list: its waterfall and its facts. */
 
-import type { CallRow } from "../../admin/rows.js";
+import type { CallRow } from "../../features/admin/rows.js";
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";
 import { StateBadge } from "../ui/badge.js";

@@ -1,6 +1,6 @@
 /** Calls as rows: how each ended stands before its name, so that it is seen without scrolling. */
 
-import type { CallRow } from "../../admin/rows.js";
+import type { CallRow } from "../../features/admin/rows.js";
 import { msOf, timeOf } from "../format.js";
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";

@@ -1,6 +1,6 @@
 /** The live list of calls, with filters and a detail view. */
 import { useState } from "preact/hooks";
-import type { CallRow, RunningCall } from "../../admin/rows.js";
+import type { CallRow, RunningCall } from "../../features/admin/rows.js";
 import { spanOf } from "../format.js";
 import { calls, keyOf } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";

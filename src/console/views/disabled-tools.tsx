@@ -1,5 +1,5 @@
 /** The tools that an operator has disabled, with a button to enable each. */
-import type { DisabledToolsPage } from "../../admin/rows.js";
+import type { DisabledToolsPage } from "../../features/admin/rows.js";
 import { usePage } from "../state/page.js";
 import { ActionButton } from "../ui/act.js";
 import { Panel } from "../ui/panel.js";

@@ -1,6 +1,6 @@
 /** Charts of the last hour, and the token cost of each server's tools. */
 import { useMemo } from "preact/hooks";
-import type { History, ServerRow } from "../../admin/rows.js";
+import type { History, ServerRow } from "../../features/admin/rows.js";
 import { grouped, msOf, perSecond } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";

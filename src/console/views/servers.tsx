@@ -1,6 +1,6 @@
 /** The servers: state, lists, latency, restarts, errors, sign-ins and actions of each. */
 import { useEffect, useState } from "preact/hooks";
-import type { ServerRow } from "../../admin/rows.js";
+import type { ServerRow } from "../../features/admin/rows.js";
 import { countOf, grouped, msOf, words } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasAction } from "../state/gateway-state.js";

@@ -1,6 +1,6 @@
 /** The sign-ins at a server, with buttons to sign in and out. */
 import { useState } from "preact/hooks";
-import type { ServerRow } from "../../admin/rows.js";
+import type { ServerRow } from "../../features/admin/rows.js";
 import { postAction } from "../state/api.js";
 import type { LoginRow } from "../state/feature-rows.js";
 import { refresh } from "../state/gateway.js";

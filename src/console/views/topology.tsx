@@ -1,6 +1,6 @@
 /** A live topology of hosts, gateway and servers: an edge is animated while calls are in flight. */
 
-import type { CallRow, ServerRow, SessionRow } from "../../admin/rows.js";
+import type { CallRow, ServerRow, SessionRow } from "../../features/admin/rows.js";
 import { countOf, cut, msOf, perSecond } from "../format.js";
 import type { GatewayState } from "../state/gateway-state.js";
 import { hrefOf } from "../state/route.js";

@@ -1,6 +1,6 @@
 /** The timing of a call. */
 
-import type { CallRow } from "../../admin/rows.js";
+import type { CallRow } from "../../features/admin/rows.js";
 import { msOf } from "../format.js";
 
 /** In chronological order. */

@@ -1,10 +1,9 @@
 /** What does the policy add to the admin API? The latest decisions, the remembered approvals, and an action that revokes one. */
 import { z } from "zod";
-import { rows } from "../../admin/merge-pages.js";
-import { page } from "../../admin/page.js";
-import { type AdminPage, served } from "../../core/admin-page.js";
+import { type AdminPage, rows, served } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { FeatureAdmin, OperatorAction, OwnOperatorAction } from "../../core/feature.js";
+import { page } from "../../http/page-schema.js";
 import type { Policy } from "../../policy/policy.js";
 
 const text = z.string();

@@ -1,10 +1,10 @@
 /** What do sign-ins add to the admin API? A page, and actions to begin, poll, finish and end them. */
 import { z } from "zod";
-import { page, typed } from "../../admin/page.js";
 import { firstAnswer } from "../../core/admin-page.js";
 import { ANONYMOUS } from "../../core/client.js";
 import { badRequest } from "../../core/errors.js";
 import type { AdminAction, FeatureAdmin, OwnAdminAction } from "../../core/feature.js";
+import { page, typed } from "../../http/page-schema.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
 import type { LoginRow } from "./login-rows.js";
 

@@ -1,9 +1,9 @@
 /** Merges the call streams of all workers into one. */
 import { request } from "node:http";
-import { readCallQuery } from "../../admin/call-rows.js";
-import type { CallFeed } from "../../admin/call-stream.js";
 import { isObject } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
+import { readCallQuery } from "../admin/call-rows.js";
+import type { CallFeed } from "../admin/call-stream.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 

@@ -1,9 +1,9 @@
 /** The admin pages of all workers, merged: status, readiness and metrics. */
-import { BadQuery } from "../../admin/page.js";
-import { PAGE_TABLE, PAGES } from "../../admin/page-table.js";
+
 import {
   type AdminPage,
   type AnswerOf,
+  BadQuery,
   firstAnswer,
   inPlaces,
   type PageKind,
@@ -15,6 +15,7 @@ import type { FeatureGauge } from "../../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../../core/gateway-api.js";
 import type { StopSignal } from "../../core/stop.js";
 import { fromOpenMetrics } from "../../telemetry/open-metrics.js";
+import { PAGE_TABLE, PAGES } from "../admin/page-table.js";
 import type { WorkerIdentity } from "./identity.js";
 import { MonotonicMetrics } from "./merged-metrics.js";
 import {

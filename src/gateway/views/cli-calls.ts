@@ -1,17 +1,17 @@
 /** Calls of commands such as `cardea list`, `call` and `explain`, which use a gateway without a host. */
-import { BadQuery } from "../../admin/page.js";
+
 import { exposedPrefix } from "../../catalog/naming.js";
 import type { Config, ConfiguredServer } from "../../config/config.js";
+import { BadQuery } from "../../core/admin-page.js";
 import type { Reply } from "../../core/call.js";
 import { callNotes } from "../../core/call-record.js";
 import { invalidParams } from "../../core/check-params.js";
-import { MAX_CAPABILITIES_LENGTH } from "../../core/client.js";
 import { refusalError } from "../../core/errors.js";
 import { LIST_KINDS, type ListKind } from "../../core/lists.js";
 import { awaitWithin, Stop, type StopSignal } from "../../core/stop.js";
 import { prototypeMemberSentence } from "../../wire/envelope.js";
-import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
-import { parseJson, writeJson } from "../../wire/json-text.js";
+import type { JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import { prototypeMembers } from "../../wire/prototype-members.js";
 import { CLI_CLIENT } from "../live-config.js";
 import type { Pipeline } from "../pipeline.js";
@@ -90,28 +90,6 @@ export async function cliLists(
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
 }
 
-/** `kind=…` of `GET /api/v1/lists`. @throws BadQuery */
-export function readListKind(query: URLSearchParams): ListKind {
-  const kind = LIST_KINDS.find((each) => each === query.get("kind"));
-  if (kind === undefined) throw new BadQuery(`kind=… is one of ${LIST_KINDS.join(", ")}`);
-  return kind;
-}
-
-/** `capabilities=…` of `GET /api/v1/lists`. @throws BadQuery */
-export function readCapabilities(query: URLSearchParams): JsonObject | undefined {
-  const text = query.get("capabilities");
-  if (text === null) return undefined;
-  const problem = `capabilities=… is a JSON object of at most ${MAX_CAPABILITIES_LENGTH} characters`;
-  if (text.length > MAX_CAPABILITIES_LENGTH) throw new BadQuery(problem);
-  try {
-    const value = parseJson(text);
-    if (isObject(value)) return value;
-  } catch (cause) {
-    throw new BadQuery(problem, { cause });
-  }
-  throw new BadQuery(problem);
-}
-
 /** Calls a tool by the name a host would use, as soon as its server has loaded its lists. */
 export async function cliCall(
   pipeline: PipelineInEffect,
@@ -140,37 +118,6 @@ export async function cliCall(
     via: undefined,
     record: callNotes(),
   });
-}
-
-/**
- * `POST /api/v1/calls` with `{ name, arguments }`: the reply as JSON, with the server's original numbers.
- *
- * @throws BadQuery for an invalid body
- */
-export async function answerCallRequest(
-  pipeline: PipelineInEffect,
-  id: number,
-  body: string,
-  signal: StopSignal,
-): Promise<string> {
-  let asked: unknown;
-  try {
-    asked = parseJson(body);
-  } catch (cause) {
-    throw new BadQuery("the body must be JSON", { cause });
-  }
-  const name = isObject(asked) ? stringAt(asked, "name") : undefined;
-  const args = isObject(asked) ? (asked.arguments ?? {}) : undefined;
-  if (name === undefined || !isObject(args)) throw new BadQuery("the body must be { name, arguments }");
-  const reply = await cliCall(pipeline, id, { name, args, signal });
-  switch (reply.kind) {
-    case "result":
-      return writeJson({ kind: reply.kind, result: reply.result.object });
-    case "error":
-      return writeJson({ kind: reply.kind, error: { ...reply.error } });
-    case "input_required":
-      return writeJson({ kind: reply.kind, requests: reply.requests });
-  }
 }
 
 /** A call from the command line. */

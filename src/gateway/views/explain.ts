@@ -1,5 +1,4 @@
 /** Explains why a call would be allowed or denied, for `cardea explain` and `GET /api/v1/explain`. */
-import { BadQuery } from "../../admin/page.js";
 import type { Catalog } from "../../catalog/catalog.js";
 import { ToolOverrides } from "../../catalog/overrides.js";
 import type { AuthConfig } from "../../config/auth-config.js";
@@ -16,10 +15,8 @@ import { withConfiguredArguments } from "../../routing/configured-arguments.js";
 import { unfilteredCatalog } from "../../routing/locate.js";
 import { hasNoTarget, MethodRoutes } from "../../routing/method-routes.js";
 import { withNormalizedArguments } from "../../routing/normalized-arguments.js";
-import { prototypeMemberSentence } from "../../wire/envelope.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
-import { parseJson, writeJson } from "../../wire/json-text.js";
-import { prototypeMembers } from "../../wire/prototype-members.js";
+import type { JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 import { argumentForms } from "../argument-forms.js";
 import type { Pipeline } from "../pipeline.js";
 
@@ -233,38 +230,4 @@ async function argumentsFault(
 ): Promise<string | undefined> {
   const server = config.servers.find(({ name }) => name === route.upstream);
   return server && features.argumentsFault(call, server);
-}
-
-/**
- * `?name=…&args={…}&as=…&group=…&group=…&scope=…`
- *
- * @throws BadQuery if the name is missing or the arguments are not a JSON object
- */
-export function readExplainQuery(query: URLSearchParams): ExplainQuery {
-  const name = query.get("name");
-  if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt, resource or method");
-  return { name, args: readArgs(query.get("args") ?? "{}"), ...readPrincipalQuery(query) };
-}
-
-/** `as=…&group=…&group=…&scope=…` */
-export function readPrincipalQuery(query: URLSearchParams): PrincipalQuery {
-  const groups = query.getAll("group");
-  return {
-    as: query.get("as") ?? ANONYMOUS.id,
-    ...(groups.length > 0 && { groups }),
-    scopes: query.getAll("scope"),
-  };
-}
-
-function readArgs(text: string): JsonObject {
-  let args: unknown;
-  try {
-    args = parseJson(text);
-  } catch (cause) {
-    throw new BadQuery("args=… must be JSON", { cause });
-  }
-  if (!isObject(args)) throw new BadQuery("args=… must be a JSON object");
-  const [member] = prototypeMembers(text);
-  if (member !== undefined) throw new BadQuery(prototypeMemberSentence(member));
-  return args;
 }

@@ -4,7 +4,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { inRepository } from "../../support/cardea.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { hostOf } from "../../support/modern-host.js";
 import { startUpstream } from "../../support/scripted/upstreams.js";
 import { until } from "../../support/until.js";
@@ -28,7 +28,7 @@ async function world(more: object = {}) {
     policy: { rules: [{ name: "ask", tools: ["asking__echo"], effect: "approve", remember: "1h" }] },
   };
   const { gateway, lines } = await auditedGatewayOf(file);
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });
     await asking.stop();

@@ -1,5 +1,7 @@
 /** Which lines the audit log has of persons who sign in to the gateway itself, in their hosts. */
+
 import { describe, expect, onTestFinished, test } from "vitest";
+import { listening } from "../../support/gateway.js";
 import { freePort } from "../../support/told-port.js";
 import {
   authorizeUrl,
@@ -25,7 +27,7 @@ async function world() {
     },
     mcpServers: {},
   });
-  const { adminUrl } = await gateway.start();
+  const { adminUrl } = await listening(gateway);
   onTestFinished(() => gateway.stop({ immediate: true }));
   const counted = async () => {
     const text = await (await fetch(`${adminUrl}/metrics`)).text();

@@ -7,7 +7,7 @@ import { SILENT } from "../../../src/core/logger.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
 import { strangerLog } from "../../../src/telemetry/stranger-log.js";
 import { openedFeatures, testOf } from "../../support/features.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { sample } from "../../support/sample.js";
 import { adversarialServer } from "../../support/sign-in/adversarial-server.js";
 import { linesOf, newLog } from "./logs.js";
@@ -29,7 +29,7 @@ async function gatewayOf(auth: object) {
   const options = { logger, version: "0.0.0-test", redact: (text: string) => text };
   const features = await openedFeatures(config, { ...options, stateFolder: folder });
   const gateway = createGateway(config, { ...options, features });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });
     rmSync(folder, { recursive: true, force: true });

@@ -9,7 +9,7 @@ import { PeerKey } from "../../../src/features/cluster/peer-key.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import type { GatewayOptions } from "../../../src/gateway/parts.js";
 import { openedFeatures } from "../../support/features.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { MemoryStore, type ScriptInMemory } from "./memory-store.js";
 
 export const SECRET = "a secret of all replicas, 32 long";
@@ -118,7 +118,7 @@ export async function startReplica(
       openReplica(SECRET, parts),
     ],
   });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const stall = (ms: number): void => {
     stalledMs += ms;
   };

@@ -2,7 +2,7 @@
 import { onTestFinished } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { type Answer, type Asked, documentOf, folderWith, startApi } from "../../support/api.js";
-import { gatewayOf } from "../../support/gateway.js";
+import { gatewayOf, listening } from "../../support/gateway.js";
 
 interface ApiGatewaySettings {
   /** Keys of the server `api` beside its document and address. */
@@ -23,7 +23,7 @@ export async function apiGateway(paths: object, settings: ApiGatewaySettings = {
     ...config,
     mcpServers: { api: { type: "openapi", spec: `${folder}/api.json`, baseUrl: api.url, ...server } },
   });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(() => gateway.stop({ immediate: true }));
   const entries = await gateway.lists("tools");
   const tools = new Map(entries.map(({ item }) => [String(item.name), item as JsonObject & Listed]));

@@ -1,8 +1,8 @@
 /** Signing in over the admin listener: who may, from where, and with what body. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type AdminListenerOptions, createAdminListener } from "../../../src/admin/server.js";
 import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
+import { type AdminListenerOptions, createAdminListener } from "../../../src/features/admin/server.js";
 import { type LoginActions, loginActions } from "../../../src/features/sign-in/admin-actions.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import { pagesOf } from "../../support/admin-pages.js";

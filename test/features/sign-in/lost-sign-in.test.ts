@@ -8,7 +8,7 @@ import { SILENT } from "../../../src/core/logger.js";
 import { openLocalSignIns, type SignInOperations } from "../../../src/features/sign-in/local-sign-ins.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
 import { openedFeatures } from "../../support/features.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { type AdversarialServer, adversarialServer } from "../../support/sign-in/adversarial-server.js";
 
 /** A gateway with one signed-in server, and the commands of an operator in another process. */
@@ -21,7 +21,7 @@ async function signedIn(more: object = {}, auth: object = {}) {
     version: "0.0.0-test",
     features: await openedFeatures(config, { stateFolder: folder }),
   });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   const desk = openLocalSignIns({
     ...{ config, env: { CARDEA_STATE_DIR: folder }, gatewayUrl: url, logger: SILENT, store: undefined },
   });

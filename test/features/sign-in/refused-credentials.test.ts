@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
 import { openedFeatures } from "../../support/features.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { scriptedServer } from "../../support/servers/scripted-http.js";
 import { until } from "../../support/until.js";
 
@@ -226,7 +226,7 @@ describe("a 401 on the event stream alone", () => {
     const config = configOf({ mcpServers: { api: { url: server.url } } });
     const features = await openedFeatures(config, { stateFolder: folder });
     const gateway = createGateway(config, { logger: SILENT, version: "0.0.0-test", features });
-    const { adminUrl } = await gateway.start();
+    const { adminUrl } = await listening(gateway);
     onTestFinished(async () => {
       await gateway.stop({ immediate: true });
       rmSync(folder, { recursive: true, force: true });

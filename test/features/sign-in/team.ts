@@ -8,7 +8,7 @@ import { credentialsIn } from "../../../src/features/sign-in/open-feature.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { FakeStore } from "../../support/fake-credentials.js";
 import { openedFeatures } from "../../support/features.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { httpWire, pipeWire } from "../../support/host/wires.mjs";
 import type { Json } from "../../support/peers/host.js";
 import { openLegacy, openModern, type RawHost } from "../../support/peers/raw.js";
@@ -67,7 +67,7 @@ export async function team(
   const opened = await openedFeatures(whole, { stateFolder: lists });
   const features = [...opened.filter(({ name }) => name !== "sign-in"), signIns];
   const gateway = createGateway(whole, { logger, version: "0.0.0-test", features });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(() => gateway.stop({ immediate: true }));
   const open = { legacy: openLegacy, modern: openModern };
   return {

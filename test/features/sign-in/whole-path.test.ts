@@ -19,7 +19,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
 import { openedFeatures } from "../../support/features.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { sample } from "../../support/sample.js";
 import { Browser } from "../../support/sign-in/browser.js";
 import { type RealIssuer, startRealIssuer } from "../../support/sign-in/real-issuer.mjs";
@@ -37,7 +37,7 @@ async function gatewayWith(config: object = {}, more: object = {}): Promise<Plac
   const whole = configOf({ mcpServers, ...more });
   const features = await openedFeatures(whole, { stateFolder: folder });
   const gateway = createGateway(whole, { logger: SILENT, version: "0.0.0-test", features });
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   onTestFinished(async () => {
     await gateway.stop({ immediate: true });
     rmSync(folder, { recursive: true, force: true });

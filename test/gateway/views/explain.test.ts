@@ -1,29 +1,8 @@
 /** Why a call would be let through or not, asked of the status API. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readExplainQuery, unknownPrincipal } from "../../../src/gateway/views/explain.js";
+import { unknownPrincipal } from "../../../src/gateway/views/explain.js";
 import { openStage } from "../../scenarios/stage.js";
 import { UPSTREAMS } from "../../support/scripted/upstreams.js";
-
-test("a call is given by name, arguments, principal and groups", () => {
-  const query = new URLSearchParams('name=db__drop&args={"env":"prod"}&as=ann&group=dev&group=ops&scope=s');
-  expect(readExplainQuery(query)).toEqual({
-    name: "db__drop",
-    args: { env: "prod" },
-    as: "ann",
-    groups: ["dev", "ops"],
-    scopes: ["s"],
-  });
-  expect(readExplainQuery(new URLSearchParams("name=x"))).toEqual({
-    name: "x",
-    args: {},
-    as: "anonymous",
-    scopes: [],
-  });
-});
-
-test.each(["", "name=", "name=x&args={", "name=x&args=[1]"])("%j is invalid", (query) => {
-  expect(() => readExplainQuery(new URLSearchParams(query))).toThrow(/name=…|args=…/);
-});
 
 describe("an explanation", () => {
   const started = async () => {

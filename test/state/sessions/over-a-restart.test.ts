@@ -10,7 +10,7 @@ import { placeOfPids } from "../../../src/runtime/pid-namespace.js";
 import type { ProcessToken } from "../../../src/state/sessions/process-folders.js";
 import { SessionFiles, type SessionFilesOptions } from "../../../src/state/sessions/session-files.js";
 import { type Fixture, fixtureCommand, startFixture } from "../../support/fixture.js";
-import { configOf } from "../../support/gateway.js";
+import { configOf, listening } from "../../support/gateway.js";
 import { type Host, type Json, openHost, textOf } from "../../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../../support/http-host.js";
 import { roundRobin } from "../../support/round-robin.js";
@@ -53,7 +53,7 @@ async function start(folder: string, { config = {}, isKilled = false, ...options
     return stopped;
   };
   onTestFinished(stop);
-  const { url, adminUrl } = await gateway.start();
+  const { url, adminUrl } = await listening(gateway);
   return { url, admin: adminUrl, stop, warnings };
 }
 type Running = Awaited<ReturnType<typeof start>>;

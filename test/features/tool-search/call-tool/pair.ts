@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { LogFields } from "../../../../src/core/logger.js";
 import { createGateway } from "../../../../src/gateway/gateway.js";
 import { CHANNELS, hasFeature, openedFeatures } from "../../../support/features.js";
-import { configOf } from "../../../support/gateway.js";
+import { configOf, listening } from "../../../support/gateway.js";
 import { type Era, type Host, openHost } from "../../../support/host/host.mjs";
 import { type Answer, serveHttp } from "../../../support/server/http.mjs";
 
@@ -99,7 +99,7 @@ export async function openPair(
     const options = { logger, version: "0.0.0-test", redact: (text: string) => text };
     const features = await openedFeatures(config, options);
     const gateway = createGateway(config, { ...options, features, channels: CHANNELS });
-    const { url, adminUrl } = await gateway.start();
+    const { url, adminUrl } = await listening(gateway);
     ends(async () => {
       await gateway.stop({ immediate: true });
       await rm(folder, { recursive: true, force: true });

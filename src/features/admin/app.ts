@@ -1,0 +1,209 @@
+/** The routes of the admin listener: health, metrics, status as JSON, and the console. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
+import { type AdminPage, BadQuery, inPlaces } from "../../core/admin-page.js";
+import { ERRORS, GatewayError } from "../../core/errors.js";
+import { checkOperatorRequestHead, rebindingProtection } from "../../http/check-request-head.js";
+import { negotiatedMetrics } from "../../telemetry/open-metrics.js";
+import { writeJson } from "../../wire/json-text.js";
+import { AdminAccess, type AdminContext } from "./access.js";
+import { addActionRoutes, isActionPath } from "./actions.js";
+import { bodyText } from "./body-text.js";
+import { CallStreams } from "./call-stream.js";
+import { consoleFiles } from "./console-files.js";
+import { actionsOf, addFeatureRoutes, isFeaturePath } from "./feature-actions.js";
+import type { AdminListenerOptions } from "./server.js";
+
+/** The route that calls tools. */
+const CALLS_PATH = "/api/v1/calls";
+/** The MCP endpoint of the console. */
+const MCP_PATH = "/api/v1/mcp";
+
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+/**
+ * Serves the listener's requests.
+ *
+ * @throws Error if a file of the console is missing from the package
+ */
+export function adminRequests(
+  settings: AdminListenerOptions,
+  pages: readonly AdminPage[],
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  // Otherwise routes that are loaded later would use the classes that Hono substitutes for the global ones.
+  return getRequestListener(adminApp(settings, pages).fetch, { overrideGlobalObjects: false });
+}
+
+/** The routes of the listener; exported for a test that visits each. */
+export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPage[]): AdminApp {
+  const access = new AdminAccess(settings);
+  const files = consoleFiles();
+  const app: AdminApp = new Hono<{ Bindings: HttpBindings }>({ strict: false });
+  addChecks(app, settings, access, files);
+  addProbes(app, settings);
+  addCalls(app, settings, access);
+  addFeatureRoutes(app, settings.featureActions ?? [], access.refusedAction);
+  if (settings.actions !== undefined)
+    addActionRoutes(app, settings.actions, (c) => access.refusedAction(c, "an action"));
+  addPages(app, settings, pages);
+  for (const [path, file] of files) {
+    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
+  }
+  app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
+  addErrors(app, settings);
+  return app;
+}
+
+type AdminApp = Hono<{ Bindings: HttpBindings }>;
+
+/** Headers, the Host header, the token and the method, before any route. */
+function addChecks(
+  app: AdminApp,
+  settings: AdminListenerOptions,
+  access: AdminAccess,
+  files: ReturnType<typeof consoleFiles>,
+): void {
+  // Served without the token: probes have none, and the console prompts for it.
+  const open = new Set(["/healthz", "/readyz", ...files.keys()]);
+  const hostCheck = rebindingProtection({
+    bind: settings.host,
+    allowedHosts: settings.allowedHosts ?? [],
+    allowedOrigins: [],
+  });
+  const isOfFeature = isFeaturePath(settings.featureActions ?? []);
+  const isAct = settings.actions === undefined ? () => false : isActionPath(settings.actions);
+  app.use(async (c, next) => {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
+    checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
+    const refused = open.has(c.req.path) ? undefined : access.refusedPage(c);
+    if (refused !== undefined) return refused;
+    const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
+    const isMcp = settings.mcp !== undefined && c.req.path === MCP_PATH;
+    const isAction =
+      c.req.method === "POST" && (isCall || isOfFeature(c.req.path) || isAct(c.req.path) || isMcp);
+    if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
+      return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
+    }
+    return next();
+  });
+}
+
+function addProbes(app: AdminApp, settings: AdminListenerOptions): void {
+  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get("/readyz", async (c) => {
+    const readiness = await settings.readiness();
+    return c.json(readiness, readiness.ready ? 200 : 503);
+  });
+  app.get("/metrics", async (c) => {
+    const all = await settings.metrics.text();
+    const { text, contentType } = negotiatedMetrics(all, c.req.header("accept"));
+    return c.body(text, 200, { "content-type": contentType, vary: "Accept" });
+  });
+}
+
+/** Calls of tools, for commands, and the MCP endpoint of the console. */
+function addCalls(app: AdminApp, { call, mcp }: AdminListenerOptions, access: AdminAccess): void {
+  app.post(CALLS_PATH, async (c) => {
+    const refused = access.refusedAction(c, "a call");
+    if (refused !== undefined) return refused;
+    const reply = (await call?.(await bodyText(c.req.raw), disconnection(c.env))) ?? "null";
+    return c.body(reply, 200, { "content-type": "application/json" });
+  });
+  if (mcp === undefined) return;
+  app.post(MCP_PATH, async (c) => {
+    const refused = access.refusedAction(c, "a request");
+    if (refused !== undefined) return refused;
+    const { incoming, outgoing } = c.env;
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) outgoing.setHeader(name, value);
+    await mcp(incoming as IncomingMessage, outgoing as ServerResponse);
+    return RESPONSE_ALREADY_SENT;
+  });
+}
+
+function addPages(app: AdminApp, settings: AdminListenerOptions, pages: readonly AdminPage[]): void {
+  const { redact = (text) => text, callFeed } = settings;
+  // Pages quote servers, whose texts may contain secrets.
+  const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
+  app.get("/api/v1", (c) => c.json(contents(settings, pages)));
+  if (callFeed !== undefined) {
+    const streams = new CallStreams(callFeed, (row) => writeJson(row, undefined, withoutSecrets));
+    app.get(`${CALLS_PATH}/stream`, (c) => {
+      if (streams.isFull) return c.json({ error: "too many streams of calls are open" }, 503);
+      streams.serve(new URL(c.req.url).searchParams, c.env.outgoing as ServerResponse, SECURITY_HEADERS);
+      return RESPONSE_ALREADY_SENT;
+    });
+  }
+  app.get("/api/v1/openapi.json", async (c) => {
+    // The schema library is loaded with the first request for it.
+    const { openApiDocument } = await import("./openapi.js");
+    const { version = "0", featureActions = [], serverTypes = [], actions } = settings;
+    const ofFeatures = actionsOf(featureActions);
+    return c.json(
+      openApiDocument({ version, pages, ofFeatures, serverTypes, operatorActions: actions?.kinds }),
+    );
+  });
+  const show = async (c: AdminContext, handler: AdminPage["handler"]) => {
+    const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
+    return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
+  };
+  const handlers = new Map(pages.map(({ path, handler }) => [path, handler]));
+  for (const [path, handler] of handlers) {
+    if (path.includes("/")) app.get(`/api/v1/${path}`, (c) => show(c, handler));
+  }
+  app.get("/api/v1/:page", (c) => {
+    const handler = handlers.get(c.req.param("page"));
+    return handler === undefined ? c.notFound() : show(c, handler);
+  });
+}
+
+function addErrors(app: AdminApp, { logger, redact = (text) => text }: AdminListenerOptions): void {
+  app.onError((error, c) => {
+    // Errors quote servers, as pages do.
+    if (error instanceof BadQuery) return c.json({ error: redact(error.message) }, 400);
+    if (error instanceof GatewayError) {
+      const { http } = ERRORS[error.code];
+      // A resource that a server lacks is a result for a host, not an admin page.
+      return c.json({ error: redact(error.message) }, (http === 200 ? 503 : http) as 400 | 403 | 413 | 503);
+    }
+    logger.error({ path: c.req.path.slice(0, 200), error }, "an admin page failed");
+    return c.json({ error: "internal error; see the gateway's log" }, 500);
+  });
+}
+
+/** The paths below `/api/v1`; the console shows the views that they support. */
+function contents(
+  { callFeed, call, mcp, featureActions = [], actions }: AdminListenerOptions,
+  pages: readonly AdminPage[],
+): object {
+  const names = [
+    ...inPlaces(pages, "inList").map(({ path }) => path),
+    ...(callFeed === undefined ? [] : ["calls/stream"]),
+  ];
+  return {
+    pages: names.map((name) => `/api/v1/${name}`),
+    actions: [
+      ...(call === undefined ? [] : [CALLS_PATH]),
+      ...(mcp === undefined ? [] : [MCP_PATH]),
+      ...actionsOf(featureActions).flatMap(({ path, isListed }) => (isListed ? [`/api/v1/${path}`] : [])),
+      ...(actions?.kinds ?? []).map(({ path }) => `/api/v1/${path}`),
+    ],
+  };
+}
+
+/** Aborts when the response is sent or the client disconnects. */
+function disconnection({ outgoing }: HttpBindings): AbortSignal {
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  return gone.signal;
+}

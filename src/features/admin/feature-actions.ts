@@ -1,0 +1,60 @@
+/** The actions of features over the admin listener. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Context, Hono } from "hono";
+import type { AdminAction, OwnAdminAction } from "../../core/feature.js";
+import { bodyObject } from "./body-text.js";
+
+/** Responds to an authorized request on behalf of this process. Resolves when the response is sent. */
+type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** Actions of this process, or those that another process does. */
+export type FeatureActions =
+  | readonly OwnAdminAction[]
+  | { readonly actions: readonly AdminAction[]; readonly passOn: PassOn };
+
+type App = Hono<{ Bindings: HttpBindings }>;
+type Request = Context<{ Bindings: HttpBindings }>;
+
+const isOwn = (actions: FeatureActions): actions is readonly OwnAdminAction[] => Array.isArray(actions);
+
+/** All of them. */
+export const actionsOf = (actions: FeatureActions): readonly AdminAction[] =>
+  isOwn(actions) ? actions : actions.actions;
+
+/** Whether a path below `/api/v1/` is for actions; those of one feature begin with the same words. */
+export function isFeaturePath(actions: FeatureActions): (path: string) => boolean {
+  const starts = [
+    ...new Set(actionsOf(actions).map(({ path }) => `/api/v1/${path.slice(0, path.indexOf("/"))}/`)),
+  ];
+  return (path) => starts.some((start) => path.startsWith(start));
+}
+
+/**
+ * Adds the routes.
+ *
+ * @param refused the response to an unauthorized request; undefined for an authorized one
+ */
+export function addFeatureRoutes(
+  app: App,
+  actions: FeatureActions,
+  refused: (c: Request, noun: string) => Response | undefined,
+): void {
+  if (isOwn(actions)) for (const action of actions) add(action, (c) => done(c, action));
+  else for (const action of actions.actions) add(action, (c) => passed(c, actions.passOn));
+
+  function add({ path, noun }: AdminAction, serve: (c: Request) => Promise<Response>): void {
+    app.post(`/api/v1/${path}`, async (c) => refused(c, noun) ?? serve(c));
+  }
+}
+
+async function done(c: Request, action: OwnAdminAction): Promise<Response> {
+  const body = await bodyObject(c.req.raw);
+  return c.json(await action.act((part) => c.req.param(part) ?? "", body));
+}
+
+async function passed(c: Request, passOn: PassOn): Promise<Response> {
+  await passOn(c.env.incoming as IncomingMessage, c.env.outgoing as ServerResponse);
+  return RESPONSE_ALREADY_SENT;
+}
