@@ -10,6 +10,7 @@ import { createGateway } from "../../src/gateway/gateway.js";
 import { recordingServer } from "../policy/recording-server.js";
 import { inRepository } from "../support/cardea.js";
 import { wordCount } from "../support/example-feature/feature.js";
+import { FEATURES } from "../support/features.js";
 import { listening } from "../support/gateway.js";
 import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy } from "../support/peers/raw.js";
@@ -43,7 +44,7 @@ test("it counts the words of results, warns of a long one, and its metric is scr
       wordCount: { warnAbove: 3 },
     }),
     "cardea.json",
-    { sections: await sectionsOf([wordCount]) },
+    { sections: await sectionsOf([...FEATURES, wordCount]) },
   );
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const logger = { ...SILENT, warn: (fields: object) => void warnings.push(fields) };
@@ -51,7 +52,7 @@ test("it counts the words of results, warns of a long one, and its metric is scr
     ...{ env: {}, stateFolder: undefined, logger, redact: (text: string) => text, version: "0" },
     ...{ worker: undefined, configDigest: undefined, servesHosts: true },
   };
-  const features = await openFeatures([wordCount], read.config, context);
+  const features = await openFeatures([...FEATURES, wordCount], read.config, context);
   const gateway = createGateway(read.config, { logger, version: "0", features });
   const { url, adminUrl } = await listening(gateway);
   onTestFinished(async () => {
@@ -66,7 +67,7 @@ test("it counts the words of results, warns of a long one, and its metric is scr
 
 test("its section is checked like any other, and unknown to a build without it", async () => {
   const text = '{\n  "wordCount": { "warnAbove": 0 }, "mcpServers": {}\n}';
-  const withIt = readConfig(text, "cardea.json", { sections: await sectionsOf([wordCount]) });
+  const withIt = readConfig(text, "cardea.json", { sections: await sectionsOf([...FEATURES, wordCount]) });
   expect(withIt.problems).toMatchObject([
     { line: 2, message: expect.stringContaining("wordCount.warnAbove") },
   ]);

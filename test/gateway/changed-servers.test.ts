@@ -1,4 +1,5 @@
 /** A reload that changes a server while calls to it run or wait. */
+
 import { expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";

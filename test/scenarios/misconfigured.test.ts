@@ -6,6 +6,7 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { JsonObject } from "../../src/wire/json.js";
+import { openedFeatures } from "../support/features.js";
 import { listening } from "../support/gateway.js";
 import { JSON_HEADERS, modernRequest, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
@@ -31,7 +32,9 @@ async function servingEntry(): Promise<object> {
 const UNSET = { command: "never-started", env: { API_KEY: "${WEATHER_KEY}" } };
 
 async function started(file: object) {
-  const gateway = createGateway(configOf(file), {
+  const config = configOf(file);
+  const gateway = createGateway(config, {
+    features: await openedFeatures(config),
     logger: SILENT,
     version: "0.0.0-test",
     ownerToken: TOKEN,

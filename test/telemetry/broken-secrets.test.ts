@@ -1,9 +1,11 @@
 /** Secrets that are broken over lines, spelled with escapes, short, or where a text is cut, are in no output. */
+
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { redactedStart, shortText } from "../../src/core/short-text.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { Redactor } from "../../src/telemetry/redact.js";
+import { openedFeatures } from "../support/features.js";
 import { configOf, listening } from "../support/gateway.js";
 import { openModern } from "../support/peers/raw.js";
 import { stepsOf } from "../support/steps.js";
@@ -114,7 +116,9 @@ test("redaction takes steps linear in the text, whatever it repeats", () => {
 });
 
 test("the page of the last calls has no token of a target, cut or whole", async () => {
-  const gateway = createGateway(configOf({ mcpServers: {} }), {
+  const config = configOf({ mcpServers: {} });
+  const gateway = createGateway(config, {
+    features: await openedFeatures(config),
     ...{ logger: SILENT, version: "1", redact: (text: string) => redactor.text(text) },
   });
   const { url, adminUrl } = await listening(gateway);

@@ -114,6 +114,7 @@ export async function startReplica(
     version: "0.0.0-test",
     ...options,
     features: [
+      ...(await openedFeatures(config, {}, ["admin"])),
       ...(options.features ?? (await openedFeatures(config, {}, ["policy"]))),
       openReplica(SECRET, parts),
     ],

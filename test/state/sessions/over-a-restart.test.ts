@@ -1,4 +1,5 @@
 /** Sessions of one machine that outlive their gateway: their records are in the state folder, and the next process adopts them. */
+
 import { hash } from "node:crypto";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { createGateway } from "../../../src/gateway/gateway.js";
 import { placeOfPids } from "../../../src/runtime/pid-namespace.js";
 import type { ProcessToken } from "../../../src/state/sessions/process-folders.js";
 import { SessionFiles, type SessionFilesOptions } from "../../../src/state/sessions/session-files.js";
+import { openedFeatures } from "../../support/features.js";
 import { type Fixture, fixtureCommand, startFixture } from "../../support/fixture.js";
 import { configOf, listening } from "../../support/gateway.js";
 import { type Host, type Json, openHost, textOf } from "../../support/host/host.mjs";
@@ -44,7 +46,9 @@ async function start(folder: string, { config = {}, isKilled = false, ...options
   const self = isKilled ? { self: KILLED } : {};
   const files = new SessionFiles({ folder, scope: "cardea.json", log, ...self, ...options });
   if (isKilled) files.close = async () => {};
-  const gateway = createGateway(configOf({ mcpServers: { one: fixture.entry }, ...config }), {
+  const read = configOf({ mcpServers: { one: fixture.entry }, ...config });
+  const gateway = createGateway(read, {
+    features: await openedFeatures(read),
     ...{ logger: log, version: "0.0.0-test", sessionFiles: files },
   });
   let stopped: Promise<void> | undefined;
