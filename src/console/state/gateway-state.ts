@@ -1,5 +1,12 @@
 /** The state of the gateway in the console. */
-import type { Catalog, QuestionRow, RunningCall, ServerRow, SessionRow, Status } from "../../features/admin/rows.js";
+import type {
+  Catalog,
+  QuestionRow,
+  RunningCall,
+  ServerRow,
+  SessionRow,
+  Status,
+} from "../../features/admin/rows.js";
 import type { DecisionRow, LoginRow } from "./feature-rows.js";
 
 /** The available pages, by path: a view without its page is hidden. */

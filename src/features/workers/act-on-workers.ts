@@ -1,7 +1,7 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
-import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../admin/actions.js";
 import type { OperatorAction } from "../../core/feature.js";
+import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../admin/actions.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
