@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Ajv } from "ajv";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { advise } from "../../src/config/advice.js";
@@ -216,6 +217,155 @@ describe.runIf(hasGo)("the Helm chart", () => {
     });
     expect(typeErrors(rendered)).toBe("");
   });
+
+  test("with volumes is a StatefulSet with one for each replica, which the autoscaler scales", () => {
+    const rendered = rendering("cardea", (values) => ({
+      ...values,
+      persistence: { enabled: true, size: "5Gi", storageClass: "fast" },
+    }));
+    const [workload] = rendered.filter(({ kind }) => /Deployment|StatefulSet/.test(kind));
+    expect(workload).toMatchObject({
+      kind: "StatefulSet",
+      spec: {
+        serviceName: "cardea-peers",
+        volumeClaimTemplates: [
+          {
+            metadata: { name: "home" },
+            spec: { storageClassName: "fast", resources: { requests: { storage: "5Gi" } } },
+          },
+        ],
+      },
+    });
+    const template = workload?.spec?.template as {
+      readonly spec: { readonly volumes: readonly { name: string }[] };
+    };
+    expect(template.spec.volumes.map(({ name }) => name)).not.toContain("home");
+    expect(rendered.find(({ kind }) => kind === "HorizontalPodAutoscaler")?.spec).toMatchObject({
+      scaleTargetRef: { kind: "StatefulSet", name: "cardea" },
+    });
+    expect(typeErrors(rendered)).toBe("");
+  });
+
+  test("takes everything that a cluster of others may ask for", () => {
+    const rendered = rendering("edge", (values) => ({ ...values, ...ALL_VALUES }));
+    const spec = (kind: string) => rendered.find((one) => one.kind === kind)?.spec;
+    expect(spec("Deployment")).toMatchObject({
+      template: {
+        metadata: { labels: { team: "platform", "app.kubernetes.io/name": "edge" }, annotations: { a: "b" } },
+        spec: {
+          imagePullSecrets: [{ name: "registry" }],
+          serviceAccountName: "gateway",
+          priorityClassName: "high",
+          nodeSelector: { pool: "edge" },
+          tolerations: [{ key: "dedicated", operator: "Exists" }],
+          affinity: { nodeAffinity: {} },
+          containers: [
+            {
+              image: "registry.example.com/cardea:0.1.0",
+              env: [
+                { name: "POD_IP" },
+                { name: "CARDEA_ADMIN_TOKEN", valueFrom: { secretKeyRef: { name: "own", key: "admin" } } },
+                { name: "HTTPS_PROXY", value: "http://proxy:3128" },
+              ],
+              envFrom: [{ secretRef: { name: "more" } }],
+            },
+          ],
+        },
+      },
+    });
+    expect(spec("Ingress")).toMatchObject({
+      ingressClassName: "nginx",
+      tls: [{ hosts: ["mcp.example.com"], secretName: "mcp-tls" }],
+      rules: [{ host: "mcp.example.com" }],
+    });
+    expect(spec("NetworkPolicy")).toMatchObject({
+      policyTypes: ["Ingress", "Egress"],
+      egress: [{ ports: [{ protocol: "TCP", port: 443 }] }],
+    });
+    expect(rendered).toContainEqual(
+      expect.objectContaining({ kind: "Service", spec: expect.objectContaining({ type: "LoadBalancer" }) }),
+    );
+    const [monitor] = rendered.filter(({ kind }) => kind === "PodMonitor");
+    expect(monitor).toMatchObject({
+      metadata: { labels: { release: "prometheus" } },
+      spec: { podMetricsEndpoints: [{ authorization: { credentials: { name: "own", key: "admin" } } }] },
+    });
+    expect(typeErrors(rendered.filter((one) => one !== monitor))).toBe("");
+  });
+
+  test("is without what is switched off", () => {
+    const rendered = rendering("cardea", (values) => ({
+      ...values,
+      networkPolicy: { enabled: false },
+      autoscaling: { enabled: false },
+    }));
+    expect(rendered.map(({ kind }) => kind).sort()).toEqual([
+      ...["ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "Service"],
+    ]);
+  });
+});
+
+/** Values for everything that is empty by default. */
+const ALL_VALUES = {
+  image: { repository: "registry.example.com/cardea", tag: "", pullPolicy: "Always" },
+  imagePullSecrets: [{ name: "registry" }],
+  secret: { name: "own", variables: { CARDEA_ADMIN_TOKEN: "admin" }, files: ["state-key"] },
+  extraEnv: [{ name: "HTTPS_PROXY", value: "http://proxy:3128" }],
+  extraEnvFrom: [{ secretRef: { name: "more" } }],
+  extraVolumes: [{ name: "tools", emptyDir: {} }],
+  extraVolumeMounts: [{ name: "tools", mountPath: "/opt/tools" }],
+  service: { type: "LoadBalancer", annotations: { internal: "true" } },
+  ingress: {
+    enabled: true,
+    className: "nginx",
+    annotations: { "nginx.ingress.kubernetes.io/proxy-buffering": "off" },
+    hosts: ["mcp.example.com"],
+    tls: [{ hosts: ["mcp.example.com"], secretName: "mcp-tls" }],
+  },
+  networkPolicy: {
+    enabled: true,
+    monitoringNamespace: "monitoring",
+    from: [{ namespaceSelector: {} }],
+    egress: [{ ports: [{ protocol: "TCP", port: 443 }] }],
+  },
+  podMonitor: { enabled: true, labels: { release: "prometheus" } },
+  serviceAccount: "gateway",
+  podLabels: { team: "platform" },
+  podAnnotations: { a: "b" },
+  priorityClassName: "high",
+  nodeSelector: { pool: "edge" },
+  tolerations: [{ key: "dedicated", operator: "Exists" }],
+  affinity: { nodeAffinity: {} },
+};
+
+describe("the schema of the chart's values", () => {
+  const schema = JSON.parse(read("config/helm/cardea/values.schema.json")) as object;
+  const values = parse(read("config/helm/cardea/values.yaml")) as Record<string, unknown>;
+  const validate = new Ajv({ allErrors: true }).compile(schema);
+
+  test("takes the values of the chart, and everything else that a cluster may ask for", () => {
+    expect([validate(values), validate.errors]).toEqual([true, null]);
+    expect([validate({ ...values, ...ALL_VALUES }), validate.errors]).toEqual([true, null]);
+  });
+
+  test("has a key for each value, and for no others", () => {
+    const { properties } = schema as { readonly properties: object };
+    expect(
+      Object.keys(properties)
+        .filter((key) => key !== "global")
+        .sort(),
+    ).toEqual(Object.keys(values).sort());
+  });
+
+  test.each([
+    ["an unknown key", { replica: 3 }],
+    ["a number of replicas in quotes", { replicas: "3" }],
+    ["an Ingress without a host", { ingress: { enabled: true, hosts: [] } }],
+    ["a secret that is only a name", { secret: "cardea" }],
+    ["a size without a unit", { persistence: { enabled: true, size: "5" } }],
+  ])("refuses %s", (_, wrong) => {
+    expect(validate({ ...values, ...wrong })).toBe(false);
+  });
 });
 
 /** What the compiler says of these manifests as literals of the types of `kubernetes-models`, which refuse unknown keys. */
@@ -251,9 +401,10 @@ function rendering(
   const templates = Object.fromEntries(
     readdirSync(inRepository(`${chart}/templates`)).map((name) => [name, read(`${chart}/templates/${name}`)]),
   );
+  const { appVersion } = parse(read(`${chart}/Chart.yaml`)) as { readonly appVersion: string };
   const values = change(parse(read(`${chart}/values.yaml`)) as Record<string, unknown>);
   const { status, stdout, stderr } = spawnSync("go", ["run", inRepository("test/shipping/render-chart.go")], {
-    input: JSON.stringify({ release, values, templates }),
+    input: JSON.stringify({ release, appVersion, values, templates }),
     encoding: "utf8",
     env: {
       ...process.env,
