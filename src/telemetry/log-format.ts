@@ -11,7 +11,7 @@ export interface LogLine {
 
 const COLOUR: Readonly<Record<string, string>> = { error: "31", warn: "33", info: "36", debug: "90" };
 
-/** Formats a line without a final line break; a stack trace follows on further lines. */
+/** Formats a line without a final line break; a stack trace follows on further lines. A field that the sentence has is not repeated. */
 export function formatLogLine(line: LogLine, colour: boolean): string {
   const { level, time, msg, error, ...facts } = line;
   const paint = (text: string, code: string | undefined): string =>
@@ -19,12 +19,22 @@ export function formatLogLine(line: LogLine, colour: boolean): string {
   const clock = new Date(time).toTimeString().slice(0, 8);
   const parts = [paint(clock, "90"), paint(level.toUpperCase().padEnd(5), COLOUR[level]), escapeHidden(msg)];
   for (const [key, value] of Object.entries(facts)) {
+    if (isSaid(msg, value)) continue;
     parts.push(`${paint(`${escapeHidden(key)}=`, "90")}${escapeHidden(formatValue(value))}`);
   }
   const stack = stackOf(error);
   if (stack === undefined && error !== undefined) parts.push(`error=${escapeHidden(formatValue(error))}`);
   return [parts.join(" "), ...(stack ?? []).map((frame) => paint(escapeHidden(frame), "90"))].join("\n");
 }
+
+/** Whether the sentence has the value, or each of its values, as whole words. */
+function isSaid(sentence: string, value: unknown): boolean {
+  if (Array.isArray(value)) return value.every((one) => isSaid(sentence, one));
+  if (typeof value !== "string" || value === "") return false;
+  const at = sentence.indexOf(value);
+  return at !== -1 && !WORD.test(sentence[at - 1] ?? "") && !WORD.test(sentence[at + value.length] ?? "");
+}
+const WORD = /[\w/]/;
 
 function stackOf(error: unknown): readonly string[] | undefined {
   if (typeof error !== "object" || error === null || !("stack" in error)) return undefined;

@@ -140,6 +140,20 @@ describe("the log for people", () => {
     expect(log.text()).toMatch(/^\d\d:\d\d:\d\d WARN {2}waiting server=files why="it is slow"\n$/);
   });
 
+  test("a fact that the sentence has is not repeated, and one that is only a part of a word is", () => {
+    const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
+    const url = "http://127.0.0.1:8080/mcp";
+    log.logger.info(
+      { url, starting: ["files", "web"], server: "file" },
+      `ready: ${url}; starting: files, web`,
+    );
+    log.logger.info({ file: "cardea.json", by: "--config" }, "using cardea.json, named by --config");
+    expect(log.lines().map((line) => line.slice("12:00:00 INFO  ".length))).toEqual([
+      `ready: ${url}; starting: files, web server=file`,
+      "using cardea.json, named by --config",
+    ]);
+  });
+
   test("text of a server cannot control the terminal or forge a second line", () => {
     const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
     log.logger.info({ stderr: `${ESC}[2Joops\n12:00:00 ERROR fake` }, `said ${ESC}]8;;x${hidden(7)}`);

@@ -154,7 +154,7 @@ export class Supervisor {
     this.#reason = undefined;
     this.#state = "idle";
     this.#discard(open);
-    log.info({ server }, `stopped: ${why}`);
+    log.info({ server }, `idle until the next call: ${why}`);
     return true;
   }
 
