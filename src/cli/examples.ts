@@ -49,11 +49,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "cardea list tools --json",
     "cardea list tools --as ci                      # what the principal ci is shown",
   ],
-  tokens: [
-    "cardea tokens",
-    "cardea tokens --as ci                          # of the tools that the principal ci is shown",
-    "cardea tokens --json | jq '.savings'",
-  ],
   call: [
     "cardea call memory__read_graph",
     "cardea call files__read_text_file path=README.md head:=10",

@@ -49,15 +49,18 @@ export interface CommandLine {
   readonly finish: (work: Promise<number>) => Promise<void>;
 }
 
-/** Where commands stand: after those that use servers as a host does, or after those about what the gateway keeps. */
-export type CommandPlace = "use" | "keep";
+/**
+ * Where commands stand: after those that show what runs (`show`), after those that use servers as a host does (`use`), or
+ * after those about what the gateway keeps (`keep`).
+ */
+export type CommandPlace = "show" | "use" | "keep";
 
 /** The commands of a feature. */
 export interface FeatureCommands {
   readonly place: CommandPlace;
   /** Their lines in `cardea --help`. */
   readonly help: string;
-  /** Whether `help` is a few words, which share a line with others. */
+  /** Whether `help` is a few words, with the spaces after them, which share a line with others. */
   readonly isShort?: boolean;
   /** The examples at the end of the help of each, keyed by its words: `audit verify`. */
   readonly examples: Readonly<Record<string, readonly string[]>>;

@@ -12,7 +12,7 @@ import { parseJson, writeJson } from "../wire/json-text.js";
 import { Payload } from "../wire/payload.js";
 
 /** Operations of a gateway, the command's own or a running one. */
-export type GatewayClient = Pick<Gateway, "lists" | "call" | "explain" | "tokens" | "missing">;
+export type GatewayClient = Pick<Gateway, "lists" | "call" | "explain" | "page" | "missing">;
 
 /** The identity of a running gateway. */
 export interface RemoteStatus {
@@ -44,12 +44,10 @@ export interface Address {
 export function remoteGateway(address: Address): RemoteGateway {
   const get = async (
     path: string,
-    query: readonly (readonly [string, string])[] = [],
+    query: readonly Parameter[] = [],
     signal?: AbortSignal,
   ): Promise<JsonObject> => {
-    const words = new URLSearchParams(
-      query.map(([name, value]): [string, string] => [name, value]),
-    ).toString();
+    const words = new URLSearchParams([...query]).toString();
     const page = `/api/v1/${path}${words === "" ? "" : `?${words}`}`;
     return answerOf(await send(address, page, { signal }), address);
   };
@@ -63,8 +61,8 @@ export function remoteGateway(address: Address): RemoteGateway {
     async lists(kind, { as, at, all = false } = {}) {
       const { entries } = await get("lists", [
         ["kind", kind],
-        ...(at === undefined ? [] : [["at", at] as const]),
-        ...(all ? [["all", "true"] as const] : []),
+        ...(at === undefined ? [] : [["at", at] satisfies Parameter]),
+        ...(all ? [["all", "true"] satisfies Parameter] : []),
         ...principalQuery(as),
       ]);
       return entries as CliList;
@@ -80,8 +78,7 @@ export function remoteGateway(address: Address): RemoteGateway {
         ["wait", "true"],
         ...principalQuery(as),
       ])) as unknown as Awaited<ReturnType<Gateway["explain"]>>,
-    tokens: async (as) =>
-      (await get("tokens", principalQuery(as))) as unknown as Awaited<ReturnType<Gateway["tokens"]>>,
+    page: async (path, query = new URLSearchParams()) => get(path, [...query]),
     async missing() {
       const { missing } = await get("lists", [["kind", "prompts"]]);
       return missing as Awaited<ReturnType<Gateway["missing"]>>;
@@ -100,13 +97,17 @@ export async function actAt(address: Address, path: string, body: JsonObject): P
   return answerOf(await send(address, `/api/v1/${path}`, { body: writeJson(body) }), address);
 }
 
-function principalQuery(query: PrincipalQuery | undefined): readonly (readonly [string, string])[] {
+/** Of a query: its name and its value. */
+type Parameter = [string, string];
+
+/** The parameters that name a principal; none for a host without credentials. */
+export function principalQuery(query: PrincipalQuery | undefined): readonly Parameter[] {
   if (query === undefined) return [];
   const { as, groups = [], scopes } = query;
   return [
     ["as", as],
-    ...groups.map((group) => ["group", group] as const),
-    ...scopes.map((scope) => ["scope", scope] as const),
+    ...groups.map((group): Parameter => ["group", group]),
+    ...scopes.map((scope): Parameter => ["scope", scope]),
   ];
 }
 

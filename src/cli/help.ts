@@ -1,15 +1,15 @@
 /** The output of `cardea --help` and `cardea --version`. The help fits on a screen of 24 lines. */
 import { existsSync, readFileSync } from "node:fs";
-import type { CommandPlace, Feature } from "./feature.js";
+import type { CommandPlace, Feature, FeatureCommands } from "./feature.js";
 
 /** The text of `cardea --help`, with the commands of features. */
 export const helpText = (features: readonly Feature[]): string =>
   [
     firstOf(features),
-    ...linesOf(features, "use"),
-    MIDDLE,
-    ...linesOf(features, "keep"),
-    `  ${shortOf(features).join("")}${LAST}`,
+    ...linesOf(features, ["use", "show"]),
+    `  ${shortOf(features, ["use", "show"]).join("")}${MIDDLE}`,
+    ...linesOf(features, ["keep"]),
+    `  ${shortOf(features, ["keep"]).join("")}${LAST}`,
   ].join("\n");
 
 const usageOf = (features: readonly Feature[]): string =>
@@ -17,12 +17,18 @@ const usageOf = (features: readonly Feature[]): string =>
     .flatMap(({ serveFlags = [] }) => serveFlags.flatMap(({ usage }) => usage ?? []))
     .map((usage) => `${usage} `)
     .join("");
-const linesOf = (features: readonly Feature[], place: CommandPlace): readonly string[] =>
+const linesOf = (features: readonly Feature[], places: readonly CommandPlace[]): readonly string[] =>
+  commandsAt(features, places).flatMap(({ help, isShort = false }) => (isShort ? [] : help));
+const shortOf = (features: readonly Feature[], places: readonly CommandPlace[]): readonly string[] =>
+  commandsAt(features, places).flatMap(({ help, isShort = false }) => (isShort ? help : []));
+
+const commandsAt = (
+  features: readonly Feature[],
+  places: readonly CommandPlace[],
+): readonly FeatureCommands[] =>
   features.flatMap(({ commands }) =>
-    commands?.place === place && commands.isShort !== true ? commands.help : [],
+    commands !== undefined && places.includes(commands.place) ? commands : [],
   );
-const shortOf = (features: readonly Feature[]): readonly string[] =>
-  features.flatMap(({ commands }) => (commands?.isShort === true ? `${commands.help}   ` : []));
 
 /** `serve` with the flags of features. */
 const firstOf = (
@@ -40,7 +46,7 @@ const firstOf = (
   cardea call   NAME [k=v k:=JSON ...]    call a tool
   cardea explain NAME [k=v ...] [--as ID] who may call, and why`;
 
-const MIDDLE = `  cardea tokens  what tools cost a model  cardea status, cardea tail, cardea top
+const MIDDLE = `cardea status, cardea tail, cardea top
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts`;
 

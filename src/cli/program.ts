@@ -92,6 +92,7 @@ function commandLine(shell: CommandContext, finish: Finish, command: readonly st
   addCheckingCommands(line);
   addListCommand(line);
   addWatchingCommands(line);
+  addOf("show");
   addCallingCommands(line);
   addOf("use");
   addPrintingCommands(line);
@@ -203,16 +204,8 @@ function addWatchingCommands({ stateful, shell, finish }: CommandLine): void {
     );
 }
 
-/** `tokens`, `call` and `explain`: as a host sees the gateway. */
+/** `call` and `explain`: as a host sees the gateway. */
 function addCallingCommands({ stateful, shell, finish }: CommandLine): void {
-  withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("tokens"))))))
-    .description(
-      "Show what the definitions of tools cost a model, which of them were not called since the gateway started, and how to reduce it.",
-    )
-    .action((flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag) =>
-      finish(import("./tokens.js").then(({ tokens }) => tokens(flags, shell))),
-    );
-
   withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("call"))))))
     .description(
       "Call one tool and print its answer. With --as the servers are started, even if a gateway runs.",

@@ -10,6 +10,28 @@ export interface WorkerAnswer<Answer> {
 /** One or more. */
 export type WorkerAnswers<Answer> = readonly [WorkerAnswer<Answer>, ...WorkerAnswer<Answer>[]];
 
+/** Members that a feature adds to the row of each server. */
+export interface ServerMembers {
+  /** Write their JSON Schemas, by name. */
+  schemas(this: void): Readonly<Record<string, object>>;
+}
+
+/** The members in the process that has the servers. */
+export interface OwnServerMembers extends ServerMembers {
+  /** Those of a server, now. */
+  read(): Promise<(server: string) => Readonly<Record<string, unknown>>>;
+}
+
+/** What features add to the pages of the gateway itself. */
+export interface AddedToPages {
+  /** The types of servers that they reach. */
+  readonly serverTypes: readonly string[];
+  readonly serverMembers: readonly ServerMembers[];
+}
+
+/** Of no features. */
+export const NOTHING_ADDED: AddedToPages = { serverTypes: [], serverMembers: [] };
+
 /** Everything about a page but its handler. */
 export interface PageKind<Answer = unknown> {
   /** After `/api/v1/`. */
@@ -17,8 +39,8 @@ export interface PageKind<Answer = unknown> {
   readonly summary: string;
   /** Parameters of the query; an exclamation mark ends the name of a required one. */
   readonly query?: readonly string[];
-  /** Writes the JSON Schema of its answer, for the OpenAPI document. `serverTypes`: the types of servers that features reach. */
-  answerSchema(this: void, serverTypes: readonly string[]): object;
+  /** Writes the JSON Schema of its answer, for the OpenAPI document. */
+  answerSchema(this: void, added: AddedToPages): object;
   /** Makes one answer of those of all workers. Absent: the primary process answers by itself. */
   merge?(this: void, answers: WorkerAnswers<Answer>, query: URLSearchParams): Answer;
   /** Whether it always waits for starting servers; others do with `wait=true`. */

@@ -1,7 +1,7 @@
 /** What an open feature plugs into the gateway. The gateway knows features by this page alone, and none by its name. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
-import type { AdminPage, PageKind } from "./admin-page.js";
+import type { AdminPage, OwnServerMembers, PageKind, ServerMembers } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
 import type { CallPolicy } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
@@ -112,6 +112,7 @@ export interface FeatureAdmin {
   readonly pages: readonly PageKind[];
   readonly actions: readonly AdminAction[];
   readonly operatorActions?: readonly OperatorAction[];
+  readonly serverMembers?: ServerMembers;
 }
 
 /** An action in the process that does it. */
@@ -138,6 +139,8 @@ export interface RunningGateway {
   readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce"> | undefined;
   /** How long (ms) a question that is asked now can be answered. */
   answerMs(): number;
+  /** How often each tool of a server was called, by its own name; undefined where more tools were called than are counted apart. */
+  toolCalls(server: string): ReadonlyMap<string, number> | undefined;
   /** Adds 1. */
   count(counter: FeatureCounter, labels: Readonly<Record<string, string>>): void;
   /** A call waits for its turn at `server`, until the returned function is called. */
@@ -246,6 +249,8 @@ export interface OpenFeature {
   readonly pages?: readonly AdminPage[];
   readonly actions?: readonly OwnAdminAction[];
   readonly operatorActions?: readonly OwnOperatorAction[];
+  /** Members of each row of the page of servers. */
+  readonly serverMembers?: OwnServerMembers;
   /** Why its layers would refuse the arguments of a call, for `explain`; undefined if they would not. */
   argumentsFault?(call: Call, server: LayeredServer): Promise<string | undefined>;
   /** In which form it shows the definitions of tools; called for each config, undefined where it leaves them. Of several features the first counts. */

@@ -2,6 +2,8 @@
  * How many tokens is a text for a model? An estimate of OpenAI's o200k_base without its vocabulary: the text is split into
  * the encoding's pieces (words, digits, marks), and each costs what such pieces cost in tool definitions on average.
  */
+import type { JsonObject } from "../wire/json.js";
+import { writeJson } from "../wire/json-text.js";
 
 const MARK = 0;
 const SPACE = 1;
@@ -84,6 +86,10 @@ export function estimateTokens(text: string): number {
   }
   return Math.round(tokens);
 }
+
+/** Those of a tool's definition: of the parts that hosts send to a model, which are name, description and input schema. */
+export const definitionTokens = ({ name, description, inputSchema }: JsonObject): number =>
+  estimateTokens(writeJson({ name, description, inputSchema }));
 
 function hasForeign(text: string, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if (kindAt(text, at) === FOREIGN) return true;

@@ -9,6 +9,7 @@ import { openapi } from "./openapi/feature.js";
 import { policy } from "./policy/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
+import { tokenCounts } from "./token-counts/feature.js";
 import { toolDefinitions } from "./tool-definitions/feature.js";
 import { toolSearch } from "./tool-search/feature.js";
 import { tracing } from "./tracing/feature.js";
@@ -25,6 +26,7 @@ export const FEATURES: readonly Feature[] = [
   openapi,
   policy,
   schemaChecks,
+  tokenCounts,
   signIn,
   toolSearch,
   toolDefinitions,

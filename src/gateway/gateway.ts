@@ -25,13 +25,13 @@ import {
   cliCall,
   cliExplain,
   cliLists,
+  cliPage,
   type ListQuery,
   missingServers,
   type OnServer,
   type ServerOutcome,
 } from "./views/cli-calls.js";
 import type { ExplainQuery, PrincipalQuery } from "./views/explain.js";
-import { type TokenReport, tokenReport } from "./views/token-report.js";
 
 /** Where a gateway listens, and which servers are still starting. */
 interface Bound {
@@ -68,8 +68,8 @@ export interface Gateway {
   call(name: string, args: JsonObject, onServer?: OnServer, as?: PrincipalQuery): Promise<Reply>;
   /** Whether a call would be allowed, and by which rule; no server receives it. */
   explain(query: ExplainQuery, onServer?: OnServer): ReturnType<typeof cliExplain>;
-  /** The token cost of tool definitions, as seen by the principal `as`. Default: a host without credentials. */
-  tokens(as?: PrincipalQuery, onServer?: OnServer): Promise<TokenReport>;
+  /** A page of the admin API that a feature adds, by its path after `/api/v1/`. @throws BadQuery */
+  page(path: string, query?: URLSearchParams, onServer?: OnServer): Promise<unknown>;
   /** The servers that have finished their first start and are not connected or could not list. */
   missing(): Promise<readonly ServerOutcome[]>;
   /** Applies a new config as a whole. @throws if that is not possible; the old one stays live. */
@@ -87,13 +87,16 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const parts = createParts(config, options);
   const { telemetry, features, sessions, callIds } = parts;
   const { logger, metrics, liveCalls } = telemetry;
+  const pipeline = () => liveConfig.pipeline;
   features.attach({
-    config: () => liveConfig.pipeline.config,
+    pipeline,
+    config: () => pipeline().config,
     url: () => status.url,
     store: features.shared?.store,
     replica: parts.replica,
     answerMs: parts.sealed.answerMs,
     enterQueue: (server) => metrics.enterQueue(server),
+    toolCalls: (server) => metrics.calls.toolCalls(server),
   });
   const overload = createOverloadMonitor({ logger, metrics });
   const liveConfig = new LiveConfig(config, parts);
@@ -107,7 +110,6 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const addressOf = clientAddress(config.listen.http.trustedProxies);
   const { tokenIssuer } = features;
   const authentication = new LiveAuthentication(config.auth, telemetry, status, tokenIssuer, addressOf);
-  const pipeline = () => liveConfig.pipeline;
   const { listen } = config;
   const operators = features.operatorListener({
     ...{ listen, parts, liveConfig, edges, status, overload },
@@ -142,7 +144,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     lists: (kind, query, onServer) => cliLists(pipeline, kind, { ...query, onServer }),
     call: (name, args, onServer, as) => cliCall(pipeline, callIds.next(), { name, args, onServer, as }),
     explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
-    tokens: (as, onServer) => tokenReport(pipeline, { as, onServer }),
+    page: (path, query, onServer) => cliPage(pipeline, features.pages, { path, query, onServer }),
     missing: async () => missingServers(liveConfig.pipeline),
     async reload(next) {
       if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);

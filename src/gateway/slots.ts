@@ -1,6 +1,6 @@
 /** The open features of a gateway, by what they plug in. */
 import type { Config, ConfiguredServer } from "../config/config.js";
-import type { AdminPage } from "../core/admin-page.js";
+import type { AdminPage, OwnServerMembers } from "../core/admin-page.js";
 import type { Call, Middleware, Observer } from "../core/call.js";
 import type { CallPolicy } from "../core/call-policy.js";
 import type { CredentialSource } from "../core/credentials.js";
@@ -33,6 +33,7 @@ import type { Metrics } from "../telemetry/metrics.js";
 import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
 import { layered } from "./layered-server.js";
 import type { OperatedGateway } from "./operated-gateway.js";
+import type { Pipeline } from "./pipeline.js";
 
 declare module "../core/feature.js" {
   interface OpenFeature {
@@ -44,6 +45,8 @@ declare module "../core/feature.js" {
   interface RunningGateway {
     /** In effect now. */
     config(): Config;
+    /** Of the config in effect: what hosts see. */
+    pipeline(): Pipeline;
   }
 }
 
@@ -64,6 +67,7 @@ export class Slots {
   readonly pages: readonly AdminPage[];
   readonly actions: readonly OwnAdminAction[];
   readonly operatorActions: readonly OwnOperatorAction[];
+  readonly serverMembers: readonly OwnServerMembers[];
   /** The ways to reach servers that features add. */
   readonly channels: ChannelKinds;
 
@@ -95,6 +99,7 @@ export class Slots {
     this.pages = features.flatMap(({ pages = [] }) => pages);
     this.actions = features.flatMap(({ actions = [] }) => actions);
     this.operatorActions = features.flatMap(({ operatorActions = [] }) => operatorActions);
+    this.serverMembers = features.flatMap(({ serverMembers = [] }) => serverMembers);
   }
 
   /** Tells them of their gateway. */

@@ -15,6 +15,9 @@ export const typed = <Type>(schema: z.ZodType): z.ZodType<Type> => schema as z.Z
 /** How a server is reached: `stdio`, `http`, a `type` of a feature; `unknown` where its entry in the config is wrong. */
 export const transport = z.string();
 
+/** The parameters of a query that name a principal. */
+export const PRINCIPAL_QUERY = ["as", "group", "scope"] as const;
+
 /** Makes a page. */
 export const page = <Schema extends z.ZodType>({
   schema,
@@ -23,7 +26,7 @@ export const page = <Schema extends z.ZodType>({
   Shown<z.output<Schema>>
 > => ({
   ...row,
-  answerSchema: (serverTypes) =>
+  answerSchema: ({ serverTypes }) =>
     z.toJSONSchema(schema, {
       override: ({ zodSchema, jsonSchema }) => {
         if (zodSchema === transport) jsonSchema.enum = ["stdio", "http", ...serverTypes, "unknown"];

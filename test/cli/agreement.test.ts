@@ -19,7 +19,7 @@ const env = { AWS_SECRET_ACCESS_KEY: "aws-0123456789abcdef" };
 const COMMANDS: readonly (readonly string[])[] = [
   ["list"],
   ["list", "tools", "--json"],
-  ["tokens"],
+  ...(hasFeature("token-counts") ? [["tokens"]] : []),
   ["explain", "evil__tool"],
   ["call", "evil__tool"],
   ...(hasFeature("sign-in") ? [["login", "web"]] : []),
@@ -57,7 +57,7 @@ describe("a .mcp.json in the working folder", () => {
     const place = atHome(env);
     place.write(MCP, EVIL);
     expect(await place.run("list", "--yes")).toMatchObject({ code: 0, started: ["evil", "web"] });
-    for (const argv of [["list"], ["tokens"], ["call", "evil__x"]])
+    for (const argv of [["list"], ...(hasFeature("token-counts") ? [["tokens"]] : []), ["call", "evil__x"]])
       expect((await place.run(...argv)).started).toEqual(["evil", "web"]);
   });
 

@@ -97,7 +97,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     },
     stdio: () => never,
     lists: async () => [],
-    tokens: async () => ({ endpoints: [], tools: [], savings: [] }),
+    page: async () => ({ endpoints: [], tools: [], savings: [] }),
     missing: async () => [],
     call: async () => ({ kind: "error", error: { code: -32602, message: "unknown tool" } }),
     explain: async ({ name }) => ({ unknown: `there is no tool ${name}` }),

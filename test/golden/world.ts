@@ -81,7 +81,7 @@ export async function openWorld({ servers = {}, limits = [] }: WorldOptions = {}
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const { config } = read;
   const options = { logger: SILENT, version: "0.0.0-test", redact: (text: string) => text };
-  const opened = await openedFeatures(config, { ...options, stateFolder: folder });
+  const opened = await openedFeatures(config, { ...options, stateFolder: folder, servesHosts: true });
   // The pages are those of a gateway that keeps no lists.
   const features = opened.filter(({ name }) => name !== "kept-lists");
   const gateway = createGateway(config, { ...options, features, channels: CHANNELS });

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN, type Serving, startServing, writeConfig } from "../support/cardea.js";
+import { hasFeature } from "../support/features.js";
 import { fixtureCommand } from "../support/fixture.js";
 import { start } from "../support/processes.js";
 import { sample } from "../support/sample.js";
@@ -61,6 +62,7 @@ const DRAWN = sample("commands of a running gateway", COMMANDS, 2);
 describe("a CLI command with the config of a running gateway", () => {
   const drawn = (title: (typeof COMMANDS)[number], run: () => Promise<void>): void => {
     if (!DRAWN.includes(title)) return;
+    if (title.includes("cost") && !hasFeature("token-counts")) return;
     // The others start their processes at the same time.
     if (title === "right after a change of the config sees the change") test(title, run);
     else test.concurrent(title, run);

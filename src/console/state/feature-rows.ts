@@ -1,4 +1,15 @@
-/** The rows of pages that features add, with the members that the console shows. */
+/** The rows and members of rows that features add, as far as the console shows them. */
+import type { ServerRow } from "../../features/admin/rows.js";
+
+/** One of `servers` */
+export interface ShownServer extends ServerRow {
+  /** Of the definitions of its tools. */
+  readonly tokens?: number;
+}
+
+/** Whether the gateway counts tokens. */
+export const countsTokens = (servers: readonly ShownServer[]): boolean =>
+  servers.every(({ tokens }) => tokens !== undefined);
 
 /** One of `logins` */
 export interface LoginRow {

@@ -1,13 +1,6 @@
 /** The state of the gateway in the console. */
-import type {
-  Catalog,
-  QuestionRow,
-  RunningCall,
-  ServerRow,
-  SessionRow,
-  Status,
-} from "../../features/admin/rows.js";
-import type { DecisionRow, LoginRow } from "./feature-rows.js";
+import type { Catalog, QuestionRow, RunningCall, SessionRow, Status } from "../../features/admin/rows.js";
+import type { DecisionRow, LoginRow, ShownServer } from "./feature-rows.js";
 
 /** The available pages, by path: a view without its page is hidden. */
 export interface Served {
@@ -20,7 +13,7 @@ export interface Served {
 export interface GatewayState {
   readonly served: Served | undefined;
   readonly status: Status | undefined;
-  readonly servers: readonly ServerRow[];
+  readonly servers: readonly ShownServer[];
   readonly catalog: Catalog;
   readonly sessions: readonly SessionRow[];
   readonly questions: readonly QuestionRow[];

@@ -1,6 +1,7 @@
 /** The overview: problems, the topology of hosts and servers, and the numbers. */
 import { countOf, grouped, timeOf } from "../format.js";
 import { calls } from "../state/calls.js";
+import { countsTokens } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasPage } from "../state/gateway-state.js";
 import { type Problem, problemsOf } from "../state/problems.js";
@@ -69,10 +70,11 @@ function Numbers({ state }: { readonly state: GatewayState }) {
   const sum = (of: (server: (typeof servers)[number]) => number | undefined): number =>
     servers.reduce((total, server) => total + (of(server) ?? 0), 0);
   const up = servers.filter(({ state: its }) => its === "ready" || its === "idle").length;
+  const tokens = ["Tokens of the tools", grouped(sum(({ tokens }) => tokens)), "tools"] as const;
   const numbers: readonly (readonly [string, string, string])[] = [
     ["Servers", `${up}/${servers.length}`, "servers"],
     ["Tools", grouped(catalog.tools.length), "tools"],
-    ["Tokens of the tools", grouped(sum(({ tokens }) => tokens)), "tools"],
+    ...(countsTokens(servers) ? [tokens] : []),
     ["Sessions", grouped(sessions.length), "sessions"],
     ["Calls in flight", grouped(sum(({ inFlight }) => inFlight)), "servers"],
     ["Open questions", grouped(questions.length), "sessions"],

@@ -1,7 +1,8 @@
 /** Charts of the last hour, and the token cost of each server's tools. */
 import { useMemo } from "preact/hooks";
-import type { History, ServerRow } from "../../features/admin/rows.js";
+import type { History } from "../../features/admin/rows.js";
 import { grouped, msOf, perSecond } from "../format.js";
+import { countsTokens, type ShownServer } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";
 import { useStore } from "../state/store.js";
@@ -28,7 +29,7 @@ export function PlotsView() {
           ))}
         </div>
       )}
-      <Tokens servers={servers} />
+      {countsTokens(servers) && <Tokens servers={servers} />}
     </>
   );
 }
@@ -71,8 +72,8 @@ function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
   ];
 }
 
-function Tokens({ servers }: { readonly servers: readonly ServerRow[] }) {
-  const rows = [...servers].sort((a, b) => b.tokens - a.tokens);
+function Tokens({ servers }: { readonly servers: readonly ShownServer[] }) {
+  const rows = servers.map(({ name, tokens = 0 }) => ({ name, tokens })).sort((a, b) => b.tokens - a.tokens);
   const most = Math.max(1, ...rows.map(({ tokens }) => tokens));
   return (
     <Panel title="Tokens of the lists">

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ServerRow } from "../../features/admin/rows.js";
 import { countOf, grouped, msOf, words } from "../format.js";
+import type { ShownServer } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasAction } from "../state/gateway-state.js";
 import { useStore } from "../state/store.js";
@@ -59,7 +60,7 @@ const matches = ({ name, state }: ServerRow, wanted: string): boolean =>
 const rank = ({ state }: ServerRow): number => ["bad", "warn", "info"].indexOf(toneOf(state)) + 1 || 4;
 
 interface ServerCardProps {
-  readonly server: ServerRow;
+  readonly server: ShownServer;
   readonly state: GatewayState;
   readonly isChosen: boolean;
 }
@@ -96,7 +97,7 @@ function ServerCard({ server, state, isChosen }: ServerCardProps) {
           {server.waiting > 0 && ` + ${server.waiting} waiting`}
         </Fact>
         <Fact label="Tools">{grouped(own(catalog.tools))}</Fact>
-        <Fact label="Tokens">{grouped(server.tokens)}</Fact>
+        {server.tokens !== undefined && <Fact label="Tokens">{grouped(server.tokens)}</Fact>}
         <Fact label="Prompts">{grouped(own(catalog.prompts))}</Fact>
         <Fact label="Resources">{grouped(own(catalog.resources) + own(catalog.resourceTemplates))}</Fact>
         <Fact label="Restarts">{grouped(restarts)}</Fact>

@@ -59,7 +59,6 @@ export const servers = z.array(
     stderr: z.array(text).optional(),
     malformed: z.array(typed<object>(anything)),
     misfits: z.array(z.object({ tool: text, reason: text, count })).optional(),
-    tokens: count,
   }),
 );
 
@@ -159,13 +158,6 @@ export const disabledTools = z.object({ tools: z.array(text) });
 export const config = typed<unknown>(z.looseObject({ listen: anything, servers: z.array(anything) }));
 /** `GET /api/v1/explain`. */
 export const explanation = typed<object>(anything);
-/** `GET /api/v1/tokens`. */
-export const tokens = typed<{
-  readonly endpoints: readonly object[];
-  readonly tools: readonly { readonly name: string; readonly calls?: number }[];
-  readonly savings: readonly object[];
-  readonly counted?: { readonly since: string; readonly seconds: number };
-}>(z.looseObject({ endpoints: z.array(anything), tools: z.array(anything), savings: z.array(anything) }));
 /** `GET /api/v1/cluster`. */
 export const cluster = z.object({
   replicas: z.array(

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
-import { type AdminPage, BadQuery, inPlaces } from "../../core/admin-page.js";
+import { type AdminPage, BadQuery, inPlaces, NOTHING_ADDED } from "../../core/admin-page.js";
 import { ERRORS, GatewayError } from "../../core/errors.js";
 import { checkOperatorRequestHead, rebindingProtection } from "../../http/check-request-head.js";
 import { negotiatedMetrics } from "../../telemetry/open-metrics.js";
@@ -147,11 +147,9 @@ function addPages(app: AdminApp, settings: AdminListenerOptions, pages: readonly
   app.get("/api/v1/openapi.json", async (c) => {
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
-    const { version = "0", featureActions = [], serverTypes = [], actions } = settings;
+    const { version = "0", featureActions = [], added = NOTHING_ADDED, actions } = settings;
     const ofFeatures = actionsOf(featureActions);
-    return c.json(
-      openApiDocument({ version, pages, ofFeatures, serverTypes, operatorActions: actions?.kinds }),
-    );
+    return c.json(openApiDocument({ version, pages, ofFeatures, added, operatorActions: actions?.kinds }));
   });
   const show = async (c: AdminContext, handler: AdminPage["handler"]) => {
     const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;

@@ -2,7 +2,7 @@
 import { type WorkerAnswers, withWorkers } from "../../core/admin-page.js";
 import { UPSTREAM_STATES } from "../../core/upstream.js";
 import { readCallQuery } from "./call-rows.js";
-import type { CallRow, History, ServerRow, TokenReport } from "./rows.js";
+import type { CallRow, History, ServerRow } from "./rows.js";
 
 /** The calls of all workers, the newest first. */
 export const calls = (
@@ -59,23 +59,4 @@ export function history(answers: WorkerAnswers<History>): History {
     p50: merged("p50", max),
     p95: merged("p95", max),
   };
-}
-
-/** The report of the first worker, with the calls of all; a tool without known calls in one worker has none. */
-export function tokens(answers: WorkerAnswers<TokenReport>): TokenReport {
-  const reports = answers.map(({ body }) => body);
-  const counts = new Map<string, number>();
-  for (const { name, calls: count } of reports.flatMap((report) => report.tools)) {
-    counts.set(name, (counts.get(name) ?? 0) + (count ?? Number.NaN));
-  }
-  const tools = answers[0].body.tools.map((tool) => {
-    const { calls: _, ...rest } = tool;
-    const count = counts.get(tool.name) ?? Number.NaN;
-    return Number.isNaN(count) ? rest : { ...rest, calls: count };
-  });
-  // A restarted worker has lost earlier calls.
-  const counted = reports
-    .flatMap((report) => report.counted ?? [])
-    .toSorted((a, b) => a.seconds - b.seconds)[0];
-  return { ...answers[0].body, tools, ...(counted !== undefined && { counted }) };
 }

@@ -1,6 +1,6 @@
 /** `GET /api/v1/openapi.json`: the admin API as OpenAPI 3.1, written from its pages and actions. */
 import { z } from "zod";
-import type { PageKind } from "../../core/admin-page.js";
+import type { AddedToPages, PageKind } from "../../core/admin-page.js";
 import type { AdminAction, OperatorAction } from "../../core/feature.js";
 import { LIST_KINDS } from "../../core/lists.js";
 import { OPERATOR_ACTIONS } from "./actions.js";
@@ -71,8 +71,8 @@ interface DocumentedListener {
   readonly pages: readonly PageKind[];
   /** The actions of features. */
   readonly ofFeatures: readonly AdminAction[];
-  /** The types of servers that features reach. */
-  readonly serverTypes: readonly string[];
+  /** What features add to other pages. */
+  readonly added: AddedToPages;
   /** Default: those of the gateway itself. */
   readonly operatorActions?: readonly OperatorAction[] | undefined;
 }
@@ -82,13 +82,13 @@ export function openApiDocument({
   version,
   pages,
   ofFeatures,
-  serverTypes,
+  added,
   operatorActions = OPERATOR_ACTIONS,
 }: DocumentedListener): object {
   const paths = new Map<string, Record<string, object>>();
   for (const route of [
     ...probes(),
-    ...inOrder(pages).map((page) => routeOf(page, serverTypes)),
+    ...inOrder(pages).map((page) => routeOf(page, added)),
     ...posts(ofFeatures, operatorActions),
   ]) {
     const operations = paths.get(route.path) ?? {};
@@ -114,9 +114,9 @@ function inOrder(pages: readonly PageKind[]): readonly PageKind[] {
 
 const routeOf = (
   { path, summary, query = [], answerSchema, isStream }: PageKind,
-  serverTypes: readonly string[],
+  added: AddedToPages,
 ): ApiRoute => ({
-  ...{ method: "get", path: `/api/v1/${path}`, summary, query, answer: answerSchema(serverTypes) },
+  ...{ method: "get", path: `/api/v1/${path}`, summary, query, answer: answerSchema(added) },
   ...(isStream === true && { type: "text/event-stream" }),
 });
 

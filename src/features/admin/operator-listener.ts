@@ -30,7 +30,7 @@ export function createOperatorListener(options: OperatedGateway): OperatorListen
     ...(member === undefined ? admin : { host: "localhost", port: 0, socket: member.adminSocket }),
     allowedHosts: http.allowedHosts,
     ...{ logger, redact, metrics, version: info.version },
-    serverTypes: typesOf(features.channels),
+    added: { serverTypes: typesOf(features.channels), serverMembers: features.serverMembers },
     readiness: () => status.probe(),
     // Loaded with the first request for one, as the listener's routes are.
     pages: async () =>
@@ -38,8 +38,8 @@ export function createOperatorListener(options: OperatedGateway): OperatorListen
         ...{ pipeline, liveCalls, status, version: info.version, replica: parts.replica },
         pendingQuestions: telemetry.pendingQuestions,
         ...{ legacy: edges.legacy, modern: edges.modern },
-        calls: metrics.calls,
         more: features.pages,
+        serverMembers: features.serverMembers,
         disabledTools: () => actions.disabledTools,
       }),
     callFeed: localCallFeed(liveCalls),

@@ -1,12 +1,34 @@
 /** The pages of the admin API, a row each, in the order of the OpenAPI document. Handlers are added by who serves them. */
 import { z } from "zod";
-import { firstAnswer, inPlaces, type PageKind, rows } from "../../core/admin-page.js";
-import { page } from "../../http/page-schema.js";
+import { type AddedToPages, firstAnswer, inPlaces, type PageKind, rows } from "../../core/admin-page.js";
+import { PRINCIPAL_QUERY, page } from "../../http/page-schema.js";
 import * as schemas from "./api-schemas.js";
 import * as merge from "./merge-pages.js";
 
 const FILTERS = ["principal", "server", "tool", "outcome"];
-const AS = ["as", "group", "scope"];
+
+interface RowSchema {
+  readonly properties: object;
+  readonly required: readonly string[];
+}
+
+/** Makes the row of a page whose rows are servers, to which features add members. */
+const serversPage = <Answer>(kind: PageKind<Answer>): PageKind<Answer> => ({
+  ...kind,
+  answerSchema(added: AddedToPages) {
+    const list = kind.answerSchema(added) as { readonly items: RowSchema };
+    const { properties, required } = list.items;
+    const more: object = Object.assign({}, ...added.serverMembers.map(({ schemas }) => schemas()));
+    return {
+      ...list,
+      items: {
+        ...list.items,
+        properties: { ...properties, ...more },
+        required: [...required, ...Object.keys(more)],
+      },
+    };
+  },
+});
 
 /** The rows. */
 export const PAGES = {
@@ -15,12 +37,14 @@ export const PAGES = {
     summary: "The gateway: version, process, readiness",
     schema: schemas.status,
   }),
-  servers: page({
-    path: "servers",
-    summary: "Each server and its state",
-    schema: schemas.servers,
-    merge: merge.servers,
-  }),
+  servers: serversPage(
+    page({
+      path: "servers",
+      summary: "Each server and its state",
+      schema: schemas.servers,
+      merge: merge.servers,
+    }),
+  ),
   catalog: page({
     path: "catalog",
     summary: "Tools, prompts and resources by exposed name",
@@ -30,7 +54,7 @@ export const PAGES = {
   lists: page({
     path: "lists",
     summary: "One list with whole entries, as a principal sees it",
-    query: ["kind!", "at", "all", "capabilities", ...AS],
+    query: ["kind!", "at", "all", "capabilities", ...PRINCIPAL_QUERY],
     schema: schemas.lists,
     merge: firstAnswer,
     waits: true,
@@ -50,17 +74,9 @@ export const PAGES = {
   explain: page({
     path: "explain",
     summary: "Whether a call would be allowed, and why",
-    query: ["name!", "args", "wait", ...AS],
+    query: ["name!", "args", "wait", ...PRINCIPAL_QUERY],
     schema: schemas.explanation,
     merge: firstAnswer,
-  }),
-  tokens: page({
-    path: "tokens",
-    summary: "What the definitions of tools cost a model",
-    query: AS,
-    schema: schemas.tokens,
-    merge: merge.tokens,
-    waits: true,
   }),
   calls: page({
     path: "calls",

@@ -1,8 +1,8 @@
 /** Reads the parameters of pages. */
 import { BadQuery } from "../../core/admin-page.js";
-import { ANONYMOUS, MAX_CAPABILITIES_LENGTH } from "../../core/client.js";
+import { MAX_CAPABILITIES_LENGTH } from "../../core/client.js";
 import { LIST_KINDS, type ListKind } from "../../core/lists.js";
-import type { ExplainQuery, PrincipalQuery } from "../../gateway/views/explain.js";
+import { type ExplainQuery, readPrincipalQuery } from "../../gateway/views/explain.js";
 import { prototypeMemberSentence } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { parseJson } from "../../wire/json-text.js";
@@ -39,16 +39,6 @@ export function readExplainQuery(query: URLSearchParams): ExplainQuery {
   const name = query.get("name");
   if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt, resource or method");
   return { name, args: readArgs(query.get("args") ?? "{}"), ...readPrincipalQuery(query) };
-}
-
-/** `as=…&group=…&group=…&scope=…` */
-export function readPrincipalQuery(query: URLSearchParams): PrincipalQuery {
-  const groups = query.getAll("group");
-  return {
-    as: query.get("as") ?? ANONYMOUS.id,
-    ...(groups.length > 0 && { groups }),
-    scopes: query.getAll("scope"),
-  };
 }
 
 function readArgs(text: string): JsonObject {

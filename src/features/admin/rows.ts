@@ -23,7 +23,5 @@ export type CallRow = Answer<"call">;
 export type RunningCall = Answer<"runningCalls">[number];
 /** `history`: one value per step */
 export type History = Answer<"history">;
-/** `tokens` */
-export type TokenReport = Answer<"tokens">;
 /** `tools/disabled` */
 export type DisabledToolsPage = Answer<"disabledTools">;

@@ -1,7 +1,7 @@
 /** Binds the admin listener and sets its limits. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AdminPage } from "../../core/admin-page.js";
+import type { AddedToPages, AdminPage } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Readiness } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
@@ -29,8 +29,8 @@ export interface AdminListenerOptions {
   readonly pages: () => Promise<readonly AdminPage[]>;
   /** The version of this program, for the OpenAPI document. Default: 0. */
   readonly version?: string;
-  /** The types of servers that features reach, for the OpenAPI document. Default: none. */
-  readonly serverTypes?: readonly string[];
+  /** What features add to pages, for the OpenAPI document. Default: nothing. */
+  readonly added?: AddedToPages;
   /** Lets commands of the gateway's own user use the listener, in addition to `token`. Default: none. */
   readonly ownerToken?: string;
   /**

@@ -1,10 +1,8 @@
 /** The admin pages of the running gateway, at the time of the request. */
-
-import { DefinitionCosts } from "../../catalog/definition-cost.js";
 import { type Config, isMisconfigured } from "../../config/config.js";
 import { placedReasonOf } from "../../config/misconfigured.js";
 import { asInFile } from "../../config/section.js";
-import { type AdminPage, served } from "../../core/admin-page.js";
+import { type AdminPage, type OwnServerMembers, served } from "../../core/admin-page.js";
 import type { ListKind } from "../../core/lists.js";
 import type { ReplicaParts } from "../../core/replicas.js";
 import { stateInUse } from "../../core/upstream.js";
@@ -14,16 +12,14 @@ import { OPERATOR_CLIENT } from "../../gateway/live-config.js";
 import type { Pipeline } from "../../gateway/pipeline.js";
 import type { GatewayStatus } from "../../gateway/status.js";
 import { cliExplain, cliLists, missingServers } from "../../gateway/views/cli-calls.js";
-import { explainCall } from "../../gateway/views/explain.js";
-import { type CallCounts, tokenReport } from "../../gateway/views/token-report.js";
-import type { CallMetrics } from "../../telemetry/finished-calls.js";
+import { explainCall, readPrincipalQuery } from "../../gateway/views/explain.js";
 import type { LiveCalls } from "../../telemetry/live-calls.js";
 import type { PendingQuestions } from "../../telemetry/pending-questions.js";
 import { isSecretField } from "../../telemetry/secrets.js";
 import { stringAt } from "../../wire/json.js";
 import { readCallQuery, shownCall } from "./call-rows.js";
 import { PAGES } from "./page-table.js";
-import { readCapabilities, readExplainQuery, readListKind, readPrincipalQuery } from "./queries.js";
+import { readCapabilities, readExplainQuery, readListKind } from "./queries.js";
 import type { CatalogRow } from "./rows.js";
 
 /** The sources of the pages. */
@@ -34,11 +30,11 @@ export interface StatusPagesOptions {
   readonly legacy: Pick<LegacyEdge, "sessions">;
   readonly modern: Pick<ModernEdge, "clients">;
   readonly status: GatewayStatus;
-  readonly calls: Pick<CallMetrics, "toolCalls">;
   readonly version: string;
   readonly replica?: Pick<ReplicaParts, "directory" | "store"> | undefined;
   /** Those of features. */
   readonly more: readonly AdminPage[];
+  readonly serverMembers: readonly OwnServerMembers[];
   /** The exposed names of the tools that are disabled. */
   readonly disabledTools: () => readonly string[];
 }
@@ -51,17 +47,12 @@ export function createStatusPages({
   legacy,
   modern,
   status,
-  calls,
   version,
   replica,
   more,
+  serverMembers,
   disabledTools,
 }: StatusPagesOptions): readonly AdminPage[] {
-  const costs = new DefinitionCosts();
-  const callCounts: CallCounts = {
-    since: new Date(status.startedAt),
-    of: (server) => calls.toolCalls(server),
-  };
   const rows = (kind: ListKind): readonly CatalogRow[] =>
     pipeline()
       .catalog.view(OPERATOR_CLIENT)
@@ -89,10 +80,9 @@ export function createStatusPages({
       };
     }),
     served(PAGES.servers, async () => {
-      await costs.prepare(pipeline().catalog.view(OPERATOR_CLIENT).list("tools"));
+      const members = await Promise.all(serverMembers.map(({ read }) => read()));
       const { servers, catalog } = pipeline();
       const lists = new Map(catalog.status().map((status) => [status.name, status]));
-      const tools = costs.byServer(catalog.view(OPERATOR_CLIENT).list("tools"));
       const latencies = liveCalls.recent.upstreamLatencies();
       return [...servers.values()].map(({ config, upstream, breaker, semaphore, life }) => {
         const latency = latencies.get(config.name);
@@ -117,7 +107,7 @@ export function createStatusPages({
           ...(config.transport.kind === "stdio" && { stderr: life.stderr }),
           malformed,
           ...(life.misfits.length > 0 && { misfits: life.misfits }),
-          tokens: tools.get(config.name)?.tokens ?? 0,
+          ...Object.assign({}, ...members.map((ofServer) => ofServer(config.name))),
         };
       });
     }),
@@ -145,9 +135,6 @@ export function createStatusPages({
       });
       return { entries, missing: missingServers(pipeline()) };
     }),
-    served(PAGES.tokens, (query, signal) =>
-      tokenReport(pipeline, { as: readPrincipalQuery(query), signal, calls: callCounts, costs }),
-    ),
     served(PAGES.catalog, () => ({
       tools: rows("tools"),
       prompts: rows("prompts"),

@@ -1,7 +1,7 @@
 /** Which settings shorten the definition of a tool, for `cardea explain`. */
 
-import { DefinitionCosts } from "../../catalog/definition-cost.js";
 import type { ExplainedTool, SettingsOfFeatures } from "../../core/feature.js";
+import { definitionTokens } from "../../core/token-estimate.js";
 import { type JsonObject, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { shorteningOf } from "./forms.js";
@@ -36,8 +36,7 @@ export function shortenedDefinition(
   const inputSchema = shortened(schemaLength(whole, "inputSchema"), schemaLength(shown, "inputSchema"));
   const outputSchema = shortened(schemaLength(whole, "outputSchema"), schemaLength(shown, "outputSchema"));
   if ([description, inputSchema, outputSchema].every((change) => change === undefined)) return undefined;
-  const costs = new DefinitionCosts();
-  const tokens = (entry: JsonObject): number => costs.of({ ...entry, name: exposed }).tokens;
+  const tokens = (entry: JsonObject): number => definitionTokens({ ...entry, name: exposed });
   return {
     ...(description !== undefined && { description }),
     ...(inputSchema !== undefined && { inputSchema }),

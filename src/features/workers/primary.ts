@@ -75,7 +75,10 @@ export async function createPrimary(
     metrics: { text: () => overview.metrics() },
     readiness: () => overview.readiness(),
     version,
-    serverTypes: typesOf(channelsOf(features)),
+    added: {
+      serverTypes: typesOf(channelsOf(features)),
+      serverMembers: featureAdmin.flatMap(({ serverMembers = [] }) => serverMembers),
+    },
     actions: workerActions(
       identity,
       () => workers.status(),

@@ -2,7 +2,7 @@
 
 import { exposedPrefix } from "../../catalog/naming.js";
 import type { Config, ConfiguredServer } from "../../config/config.js";
-import { BadQuery } from "../../core/admin-page.js";
+import { type AdminPage, BadQuery } from "../../core/admin-page.js";
 import type { Reply } from "../../core/call.js";
 import { callNotes } from "../../core/call-record.js";
 import { invalidParams } from "../../core/check-params.js";
@@ -88,6 +88,25 @@ export async function cliLists(
   const { latest } = pipeline().catalog;
   const { entries } = all ? latest.view(client).list(kind) : latest.listed(client, kind);
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
+}
+
+/** A page for a command, and when it waits for servers, which of them it waits for. */
+interface CliPage extends CliWait {
+  /** After `/api/v1/`. */
+  readonly path: string;
+  readonly query?: URLSearchParams | undefined;
+}
+
+/** What one of the pages answers. @throws RangeError without such a page; BadQuery */
+export async function cliPage(
+  pipeline: PipelineInEffect,
+  pages: readonly AdminPage[],
+  { path, query = new URLSearchParams(), signal = new Stop().signal, onServer }: CliPage,
+): Promise<unknown> {
+  const page = pages.find((each) => each.path === path);
+  if (page === undefined) throw new RangeError(`no feature has a page ${path}`);
+  if (page.waits === true) await awaitServers(pipeline, { onServer, signal });
+  return page.handler(query, signal);
 }
 
 /** Calls a tool by the name a host would use, as soon as its server has loaded its lists. */

@@ -160,6 +160,16 @@ export function supposedClient(
   };
 }
 
+/** `as=…&group=…&group=…&scope=…` */
+export function readPrincipalQuery(query: URLSearchParams): PrincipalQuery {
+  const groups = query.getAll("group");
+  return {
+    as: query.get("as") ?? ANONYMOUS.id,
+    ...(groups.length > 0 && { groups }),
+    scopes: query.getAll("scope"),
+  };
+}
+
 /** Why no host can have the principal `id`, with the most similar id in the config; undefined if one can. */
 export function unknownPrincipal(id: string, auth: AuthConfig | undefined): string | undefined {
   if (id === ANONYMOUS.id || auth?.jwt !== undefined) return undefined;

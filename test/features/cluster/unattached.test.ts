@@ -37,6 +37,8 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
   );
   feature.attach?.({
     config: () => ({}) as never,
+    pipeline: () => ({}) as never,
+    toolCalls: () => undefined,
     url: () => undefined,
     store: undefined,
     emit: undefined,

@@ -19,6 +19,8 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
   const slots = new Slots([feature], metrics);
   slots.attach({
     config: () => ({}) as never,
+    pipeline: () => ({}) as never,
+    toolCalls: () => undefined,
     url: () => undefined,
     ...{ store: undefined, replica: undefined },
     answerMs: () => 0,

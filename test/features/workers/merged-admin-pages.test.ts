@@ -173,23 +173,6 @@ test("pages that are equal in all workers come from the first that answers", asy
   expect(await page(overview, "catalog")).toEqual({ tools: [] });
 });
 
-test("the calls of a tool are those of all workers, counted since the last of them started", async () => {
-  const report = (calls: readonly (number | undefined)[], seconds: number) => ({
-    endpoints: [{ name: "", tokens: 30 }],
-    tools: calls.map((count, at) => ({
-      name: `t${at}`,
-      tokens: 10,
-      ...(count !== undefined && { calls: count }),
-    })),
-    counted: { since: `${seconds} s ago`, seconds },
-  });
-  const overview = await overviewOf([
-    { answers: { "/api/v1/tokens": report([2, 0, 1], 90) } },
-    { answers: { "/api/v1/tokens": report([3, 0, undefined], 60) } },
-  ]);
-  expect(await page(overview, "tokens")).toEqual(report([5, 0, undefined], 60));
-});
-
 test("the status page is that of the first process, with sums of all workers", async () => {
   const status = {
     version: "0",

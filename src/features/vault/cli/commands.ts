@@ -7,7 +7,7 @@ import { type ConfigFlags, type JsonFlag, withConfigFlag, withJsonFlag } from ".
 /** `vault rotate`. */
 export const COMMANDS: FeatureCommands = {
   place: "keep",
-  help: "cardea vault  rotate",
+  help: "cardea vault  rotate   ",
   isShort: true,
   examples: {
     vault: ["cardea vault rotate"],

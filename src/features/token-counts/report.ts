@@ -1,13 +1,14 @@
 /** The token cost of tool definitions in a model's context, for `cardea tokens` and `GET /api/v1/tokens`. */
-import { DefinitionCosts, type ListCost } from "../../catalog/definition-cost.js";
+
 import type { Client } from "../../core/client.js";
 import type { Saving } from "../../core/feature.js";
 import { Stop, type StopSignal } from "../../core/stop.js";
 import { estimateTokens } from "../../core/token-estimate.js";
-import { CLI_CLIENT } from "../live-config.js";
-import type { Pipeline } from "../pipeline.js";
-import { cliLists, type OnServer } from "./cli-calls.js";
-import { type PrincipalQuery, supposedClient } from "./explain.js";
+import { CLI_CLIENT } from "../../gateway/live-config.js";
+import type { Pipeline } from "../../gateway/pipeline.js";
+import { cliLists, type OnServer } from "../../gateway/views/cli-calls.js";
+import { type PrincipalQuery, supposedClient } from "../../gateway/views/explain.js";
+import { DefinitionCosts, type ListCost } from "./definition-cost.js";
 
 /** The cost of all definitions, as one principal sees them. */
 export interface TokenReport {
@@ -58,7 +59,7 @@ export interface ToolTokens {
 }
 
 /** Calls of tools by server and own name; undefined for a server without known counts. */
-export interface CallCounts {
+interface CallCounts {
   readonly since: Date;
   of(server: string): ReadonlyMap<string, number> | undefined;
 }

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runCommandLine } from "../../src/cli/program.js";
-import type { Gateway } from "../../src/gateway/gateway.js";
-import { fakeShell } from "./fake-shell.js";
+import { runCommandLine } from "../../../src/cli/program.js";
+import type { TokenReport } from "../../../src/features/token-counts/report.js";
+import type { Gateway } from "../../../src/gateway/gateway.js";
+import { fakeShell } from "../../cli/fake-shell.js";
 
 let folder: string;
 beforeAll(() => {
@@ -13,14 +14,17 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-type Report = Awaited<ReturnType<Gateway["tokens"]>>;
-
-const tool = (server: string, target: string, tokens: number, calls?: number): Report["tools"][number] => ({
+const tool = (
+  server: string,
+  target: string,
+  tokens: number,
+  calls?: number,
+): TokenReport["tools"][number] => ({
   ...{ name: `${server}__${target}`, server, target, bytes: tokens * 4, tokens },
   ...(calls !== undefined && { calls }),
 });
 
-const REPORT: Report = {
+const REPORT: TokenReport = {
   endpoints: [
     {
       ...{ name: "", path: "/mcp", tools: 40, bytes: 51_234, tokens: 12_000, instructions: 600 },
@@ -38,7 +42,7 @@ const REPORT: Report = {
   savings: [{ key: "schemas.compact", value: true, tokens: 700 }],
 };
 
-const CALLED: Report = {
+const CALLED: TokenReport = {
   ...REPORT,
   tools: [
     ...[tool("files", "read", 2_000, 7), tool("files", "write", 1_000, 0), tool("files", "move", 500, 0)],
@@ -48,13 +52,13 @@ const CALLED: Report = {
   counted: { since: "2026-11-20T00:00:00.000Z", seconds: 260_000 },
 };
 
-async function printed(report: Report, args: readonly string[] = [], more: Partial<Gateway> = {}) {
-  const asked: unknown[] = [];
-  const tokens: Gateway["tokens"] = async (as) => {
-    asked.push(as);
+async function printed(report: TokenReport, args: readonly string[] = [], more: Partial<Gateway> = {}) {
+  const asked: string[] = [];
+  const page: Gateway["page"] = async (path, query) => {
+    asked.push(`${path}?${query}`);
     return report;
   };
-  const shell = fakeShell({ cwd: folder, gateway: { tokens, ...more } });
+  const shell = fakeShell({ cwd: folder, gateway: { page, ...more } });
   const code = await runCommandLine(["tokens", ...args], shell);
   return { code, out: shell.out(), said: shell.said, asked };
 }
@@ -120,10 +124,10 @@ test("--json has the same content, untruncated", async () => {
 });
 
 test("--as reports another principal, and a missing server sets the exit code", async () => {
-  expect((await printed(REPORT)).asked).toEqual([undefined]);
+  expect((await printed(REPORT)).asked).toEqual(["tokens?"]);
   const missing: Gateway["missing"] = async () => [{ server: "git", ok: false, tools: 0, error: "away" }];
   const { asked, code, said } = await printed(REPORT, ["--as", "ci"], { missing });
-  expect(asked).toEqual([{ as: "ci", scopes: [] }]);
+  expect(asked).toEqual(["tokens?as=ci"]);
   expect(code).toBe(1);
   expect(said).toContain("warn: 1 server is missing: git (away); cardea doctor says what to do");
 });

@@ -1,10 +1,7 @@
 /** `cardea tokens`: the token cost of tool definitions in a model's context, and how to reduce it. */
 
-import type { Saving } from "../core/feature.js";
-import type { EndpointTokens, TokenReport, ToolTokens } from "../gateway/views/token-report.js";
-import { writeJson } from "../wire/json-text.js";
-import { type CommandContext, write } from "./command-context.js";
-import { EXIT } from "./exit.js";
+import { type CommandContext, write } from "../../../cli/command-context.js";
+import { EXIT } from "../../../cli/exit.js";
 import {
   type AsFlags,
   type ConfigFlags,
@@ -14,10 +11,14 @@ import {
   principalFromFlags,
   wantsJson,
   type YesFlag,
-} from "./flags.js";
-import { type Cell, tableText, widthOf } from "./table.js";
-import { terminalSafe } from "./terminal-safe.js";
-import { progressTo, warnMissing, withGateway } from "./with-gateway.js";
+} from "../../../cli/flags.js";
+import { principalQuery } from "../../../cli/gateway-client.js";
+import { type Cell, tableText, widthOf } from "../../../cli/table.js";
+import { terminalSafe } from "../../../cli/terminal-safe.js";
+import { progressTo, warnMissing, withGateway } from "../../../cli/with-gateway.js";
+import type { Saving } from "../../../core/feature.js";
+import { writeJson } from "../../../wire/json-text.js";
+import type { EndpointTokens, TokenReport, ToolTokens } from "../report.js";
 
 /** The number of most expensive tools that are shown. */
 const MOST_EXPENSIVE = 10;
@@ -31,7 +32,8 @@ export async function tokens(
   const principal = principalFromFlags(flags, shell.env);
   const as = isHost(principal) ? undefined : principal;
   return withGateway({ flags, shell }, async (gateway, log) => {
-    const report = await gateway.tokens(as, progressTo(log));
+    const query = new URLSearchParams([...principalQuery(as)]);
+    const report = (await gateway.page("tokens", query, progressTo(log))) as TokenReport;
     const text = json
       ? writeJson({ ...report, savings: tokenAdvice(report) }, 2)
       : asText(report, widthOf(shell.stdout));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DefinitionCosts } from "../../src/catalog/definition-cost.js";
-import { fakeClient, fakeUpstream } from "../support/fake-upstream.js";
-import { catalogOf, tool } from "./support.js";
+import { DefinitionCosts } from "../../../src/features/token-counts/definition-cost.js";
+import { catalogOf, tool } from "../../catalog/support.js";
+import { fakeClient, fakeUpstream } from "../../support/fake-upstream.js";
 
 async function listOf(tools: number) {
   const items = Array.from({ length: tools }, (_, at) =>

@@ -1,9 +1,9 @@
 /** What the definitions of tools cost, at each URL and for each server. */
 import { expect, test } from "vitest";
 import { readConfig } from "../../../src/config/read.js";
+import { tokenReport } from "../../../src/features/token-counts/report.js";
 import type { Pipeline } from "../../../src/gateway/pipeline.js";
 import { Slots } from "../../../src/gateway/slots.js";
-import { tokenReport } from "../../../src/gateway/views/token-report.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { catalogOf, tool } from "../../catalog/support.js";

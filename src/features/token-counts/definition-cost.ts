@@ -1,9 +1,10 @@
 /** The cost of a tool's definition: bytes for the host, tokens for its model. */
-import { estimateTokens } from "../core/token-estimate.js";
-import { runSteps, type Steps, Work } from "../runtime/cooperative-yield.js";
-import type { JsonObject } from "../wire/json.js";
-import { writeJson } from "../wire/json-text.js";
-import type { Snapshot } from "./view.js";
+
+import type { Snapshot } from "../../catalog/view.js";
+import { definitionTokens } from "../../core/token-estimate.js";
+import { runSteps, type Steps, Work } from "../../runtime/cooperative-yield.js";
+import type { JsonObject } from "../../wire/json.js";
+import { writeJson } from "../../wire/json-text.js";
 
 /** The cost of one definition. */
 interface DefinitionCost {
@@ -26,10 +27,9 @@ export class DefinitionCosts {
   of(item: JsonObject): DefinitionCost {
     let cost = this.#costs.get(item);
     if (cost === undefined) {
-      const { name, description, inputSchema } = item;
       cost = {
         bytes: Buffer.byteLength(writeJson(item)),
-        tokens: estimateTokens(writeJson({ name, description, inputSchema })),
+        tokens: definitionTokens(item),
       };
       this.#costs.set(item, cost);
     }
