@@ -59,7 +59,10 @@ export interface ServerStatus extends ServerListsStatus {
 
 /** The merged lists of all servers of one config. */
 export interface Catalog extends AwaitedTools {
+  /** The same object from config to config; its subscribers see the catalog that is live, which is the first one at once. */
   readonly changes: ChangeFeed;
+  /** Takes the place of the catalog before, and notifies subscribers of what differs. */
+  goLive(): void;
   /** The current view of `client`; never waits. */
   view(client: Client): CatalogView;
   /** The view of `client` without hiding rules. */

@@ -11,7 +11,7 @@ import { type ServerFacts, stateInUse } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
 import type { Catalog, CatalogOptions, ServerStatus } from "./catalog.js";
 import { CatalogWaits } from "./catalog-waits.js";
-import { ChangeNotifier } from "./change-notifier.js";
+import { ChangeBus, type ChangeSource } from "./change-bus.js";
 import { describeServers } from "./describe-servers.js";
 import { endpointsOf } from "./endpoints.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
@@ -37,6 +37,8 @@ const RESOLVED = Promise.resolve();
 /** What a catalog hands over to the next one. */
 interface Inheritance {
   readonly servers: ReadonlyMap<string, ServerLists>;
+  /** Its subscribers follow the catalog that is live. */
+  readonly changes: ChangeBus;
   readonly learnedUris: LearnedUris;
   readonly appPages: AppPageAccess;
   readonly renamedEntries: RenamedEntries;
@@ -44,13 +46,14 @@ interface Inheritance {
 
 /** Starts to load lists in the background, until `close`. */
 export class MergedCatalog implements Catalog {
-  readonly changes: ChangeNotifier;
+  readonly changes: ChangeBus;
   readonly #options: Omit<CatalogOptions, "before">;
   readonly #servers = new Map<string, ServerLists>();
   readonly #views: Views;
   readonly #shown: ShownServers;
   readonly #waits: CatalogWaits;
   readonly #inheritance: Inheritance;
+  readonly #changeSource: ChangeSource;
   readonly #closed = new Stop();
   /** The catalog of the next config. */
   #successor: Catalog | undefined;
@@ -76,7 +79,6 @@ export class MergedCatalog implements Catalog {
       renamedEntries = new RenamedEntries(),
     } = inherited;
     const servers = this.#servers;
-    this.#inheritance = { servers, learnedUris, appPages, renamedEntries };
     const spaces = options.servers.map((server) => serverNamespace(server, forms?.ofServer(server.name)));
     const endpoints = endpointsOf(spaces, profiles, forms);
     const views = new Views({
@@ -89,15 +91,16 @@ export class MergedCatalog implements Catalog {
     this.#waits = new CatalogWaits({
       ...{ servers, views, times, configured: options.servers, shown: this.#shown },
     });
-    this.changes = new ChangeNotifier({
+    this.#changeSource = {
       view: (client) => views.of(client),
       listed: (client, kind) => this.listed(client, kind),
       merge: (client) => views.merge(client),
       servers,
       mayFollow: options.mayFollow,
       callWaitMs: times.callWaitMs,
-      logger,
-    });
+    };
+    this.changes = inherited.changes ?? new ChangeBus(this.#changeSource, logger);
+    this.#inheritance = { servers, changes: this.changes, learnedUris, appPages, renamedEntries };
     for (const space of spaces) servers.set(space.name, this.#listsOf(space, times, before));
     if (before !== undefined) before.#successor = this;
   }
@@ -112,15 +115,20 @@ export class MergedCatalog implements Catalog {
       onViewsChanged: () => {
         this.#views.expire();
         this.#waits.listsChanged();
-        this.changes.listsChanged();
+        this.changes.listsChanged(this.#changeSource);
       },
       onListChanged: (kind) => onListChanged?.(name, kind),
       before: before === undefined ? undefined : before.#servers.get(name),
       store: kept?.(name),
       hints: listHints?.(name),
-      onOpened: () => this.changes.serverOpened(name),
-      onResourceUpdated: (uri, audience) => this.changes.resourceUpdated(name, uri, audience),
+      onOpened: () => this.changes.serverOpened(this.#changeSource, name),
+      onResourceUpdated: (uri, audience) =>
+        this.changes.resourceUpdated(this.#changeSource, name, uri, audience),
     });
+  }
+
+  goLive(): void {
+    this.changes.switchTo(this.#changeSource);
   }
 
   get closed(): StopSignal {
@@ -282,7 +290,7 @@ export class MergedCatalog implements Catalog {
   }
 
   close(): void {
-    this.changes.close();
+    this.changes.close(this.#changeSource);
     this.#options.lists?.close();
     for (const server of this.#servers.values()) server.close();
     this.#closed.abort();

@@ -108,6 +108,4 @@ export interface ChangeFeed {
    * briefly for the servers. Absent if no server refuses.
    */
   refusals?(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>>;
-  /** Delivers debounced changes now. Absent if none are debounced. */
-  flush?(): void;
 }

@@ -16,7 +16,6 @@ import {
 import type { ClientAddress } from "../http/client-address.js";
 import { followTasks } from "../routing/task-notifications.js";
 import { cooperativeYield } from "../runtime/cooperative-yield.js";
-import { PersistentChangeFeed } from "./change-feed.js";
 import { HostHeaderSets } from "./host-header-sets.js";
 import { refusalAt } from "./misconfigured-server.js";
 import type { GatewayParts, Telemetry } from "./parts.js";
@@ -42,7 +41,6 @@ type NextConfig = Config | ((current: Config) => Config);
 /** Holds the pipeline of the live config. */
 export class LiveConfig implements ConfigInEffect {
   readonly #parts: GatewayParts;
-  readonly #changeFeed: PersistentChangeFeed;
   #pipeline: Pipeline;
   #replacing: Promise<void> = Promise.resolve();
   /** The gateway drains or has stopped. */
@@ -52,7 +50,6 @@ export class LiveConfig implements ConfigInEffect {
   constructor(config: Config, parts: GatewayParts) {
     this.#parts = parts;
     this.#pipeline = createPipeline(config, parts, this);
-    this.#changeFeed = new PersistentChangeFeed(this.#pipeline.catalog.changes, parts.telemetry.logger);
   }
 
   get pipeline(): Pipeline {
@@ -61,7 +58,7 @@ export class LiveConfig implements ConfigInEffect {
 
   /** The same object across config changes. */
   get changes(): ChangeFeed {
-    return this.#changeFeed;
+    return this.#pipeline.catalog.changes;
   }
 
   readonly evaluateQuestion: EvaluateQuestion = (server, client, question) =>
@@ -123,11 +120,7 @@ export class LiveConfig implements ConfigInEffect {
     if (this.#isStopping) built.catalog.stopWaiting();
     this.#pipeline = built;
     adopt(next, before.config);
-    this.#changeFeed.switchTo(built.catalog.changes, (client, change) => {
-      if (change.kind !== "list") return true;
-      const [was, is] = [before, built].map(({ catalog }) => catalog.listed(client, change.list).revision);
-      return was !== is;
-    });
+    built.catalog.goLive();
     before.catalog.close();
     for (const [name, server] of before.servers) {
       if (built.servers.get(name)?.upstream !== server.upstream) this.#parts.processes.draining.drain(server);

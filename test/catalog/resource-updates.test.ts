@@ -1,7 +1,7 @@
 /** Subscriptions to resources: which updates reach which subscriber, under which URI. */
 
 import { describe, expect, test, vi } from "vitest";
-import type { ChangeNotifier } from "../../src/catalog/change-notifier.js";
+import type { ChangeBus } from "../../src/catalog/change-bus.js";
 import type { Route } from "../../src/core/call.js";
 import type { Client } from "../../src/core/client.js";
 import { GatewayError } from "../../src/core/errors.js";
@@ -312,7 +312,7 @@ describe("a resource", () => {
       await settle();
       expect(() => listen(catalog, { resources: both })).toThrow("no connection left");
       expect(files.followed).toEqual([]);
-      expect((catalog.changes as ChangeNotifier).size).toBe(0);
+      expect((catalog.changes as ChangeBus).size).toBe(0);
     });
 
     test("continues, and the other is subscribed when the server accepts it", async () => {

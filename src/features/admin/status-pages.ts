@@ -80,7 +80,7 @@ export function createStatusPages({
       };
     }),
     served(PAGES.servers, async () => {
-      const members = await Promise.all(serverMembers.map(({ read }) => read()));
+      const members = await Promise.all(serverMembers.map((each) => each.read()));
       const { servers, catalog } = pipeline();
       const lists = new Map(catalog.status().map((status) => [status.name, status]));
       const latencies = liveCalls.recent.upstreamLatencies();

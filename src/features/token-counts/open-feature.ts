@@ -25,10 +25,11 @@ export function openFeature(countsCalls: boolean): OpenFeature {
     },
     pages: [
       served(PAGE, (query, signal) => {
-        const { pipeline, toolCalls } = running();
-        return tokenReport(pipeline, {
+        const attached = running();
+        const calls = { since, of: (server: string) => attached.toolCalls(server) };
+        return tokenReport(() => attached.pipeline(), {
           ...{ as: readPrincipalQuery(query), signal, costs },
-          ...(countsCalls && { calls: { since, of: toolCalls } }),
+          ...(countsCalls && { calls }),
         });
       }),
     ],

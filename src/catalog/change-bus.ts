@@ -1,24 +1,27 @@
-/** Notifies clients of changes in their own view: lists that really differ, and followed resources. */
+/**
+ * Which clients follow which lists and resources, in every config that there will be, and what is each notified of? Lists that
+ * really differ in its own view, and updates of what it follows.
+ */
 
 import type { Client } from "../core/client.js";
 import type { Change, ChangeFeed, ChangeFilter, FollowTime } from "../core/gateway-api.js";
-import type { ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import { withTimeout } from "../core/stop.js";
 import type { ListScope } from "../core/upstream.js";
-import { cooperativeYield, runSteps, type Steps } from "../runtime/cooperative-yield.js";
 import type { RpcError } from "../wire/envelope.js";
+import { ListComparisons, type ListSource, type ListSubscriber } from "./list-comparisons.js";
 import { isSubResource } from "./naming.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
-import type { CatalogView, ListVersion, Snapshot } from "./view.js";
+import type { CatalogView } from "./view.js";
 
-/** Dependencies of the notifier. */
-export interface ChangeNotifierOptions extends ResourceOwnersOptions {
-  /** The response to a list request of this client. */
-  readonly listed: (client: Client, kind: ListKind) => Snapshot;
-  /** Merges the lists of this client. */
-  readonly merge: (client: Client) => Steps<void>;
-  readonly logger: Logger;
+/** What the bus reads of a catalog. Only that of the live one counts. */
+export interface ChangeSource extends ResourceOwnersOptions, ListSource {}
+
+/** The catalog that is live, with what lasts as long. */
+interface LiveSource {
+  readonly source: ChangeSource;
+  readonly owners: ResourceOwners;
+  readonly comparisons: ListComparisons<Subscriber>;
 }
 
 /** One resource that a subscriber follows. */
@@ -29,54 +32,94 @@ interface FollowedResource {
   readonly stop: () => void;
 }
 
-interface Subscriber {
-  readonly client: Client;
+interface Subscriber extends ListSubscriber {
   readonly onChange: (change: Change) => void;
-  /** The followed lists, in the version of the subscription or of the last notification. */
-  readonly knownVersions: ListVersion[];
   /** By exposed URI; undefined while no server can be subscribed for it. */
   readonly follows: Map<string, FollowedResource | undefined>;
 }
 
 /** A subscription that the server has not refused within this time (ms) counts as accepted. */
 const REFUSAL_WAIT_MS = 2_000;
-/**
- * Servers often change together (they start, or react to the same event), so changes within this window (ms)
- * are notified together.
- */
-const COALESCE_MS = 20;
-/** Subscribers notified per turn of the event loop. */
-const BATCH_SIZE = 500;
 
-/** The change feed of one catalog. */
-export class ChangeNotifier implements ChangeFeed {
-  readonly #options: ChangeNotifierOptions;
-  readonly #owners: ResourceOwners;
+/** The change feed of a gateway. It outlives the catalogs, of which one is live. */
+export class ChangeBus implements ChangeFeed {
+  readonly #logger: Logger;
   readonly #subscribers = new Set<Subscriber>();
-  /** Subscribers that have followed something at a server, by its name, until they end. */
+  /** Subscribers that have followed something at a server of the live catalog, by its name, until they end. */
   readonly #followers = new Map<string, Set<Subscriber>>();
-  /** Whether a walk over the subscribers is scheduled or running, and whether another must follow it. */
-  #isNotifying = false;
-  #again = false;
-  #due: NodeJS.Timeout | undefined;
-  #closed = false;
+  #live: LiveSource;
 
-  constructor(options: ChangeNotifierOptions) {
-    this.#options = options;
-    this.#owners = new ResourceOwners(options);
+  /** @param source of the first catalog, which is live */
+  constructor(source: ChangeSource, logger: Logger) {
+    this.#logger = logger;
+    this.#live = this.#liveFrom(source);
+  }
+
+  #liveFrom(source: ChangeSource): LiveSource {
+    const comparisons = new ListComparisons({
+      ...{ source, subscribers: this.#subscribers, logger: this.#logger },
+      compare: (subscriber) => this.#guard(() => this.#compare(subscriber)),
+      guard: (step) => this.#guard(step),
+    });
+    return { source, owners: new ResourceOwners(source), comparisons };
   }
 
   subscribe(client: Client, interest: ChangeFilter, onChange: (change: Change) => void): () => void {
-    const view = this.#options.view(client);
+    const { source } = this.#live;
+    const view = source.view(client);
     const subscriber: Subscriber = {
       client,
       onChange,
-      knownVersions: [...interest.lists].map((kind) => this.#options.listed(client, kind).version),
+      knownVersions: [...interest.lists].map((kind) => source.listed(client, kind).version),
       follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest),
     };
     this.#subscribers.add(subscriber);
     for (const follow of subscriber.follows.values()) this.#addFollower(subscriber, follow);
     return () => this.#end(subscriber);
+  }
+
+  /**
+   * Makes the catalog of `source` the live one. Each subscriber is notified of its lists that differ, and of what it follows,
+   * whose updates may have been missed.
+   */
+  switchTo(source: ChangeSource): void {
+    const { source: before, comparisons } = this.#live;
+    // Pending changes of the old catalog are sent first: the current lists of the new one count as known.
+    comparisons.flush();
+    comparisons.close();
+    this.#live = this.#liveFrom(source);
+    this.#followers.clear();
+    for (const subscriber of [...this.#subscribers]) {
+      // The callback of an earlier one may have ended it.
+      if (this.#subscribers.has(subscriber)) this.#move(subscriber, before, source);
+    }
+  }
+
+  #move(subscriber: Subscriber, before: ChangeSource, now: ChangeSource): void {
+    const { client, follows } = subscriber;
+    const view = now.view(client);
+    const lists = subscriber.knownVersions.map(({ kind }) => kind);
+    subscriber.knownVersions = lists.map((kind) => now.listed(client, kind).version);
+    const uris = [...follows.keys()];
+    const old = [...follows.values()];
+    // Followed before the old ones end, so that a server in both configs keeps its subscription. A resource that cannot be
+    // followed now must not fail the others.
+    for (const uri of uris) {
+      const follow = this.#tryFollow(client, view, uri);
+      follows.set(uri, follow);
+      this.#addFollower(subscriber, follow);
+    }
+    this.#stopAll(old);
+    const changed = lists.filter(
+      (kind) => before.listed(client, kind).revision !== now.listed(client, kind).revision,
+    );
+    for (const list of changed) this.#notifyMissed(subscriber, { kind: "list", list });
+    for (const uri of uris) this.#notifyMissed(subscriber, { kind: "resource", uri });
+  }
+
+  /** A callback that throws must prevent neither other notifications nor the config change. */
+  #notifyMissed({ onChange }: Subscriber, change: Change): void {
+    this.#guard(() => onChange(change), "a subscriber could not be notified of a change");
   }
 
   /** All or nothing: if one subscription throws, the earlier ones are released, because they would have no owner. */
@@ -91,47 +134,43 @@ export class ChangeNotifier implements ChangeFeed {
         follows.set(uri, allowPartial ? this.#tryFollow(client, view, uri) : this.#follow(client, view, uri));
       }
     } catch (error) {
-      this.#stopAll(follows);
+      this.#stopAll(follows.values());
       throw error;
     }
     return follows;
   }
 
   followable(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, FollowTime>> {
-    return this.#owners.followable(client, uris);
+    return this.#live.owners.followable(client, uris);
   }
 
   async refusals(client: Client, uris: readonly string[]): Promise<ReadonlyMap<string, RpcError>> {
-    const view = this.#options.view(client);
+    const { source, owners } = this.#live;
+    const view = source.view(client);
     const refused = new Map<string, RpcError>();
     let late = false;
     const asked = uris.map(async (uri) => {
-      const owner = this.#owners.owner(client, view, uri);
+      const owner = owners.owner(client, view, uri);
       const error = await owner?.server.upstream.subscriptionError?.(owner.target, client);
       if (error === undefined) return;
       refused.set(uri, error);
-      if (late) this.#onLateRefusal(client, uri);
+      if (late) this.#onLateRefusal(source, client, uri);
     });
     await withTimeout(REFUSAL_WAIT_MS, Promise.allSettled(asked));
     late = true;
     return new Map(refused);
   }
 
-  /** A list of a scope has changed. */
-  listsChanged(): void {
-    this.#again = true;
-    if (this.#isNotifying || this.#closed) return;
-    this.#isNotifying = true;
-    this.#due = setTimeout(
-      () => inBackground(this.#notifyAll(), this.#options.logger, "telling changes"),
-      COALESCE_MS,
-    );
+  /** A list of a scope has changed in the catalog of `source`. */
+  listsChanged(source: ChangeSource): void {
+    if (source === this.#live.source) this.#live.comparisons.schedule();
   }
 
   /** A server has connected, for the first time or again; it may notify of other resources. */
-  serverOpened(name: string): void {
-    this.listsChanged();
-    const server = this.#options.servers.get(name);
+  serverOpened(source: ChangeSource, name: string): void {
+    if (source !== this.#live.source) return;
+    this.#live.comparisons.schedule();
+    const server = source.servers.get(name);
     const again = new Map<Client, string[]>();
     for (const subscriber of [...(this.#followers.get(name) ?? [])]) {
       const tells = supportsSubscribe(server, subscriber.client);
@@ -144,14 +183,9 @@ export class ChangeNotifier implements ChangeFeed {
     for (const [client, uris] of again) this.#recheckRefusals(client, uris);
   }
 
-  flush(): void {
-    if (!this.#isNotifying) return;
-    for (const subscriber of [...this.#subscribers]) this.#guard(() => this.#compare(subscriber));
-  }
-
   /** A server notifies that its `uri` has changed. */
-  resourceUpdated(server: string, uri: string, listScope: ListScope | undefined): void {
-    const from = this.#options.servers.get(server);
+  resourceUpdated(source: ChangeSource, server: string, uri: string, listScope: ListScope | undefined): void {
+    const from = source === this.#live.source ? source.servers.get(server) : undefined;
     if (from === undefined) return;
     for (const subscriber of [...(this.#followers.get(server) ?? [])]) {
       const whose = from.upstream.listScope(subscriber.client);
@@ -179,64 +213,28 @@ export class ChangeNotifier implements ChangeFeed {
 
   /** The URI of a sub-resource; undefined if it may not be followed. */
   #exposed({ client }: Subscriber, server: string, uri: string): string | undefined {
-    const route = this.#options.view(client).resourceOf(server, uri);
-    return route === undefined || this.#options.mayFollow?.(client, route) === false
-      ? undefined
-      : route.exposed;
+    const { view, mayFollow } = this.#live.source;
+    const route = view(client).resourceOf(server, uri);
+    return route === undefined || mayFollow?.(client, route) === false ? undefined : route.exposed;
   }
 
   get size(): number {
     return this.#subscribers.size;
   }
 
-  close(): void {
-    this.#closed = true;
-    clearTimeout(this.#due);
+  /** The catalog of `source` is closed: nothing is followed any more if it is the live one. */
+  close(source: ChangeSource): void {
+    if (source !== this.#live.source) return;
+    this.#live.comparisons.close();
     for (const subscriber of [...this.#subscribers]) this.#end(subscriber);
   }
 
-  async #notifyAll(): Promise<void> {
-    while (this.#again && !this.#closed) {
-      this.#again = false;
-      let told = 0;
-      for (const subscriber of [...this.#subscribers]) {
-        if (++told % BATCH_SIZE === 0) await new Promise((resume) => setImmediate(resume));
-        await runSteps(this.#options.merge(subscriber.client));
-        await this.#makeRevisions(subscriber);
-        if (this.#subscribers.has(subscriber)) this.#guard(() => this.#compare(subscriber));
-      }
-    }
-    this.#isNotifying = false;
-  }
-
-  /** Long lists get their revisions in steps; the lists may change meanwhile, so this is done twice at most. */
-  async #makeRevisions(subscriber: Subscriber): Promise<void> {
-    for (let attempt = 0; attempt < 2; attempt += 1) {
-      const lists = this.#unrevised(subscriber);
-      if (lists.length === 0) return;
-      for (const list of lists) {
-        await cooperativeYield();
-        await runSteps(list.prepare());
-      }
-    }
-  }
-
-  #unrevised({ client, knownVersions }: Subscriber): readonly Snapshot[] {
-    const lists: Snapshot[] = [];
-    this.#guard(() => {
-      for (const { kind } of knownVersions) {
-        const list = this.#options.listed(client, kind);
-        if (list.isLong && !list.hasRevision) lists.push(list);
-      }
-    });
-    return lists;
-  }
-
   #compare(subscriber: Subscriber): void {
-    const view = this.#options.view(subscriber.client);
+    const { source } = this.#live;
+    const view = source.view(subscriber.client);
     for (const [at, before] of subscriber.knownVersions.entries()) {
       const { kind } = before;
-      const now = this.#options.listed(subscriber.client, kind).version;
+      const now = source.listed(subscriber.client, kind).version;
       if (now === before) continue;
       subscriber.knownVersions[at] = now;
       if (now.revision !== before.revision) this.#notify(subscriber, { kind: "list", list: kind });
@@ -250,7 +248,7 @@ export class ChangeNotifier implements ChangeFeed {
   /** The server that `uri` waits for may have connected. Earlier updates were missed. */
   #followLate(subscriber: Subscriber, view: CatalogView, uri: string): void {
     const { client, follows } = subscriber;
-    const found = this.#owners.find(client, view, uri);
+    const found = this.#live.owners.find(client, view, uri);
     if (found.when === "later") return;
     if (found.when === "never") {
       if (found.isMet) this.#unfollow(subscriber, uri);
@@ -266,14 +264,17 @@ export class ChangeNotifier implements ChangeFeed {
 
   /** Whether a server refuses a resource after its followers got a subscription. */
   #recheckRefusals(client: Client, uris: readonly string[]): void {
+    const { source } = this.#live;
     const asked = this.refusals(client, uris).then((refused) => {
-      for (const uri of refused.keys()) this.#onLateRefusal(client, uri);
+      for (const uri of refused.keys()) this.#onLateRefusal(source, client, uri);
     });
-    inBackground(asked, this.#options.logger, "asking whether a resource is refused");
+    inBackground(asked, this.#logger, "asking whether a resource is refused");
   }
 
   /** The server of a resource refuses it after its followers got a subscription. */
-  #onLateRefusal(client: Client, uri: string): void {
+  #onLateRefusal(source: ChangeSource, client: Client, uri: string): void {
+    // What the next catalog follows is asked for again.
+    if (source !== this.#live.source) return;
     for (const subscriber of [...this.#subscribers]) {
       if (subscriber.client === client && subscriber.follows.get(uri)) this.#unfollow(subscriber, uri);
     }
@@ -291,13 +292,13 @@ export class ChangeNotifier implements ChangeFeed {
     try {
       return this.#follow(client, view, uri);
     } catch (error) {
-      this.#options.logger.info({ error }, "a resource cannot be subscribed to at the moment");
+      this.#logger.info({ error }, "a resource cannot be subscribed to at the moment");
       return undefined;
     }
   }
 
   #follow(client: Client, view: CatalogView, uri: string): FollowedResource | undefined {
-    const owner = this.#owners.owner(client, view, uri);
+    const owner = this.#live.owners.owner(client, view, uri);
     if (owner === undefined) return undefined;
     const { server, target } = owner;
     return { server: server.name, target, stop: server.upstream.subscribe(target, client) };
@@ -308,23 +309,23 @@ export class ChangeNotifier implements ChangeFeed {
   }
 
   /** A broken stream must not prevent other notifications. */
-  #guard(step: () => void): void {
+  #guard(step: () => void, sentence = "a subscriber of changes failed"): void {
     try {
       step();
     } catch (error) {
-      this.#options.logger.warn({ error }, "a subscriber of changes failed");
+      this.#logger.warn({ error }, sentence);
     }
   }
 
   #end(subscriber: Subscriber): void {
     if (!this.#subscribers.delete(subscriber)) return;
     if (subscriber.follows !== NONE) for (const others of this.#followers.values()) others.delete(subscriber);
-    this.#stopAll(subscriber.follows);
+    this.#stopAll(subscriber.follows.values());
   }
 
   /** A failed unsubscription must not keep others alive. */
-  #stopAll(follows: Subscriber["follows"]): void {
-    for (const follow of follows.values()) this.#guard(() => follow?.stop());
+  #stopAll(follows: Iterable<FollowedResource | undefined>): void {
+    for (const follow of follows) this.#guard(() => follow?.stop());
   }
 }
 
