@@ -151,7 +151,7 @@ export class ChangeBus implements ChangeFeed {
     let late = false;
     const asked = uris.map(async (uri) => {
       const owner = owners.owner(client, view, uri);
-      const error = await owner?.server.upstream.subscriptionError?.(owner.target, client);
+      const error = await owner?.server.upstream.resources.subscriptionError?.(owner.target, client);
       if (error === undefined) return;
       refused.set(uri, error);
       if (late) this.#onLateRefusal(source, client, uri);
@@ -222,7 +222,7 @@ export class ChangeBus implements ChangeFeed {
     return this.#subscribers.size;
   }
 
-  /** The catalog of `source` is closed: nothing is followed any more if it is the live one. */
+  /** The catalog of `source` is closed: if it is the live one, nothing is followed from now on. */
   close(source: ChangeSource): void {
     if (source !== this.#live.source) return;
     this.#live.comparisons.close();
@@ -301,7 +301,7 @@ export class ChangeBus implements ChangeFeed {
     const owner = this.#live.owners.owner(client, view, uri);
     if (owner === undefined) return undefined;
     const { server, target } = owner;
-    return { server: server.name, target, stop: server.upstream.subscribe(target, client) };
+    return { server: server.name, target, stop: server.upstream.resources.subscribe(target, client) };
   }
 
   #notify(subscriber: Subscriber, change: Change): void {

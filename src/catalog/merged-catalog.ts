@@ -122,8 +122,7 @@ export class MergedCatalog implements Catalog {
       store: kept?.(name),
       hints: listHints?.(name),
       onOpened: () => this.changes.serverOpened(this.#changeSource, name),
-      onResourceUpdated: (uri, audience) =>
-        this.changes.resourceUpdated(this.#changeSource, name, uri, audience),
+      onResourceUpdated: (uri, scope) => this.changes.resourceUpdated(this.#changeSource, name, uri, scope),
     });
   }
 

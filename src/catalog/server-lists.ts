@@ -63,10 +63,7 @@ export class ServerLists {
     this.#firstStart = new FirstStart(before?.upstream === upstream ? before.#firstStart.since : undefined);
     this.#kept = new ListPersistence(this.#lists, store);
     this.#refresh = new ListRefresh({
-      upstream,
-      logger,
-      settleMs: times.settleMs,
-      listTimeoutMs: times.listTimeoutMs,
+      ...{ upstream, logger, settleMs: times.settleMs, listTimeoutMs: times.listTimeoutMs },
       onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
@@ -80,7 +77,7 @@ export class ServerLists {
     this.#unwatch = upstream.watch({
       ready: (audience) => this.#onOpened(audience),
       listChanged: (kind, audience) => this.#onListChanged(kind, audience),
-      resourceUpdated: (uri, audience) => options.onResourceUpdated(uri, audience),
+      resourceUpdated: options.onResourceUpdated,
       unavailable: (cause) => this.#onUnavailable(cause),
       rested: () => this.#refresh.cancel(this.#lists.shared),
       credentialsChanged: (principal) =>

@@ -73,6 +73,17 @@ export const stateInUse = ({
 }: Pick<Upstream, "state" | "servesClients">): UpstreamState =>
   state === "idle" && servesClients === true ? "ready" : state;
 
+/** The subscriptions of clients to resources of one server. URIs are its own. */
+export interface ResourceSubscriptions {
+  /** Subscribes to updates of a resource. The returned function unsubscribes. @throws GatewayError `overloaded` */
+  subscribe(uri: string, client: Client | undefined): () => void;
+  /**
+   * The server's error for the subscription of `client` to a resource; undefined if the server accepted it or is not
+   * connected. Waits for the server's response. Absent if every resource can be subscribed to.
+   */
+  subscriptionError?(uri: string, client: Client): Promise<RpcError | undefined>;
+}
+
 /** One server: calls, lists, subscriptions, tasks, events. */
 export interface Upstream {
   readonly name: string;
@@ -106,13 +117,7 @@ export interface Upstream {
    * @throws GatewayError if the server cannot be reached or answers with an error.
    */
   list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
-  /** Subscribes to updates of a resource (the server's own URI). The returned function unsubscribes. */
-  subscribe(uri: string, client: Client | undefined): () => void;
-  /**
-   * The server's error for the subscription of `client` to a resource; undefined if the server accepted it or is not
-   * connected. Waits for the server's response. Absent if every resource can be subscribed to.
-   */
-  subscriptionError?(uri: string, client: Client): Promise<RpcError | undefined>;
+  readonly resources: ResourceSubscriptions;
   /**
    * Subscribes to changes of these tasks (the server's own ids). Absent, or with no ids, where the server sends no task
    * notifications. Never rejects.

@@ -23,7 +23,7 @@ export function misconfiguredUpstream(name: string, reason: string): StartableUp
     call: refuse,
     list: refuse,
     listScope: () => SHARED_SCOPE,
-    subscribe: () => nothing,
+    resources: { subscribe: () => nothing },
     watch: () => nothing,
     start: nothing,
     setLifetime: nothing,

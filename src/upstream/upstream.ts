@@ -10,13 +10,13 @@ import type { StopSignal } from "../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type {
   ListScope,
+  ResourceSubscriptions,
   ServerFacts,
   ServerList,
   Upstream,
   UpstreamObserver,
   UpstreamState,
 } from "../core/upstream.js";
-import type { RpcError } from "../wire/envelope.js";
 import { type JsonObject, objectAt } from "../wire/json.js";
 import { filterLoopedItems } from "./hops.js";
 import { listScopeOf } from "./leases/connection-plan.js";
@@ -64,6 +64,7 @@ class SupervisedUpstream implements StartableUpstream {
   readonly #ready: ReadyConnections;
   readonly #shared: Supervisor;
   readonly call: Handler;
+  readonly resources: ResourceSubscriptions;
 
   constructor(server: ServerConfig, settings: UpstreamSettings) {
     this.name = server.name;
@@ -72,6 +73,7 @@ class SupervisedUpstream implements StartableUpstream {
     const connections = new Connections(server, settings, this.#events, () => calls.forgetLeases());
     this.#connections = connections;
     this.#shared = connections.shared;
+    this.resources = connections.resources;
     this.#ready = new ReadyConnections(server.name, server.transport.kind === "stdio", connections);
     const calls = new UpstreamCalls(server.name, settings, connections, this.#ready);
     this.call = calls.call;
@@ -155,14 +157,6 @@ class SupervisedUpstream implements StartableUpstream {
     } catch (error) {
       throw checkedAfterFailure(error, supervisor, connected);
     }
-  }
-
-  subscribe(uri: string, client: Client | undefined): () => void {
-    return this.#connections.subscribe(uri, client);
-  }
-
-  subscriptionError(uri: string, client: Client): Promise<RpcError | undefined> {
-    return this.#connections.subscriptionError(uri, client);
   }
 
   async followTasks(

@@ -66,7 +66,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "upstream/lease-limits.test.ts",
     title: "one principal at its limit leaves connections for others",
   },
-  "upstream/leases/upstream-events.ts": {
+  "upstream/leases/resource-subscriptions.ts": {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },

@@ -2,7 +2,6 @@
 import { expect, test } from "vitest";
 import { GatewayError } from "../../src/core/errors.js";
 import type { Change } from "../../src/core/gateway-api.js";
-import type { Upstream } from "../../src/core/upstream.js";
 import { fakeTime, pass, settle } from "../support/fake-time.js";
 import { type FakeUpstream, fakeClient, fakeUpstream } from "../support/fake-upstream.js";
 import { followable, listen, toolsChanged } from "./subscribers.js";
@@ -19,8 +18,8 @@ async function twoConfigs(next: Parameters<typeof fakeUpstream>[1] = { lists }) 
   const events: string[] = [];
   const upstreamOf = (name: string, options: Parameters<typeof fakeUpstream>[1]): FakeUpstream => {
     const upstream = fakeUpstream("files", options);
-    const subscribe = upstream.subscribe.bind(upstream);
-    upstream.subscribe = (uri, client) => {
+    const { subscribe } = upstream.resources;
+    upstream.resources.subscribe = (uri, client) => {
       events.push(`${uri} at ${name}`);
       const stop = subscribe(uri, client);
       return () => {
@@ -74,9 +73,8 @@ test("a subscriber that unsubscribes during a notification follows nothing at th
 test("a resource that its server refused is not followed at the next catalog", async () => {
   const { before, catalog, old, events } = await twoConfigs();
   const { heard } = listen(before, { lists: [], resources: [a, b] });
-  const refuses: Upstream["subscriptionError"] = async (uri) =>
+  old.resources.subscriptionError = async (uri) =>
     uri === "test://a" ? { code: -32_602, message: "not yours" } : undefined;
-  Object.assign(old, { subscriptionError: refuses });
   old.goDown();
   old.becomeReady();
   await pass(20);
@@ -92,7 +90,7 @@ test("a refusal by a server of the last catalog ends nothing at the next", async
   const word = new Promise<{ code: number; message: string }>((resolve) => {
     refuse = resolve;
   });
-  Object.assign(old, { subscriptionError: () => word });
+  old.resources.subscriptionError = () => word;
   const { heard } = listen(before, { lists: [], resources: [a] });
   const refusals = before.changes.refusals?.(fakeClient(), [a]);
   await pass(5_000);
@@ -120,7 +118,7 @@ test("pending changes of the last catalog are sent before it is compared with th
   expect(heard).toEqual([toolsChanged]);
 });
 
-test("what the last catalog still tells after the switch is not heard", async () => {
+test("what the last catalog still reports after the switch reaches no subscriber", async () => {
   const { before, catalog, old, other } = await twoConfigs();
   const { heard } = listen(before, { lists: ["tools"], resources: [a] });
   catalog.goLive();
@@ -133,7 +131,7 @@ test("what the last catalog still tells after the switch is not heard", async ()
   expect(heard).toEqual([updated(a)]);
 });
 
-test("a catalog that is not live yet tells nothing", async () => {
+test("a catalog that is not live yet notifies no subscriber", async () => {
   const { before, other } = await twoConfigs();
   const { heard } = listen(before, { lists: ["tools"], resources: [a] });
   other.resourceUpdated("test://a");
@@ -145,14 +143,14 @@ test("a catalog that is not live yet tells nothing", async () => {
 test("at the next catalog a subscriber follows the resources available there, and others as soon as they are", async () => {
   const { before, catalog, other } = await twoConfigs();
   const { heard } = listen(before, { lists: [], resources: [a, b] });
-  const { subscribe } = other;
-  other.subscribe = (uri, client) => {
+  const { subscribe } = other.resources;
+  other.resources.subscribe = (uri, client) => {
     if (uri === "test://a") throw new GatewayError("overloaded", "gateway", "no connection left");
     return subscribe(uri, client);
   };
   catalog.goLive();
   expect([heard, other.followed]).toEqual([[updated(a), updated(b)], ["test://b@anonymous"]]);
-  other.subscribe = subscribe;
+  other.resources.subscribe = subscribe;
   other.setList("tools", [tool("new")]).listChanged("tools");
   await pass(1_000);
   expect(other.followed).toEqual(["test://b@anonymous", "test://a@anonymous"]);

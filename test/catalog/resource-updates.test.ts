@@ -99,7 +99,8 @@ describe("a resource", () => {
     const words = { code: -32_602, message: "not yours" };
     const subscriptionError = (uri: string) =>
       uri === "test://secret" ? Promise.resolve(words) : new Promise<undefined>(() => {});
-    const files = Object.assign(fakeUpstream("files", { lists }), { subscriptionError });
+    const files = fakeUpstream("files", { lists });
+    files.resources.subscriptionError = subscriptionError;
     const catalog = catalogOf([files]);
     await settle();
     const refusals = catalog.changes.refusals?.(fakeClient(), ["files+test://secret", "files+test://silent"]);
@@ -225,9 +226,8 @@ describe("a resource", () => {
       const word = new Promise<RpcError>((resolve) => {
         refuse = resolve;
       });
-      const files = Object.assign(fakeUpstream("files", { state: "starting", lists }), {
-        subscriptionError: () => word,
-      });
+      const files = fakeUpstream("files", { state: "starting", lists });
+      files.resources.subscriptionError = () => word;
       const catalog = catalogOf([files]);
       const { heard } = listen(catalog, { lists: [], resources: [exposed] });
       files.becomeReady();
@@ -273,7 +273,8 @@ describe("a resource", () => {
       let refused = "";
       const subscriptionError = async (uri: string) =>
         uri === refused ? { code: -32_602, message: "not yours" } : undefined;
-      const files = Object.assign(fakeUpstream("files", { lists }), { subscriptionError });
+      const files = fakeUpstream("files", { lists });
+      files.resources.subscriptionError = subscriptionError;
       const catalog = catalogOf([files]);
       await settle();
       const { heard } = listen(catalog, { lists: [], resources: [exposed, "files+test://b"] });
@@ -290,9 +291,9 @@ describe("a resource", () => {
     /** A server that follows all but `test://full` until there is room. */
     function crowded() {
       const files = fakeUpstream("files", { lists });
-      const follow = files.subscribe.bind(files);
+      const follow = files.resources.subscribe;
       let full = true;
-      files.subscribe = (uri, client) => {
+      files.resources.subscribe = (uri, client) => {
         if (full && uri === "test://full")
           throw new GatewayError("overloaded", "gateway", "no connection left");
         return follow(uri, client);

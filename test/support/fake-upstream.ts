@@ -5,6 +5,7 @@ import { GatewayError } from "../../src/core/errors.js";
 import type { ListKind } from "../../src/core/lists.js";
 import {
   type ListScope,
+  type ResourceSubscriptions,
   type ServerFacts,
   type ServerList,
   SHARED_SCOPE,
@@ -54,6 +55,11 @@ export class FakeUpstream implements Upstream {
   readonly listed: string[] = [];
   /** The URIs that are followed now, as `URI@AFFINITY` (`URI@` for the shared connection); one entry for each follow. */
   readonly followed: string[] = [];
+  /** A test may replace them. */
+  readonly resources: {
+    subscribe: ResourceSubscriptions["subscribe"];
+    subscriptionError?: NonNullable<ResourceSubscriptions["subscriptionError"]>;
+  } = { subscribe: (uri, client) => this.#subscribe(uri, client) };
   /** The affinities that were released. */
   readonly released: string[] = [];
   state: UpstreamState;
@@ -200,7 +206,7 @@ export class FakeUpstream implements Upstream {
     return { items: structuredClone(items) as readonly JsonObject[], freshness, hasTtl };
   }
 
-  subscribe(uri: string, client: Client | undefined): () => void {
+  #subscribe(uri: string, client: Client | undefined): () => void {
     const entry = `${uri}@${client?.affinity ?? ""}`;
     this.followed.push(entry);
     let following = true;

@@ -143,7 +143,7 @@ describe.each([
 
   test("receives the subscriptions of its hosts over the one connection", async () => {
     const { server, upstream } = await meet(modernOnly(), { transport: HTTP });
-    const stop = upstream.subscribe("file:///a", session());
+    const stop = upstream.resources.subscribe("file:///a", session());
     await vi.advanceTimersByTimeAsync(1_000);
     const filters = server.sent("subscriptions/listen").map(({ message }) => JSON.stringify(message.params));
     expect(filters.at(-1)).toContain("file:///a");
@@ -153,7 +153,7 @@ describe.each([
 
 test("a host beyond the session limit is served over the shared connection", async () => {
   const { upstream } = await meet(bothEras(), { transport: HTTP }, { maxLeases: 1 });
-  const stop = upstream.subscribe("file:///a", session({ affinity: "first" }));
+  const stop = upstream.resources.subscribe("file:///a", session({ affinity: "first" }));
   await settled();
   const reply = await upstream.call(calling({ client: session({ affinity: "second" }) }).call);
   expect(reply.kind === "result" && reply.result.object.era).toBe("modern");

@@ -111,7 +111,7 @@ test("list changes of a gateway are subscribed for each capability class, the ne
   const kind = (extension: string) =>
     client({ capabilities: { sampling: {}, extensions: { [extension]: {} } } });
   const open = () => streams.filter(({ asked }) => asked.signal?.aborted === false);
-  upstream.subscribe("x:a", undefined);
+  upstream.resources.subscribe("x:a", undefined);
   await vi.advanceTimersByTimeAsync(50);
   expect(open().map(({ can }) => can)).toEqual([{}]);
 

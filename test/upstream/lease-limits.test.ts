@@ -21,11 +21,11 @@ describe("connections to a legacy server are shared between principals", () => {
   test("one principal at its limit leaves connections for others", async () => {
     const { server, upstream } = await meet(echoing().on("resources/subscribe", {}), {}, { maxLeases: 8 });
     const early = of("bob");
-    upstream.subscribe("x:early", early);
+    upstream.resources.subscribe("x:early", early);
     const greedy = Array.from({ length: 20 }, () => of("ann"));
     const refused = greedy.filter((each, index) => {
       try {
-        upstream.subscribe(`x:${index}`, each);
+        upstream.resources.subscribe(`x:${index}`, each);
         return false;
       } catch (error) {
         expect(error).toMatchObject({ code: "overloaded", retryable: true });
@@ -105,7 +105,7 @@ describe("connections to a legacy server are shared between principals", () => {
     );
     await channelOf(upstream, first);
     const second = of("ann");
-    upstream.subscribe("x:a", second);
+    upstream.resources.subscribe("x:a", second);
     await settled();
     for (let at = 0; at < 30; at += 1) await channelOf(upstream, of("ann"));
     await settled();

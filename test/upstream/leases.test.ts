@@ -59,7 +59,7 @@ describe("with a legacy server", () => {
   test("a resource that a session follows is followed again after a restart, with an update for what was missed", async () => {
     const server = echoing().on("resources/subscribe", {});
     const { upstream, heard } = await meet(server);
-    upstream.subscribe("x:a", session());
+    upstream.resources.subscribe("x:a", session());
     await vi.advanceTimersByTimeAsync(100);
     expect(server.sent("resources/subscribe")).toHaveLength(1);
     const updates = () => heard.filter((line) => line.startsWith("updated x:a"));
@@ -142,7 +142,9 @@ describe("with a legacy server", () => {
 
   test("resource subscriptions continue when the server reconnects in the other era", async () => {
     const { server, upstream } = await meet(echoing().on("resources/subscribe", {}), { transport: HTTP });
-    const stops = [session(), client()].map((each, index) => upstream.subscribe(`x:${index}`, each));
+    const stops = [session(), client()].map((each, index) =>
+      upstream.resources.subscribe(`x:${index}`, each),
+    );
     await settled();
     expect(server.sent("resources/subscribe").map(({ channel }) => channel)).toEqual([0, 1]);
     server.methods.clear();
@@ -170,7 +172,7 @@ describe("with a legacy server", () => {
     const { upstream } = await meet(server, { idleTimeoutMs: 60_000 });
     const [idle, follower] = [session(), session()];
     await channelOf(upstream, idle);
-    upstream.subscribe("x:a", follower);
+    upstream.resources.subscribe("x:a", follower);
     await vi.advanceTimersByTimeAsync(100_000);
     expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
   });

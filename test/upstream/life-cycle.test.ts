@@ -116,7 +116,7 @@ test.each(sample("servers", SERVERS, 2))("of a %s server over %s", async (era, w
             break;
           case "follow":
             try {
-              stops.push(upstream.subscribe("x:a", hosts[each.by]));
+              stops.push(upstream.resources.subscribe("x:a", hosts[each.by]));
             } catch (error) {
               expect(expected(error)).toBe("overloaded");
             }

@@ -142,7 +142,7 @@ async function run(world: World, each: Command): Promise<void> {
       });
       break;
     case "follow":
-      world.follows.push(world.upstream.subscribe("x:a", world.host(each.by)));
+      world.follows.push(world.upstream.resources.subscribe("x:a", world.host(each.by)));
       break;
     case "unfollow":
       world.follows.pop()?.();

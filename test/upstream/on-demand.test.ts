@@ -375,7 +375,7 @@ describe("hosts that can be asked, at a known legacy server on demand", () => {
 test("a subscription starts a server on demand, and keeps it running until it ends", async () => {
   const server = echoing().on("resources/subscribe", {}).on("resources/unsubscribe", {});
   const upstream = await known(server);
-  const stop = upstream.subscribe("x:a", client());
+  const stop = upstream.resources.subscribe("x:a", client());
   await vi.advanceTimersByTimeAsync(3 * IDLE_MS);
   expect(open(server)).toEqual([0]);
   server.channels[0]?.end();

@@ -17,12 +17,12 @@ import type { StopSignal } from "../../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type {
   ListScope,
+  ResourceSubscriptions,
   ServerFacts,
   ServerList,
   UpstreamObserver,
   UpstreamState,
 } from "../../core/upstream.js";
-import type { RpcError } from "../../wire/envelope.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { askForRoots, readRoots } from "../leases/host-roots.js";
@@ -207,12 +207,8 @@ export class RootedUpstream implements StartableUpstream {
     return this.#base.list(kind, client, signal);
   }
 
-  subscribe(uri: string, client: Client | undefined): () => void {
-    return this.#base.subscribe(uri, client);
-  }
-
-  async subscriptionError(uri: string, client: Client): Promise<RpcError | undefined> {
-    return this.#base.subscriptionError?.(uri, client);
+  get resources(): ResourceSubscriptions {
+    return this.#base.resources;
   }
 
   async followTasks(

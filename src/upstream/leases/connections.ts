@@ -4,7 +4,6 @@ import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { inBackground } from "../../core/logger.js";
 import { SHARED_SCOPE, type UpstreamState } from "../../core/upstream.js";
-import type { RpcError } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { Connected } from "../supervision/connect.js";
 import type { UpstreamSettings } from "../supervision/options.js";
@@ -22,14 +21,10 @@ import { IdleTimer } from "./idle-timer.js";
 import { KnownServer } from "./known-server.js";
 import { type Lease, type LeaseKey, Leases } from "./lease.js";
 import { type OpenSettings, openConnection } from "./open-connection.js";
+import { ClientSubscriptions, ConnectionSubscriptions } from "./resource-subscriptions.js";
 import { RivalCopies } from "./rival-copies.js";
 import { RootsAtStart } from "./roots-at-start.js";
-import {
-  ClientSubscriptions,
-  ConnectionSubscriptions,
-  isSpare,
-  type UpstreamEvents,
-} from "./upstream-events.js";
+import { isSpare, type UpstreamEvents } from "./upstream-events.js";
 
 /** When the connections of a server begin and end. */
 export type ServerLifetime = Pick<ServerConfig, "start" | "idleTimeoutMs">;
@@ -44,13 +39,19 @@ export class Connections {
   /** What decides which of them a client uses. */
   readonly known: KnownServer;
   readonly roots: RootsAtStart;
+  /** What clients follow over them. */
+  readonly resources = new ClientSubscriptions({
+    choose: (client) => this.#subscriptionsOf(client),
+    whenOpen: (client) => this.#openSubscriptionsOf(client),
+    onLost: (error) =>
+      this.#settings.log.warn({ server: this.#server.name, error }, "a resource subscription was lost"),
+  });
   readonly #sharedIdleTimer: IdleTimer;
   #lifetime: ServerLifetime;
   readonly #server: ServerConfig;
   readonly #settings: UpstreamSettings;
   readonly #events: UpstreamEvents;
   readonly #sharedSubscriptions = new ConnectionSubscriptions();
-  readonly #clientSubscriptions = new ClientSubscriptions((client) => this.#subscriptionsOf(client));
   readonly #opening: OpenSettings;
   readonly #copies: RivalCopies;
 
@@ -70,11 +71,11 @@ export class Connections {
       onSessionsRefused: () => {
         // Leases that stay would be opened again.
         this.#endLeases();
-        this.#resubscribeAll();
+        this.resources.resubscribeAll();
       },
       onCredentialsNeeded: () => {
         onSeparated();
-        this.#resubscribeAll();
+        this.resources.resubscribeAll();
       },
       onCredentialsChanged: (id, isSignedIn) => this.#onCredentials(id, isSignedIn),
     });
@@ -105,7 +106,7 @@ export class Connections {
       use,
       hasOpenTask,
       isTaken: (key) => this.exclusive.isTaken(key),
-      onLeft: (subscriptions) => this.#clientSubscriptions.reopen(subscriptions, this.#onSubscriptionLost),
+      onLeft: (subscriptions) => this.resources.reopen(subscriptions),
       supervise: (leaseKey, after) => {
         this.#endUnusedProcess();
         const { lastClosed } = this.shared;
@@ -195,18 +196,13 @@ export class Connections {
     return this.leases.all().some(isOpen);
   }
 
-  /** Follows a resource over the connection of `client`, until the returned function is called. */
-  subscribe(uri: string, client: Client | undefined): () => void {
-    return this.#clientSubscriptions.subscribe(uri, client);
-  }
-
-  /** See `Upstream.subscriptionError`. */
-  async subscriptionError(uri: string, client: Client): Promise<RpcError | undefined> {
+  /** The subscriptions of the connection that `client` uses, once it is open or has failed to open. */
+  async #openSubscriptionsOf(client: Client): Promise<ConnectionSubscriptions> {
     const lease = this.leaseFor(client);
     await lease?.supervisor.connection().catch(() => {});
     // The server may have refused to open a session just now.
     const isStillLeased = lease !== undefined && this.leaseFor(client) === lease;
-    return (isStillLeased ? lease.subscriptions : this.#sharedSubscriptions).subscriptionError(uri);
+    return isStillLeased ? lease.subscriptions : this.#sharedSubscriptions;
   }
 
   /** Whether a call is running or parked on one of them. */
@@ -217,7 +213,7 @@ export class Connections {
   /** Opens the shared connection again; those of single clients when they are needed, which for subscriptions is at once. */
   async restart(): Promise<void> {
     await this.leases.endAll();
-    this.#resubscribeAll();
+    this.resources.resubscribeAll();
     await this.shared.restart();
   }
 
@@ -281,13 +277,6 @@ export class Connections {
       this.#events.rested();
   }
 
-  #resubscribeAll(): void {
-    this.#clientSubscriptions.resubscribeAll(this.#onSubscriptionLost);
-  }
-
-  readonly #onSubscriptionLost = (error: unknown): void =>
-    this.#settings.log.warn({ server: this.#server.name, error }, "a resource subscription was lost");
-
   /** On demand only until the server was met: without its lists nothing would ever use it. */
   #keepsSharedOpen(): boolean {
     return !this.startsOnDemand || this.known.facts === undefined;
@@ -344,7 +333,7 @@ export class Connections {
     else if (before === "legacy" && connected.era === "modern") this.shared.start();
     const missed = subscriptions.moveTo(connected.connection, leaseKey?.remembered);
     this.#events.opened(leaseKey, connected, missed);
-    if (before !== undefined && before !== known.era) this.#resubscribeAll();
+    if (before !== undefined && before !== known.era) this.resources.resubscribeAll();
   }
 }
 

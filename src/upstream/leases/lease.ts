@@ -12,8 +12,9 @@ import type { Supervisor } from "../supervision/supervisor.js";
 import { ConnectionUse, type UseSettings } from "./connection-use.js";
 import { IdleTimer } from "./idle-timer.js";
 import { keyWithRoots, slotsOf } from "./lease-keys.js";
+import { ConnectionSubscriptions } from "./resource-subscriptions.js";
 import type { LeaseHeaders } from "./server-credentials.js";
-import { ConnectionSubscriptions, isSpare } from "./upstream-events.js";
+import { isSpare } from "./upstream-events.js";
 
 /** The clients that a connection is kept for. */
 export interface LeaseKey {

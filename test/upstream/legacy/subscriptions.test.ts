@@ -12,7 +12,10 @@ describe("resource subscriptions", () => {
   test("are subscribed once, however many clients subscribe, and unsubscribed with the last", async () => {
     const server = legacyServer().on("resources/subscribe", {}).on("resources/unsubscribe", {});
     const { upstream, heard } = await meet(server);
-    const stops = [upstream.subscribe("x:a", undefined), upstream.subscribe("x:a", client())];
+    const stops = [
+      upstream.resources.subscribe("x:a", undefined),
+      upstream.resources.subscribe("x:a", client()),
+    ];
     await settled();
     expect(server.sent("resources/subscribe").map(({ message }) => message.params)).toEqual([{ uri: "x:a" }]);
     server.channel.say("notifications/resources/updated", { uri: "x:a" });
@@ -34,9 +37,9 @@ describe("resource subscriptions", () => {
       .on("resources/subscribe", {})
       .on("resources/unsubscribe", () => new Promise((answer) => leaving.push(() => answer({}))));
     const { upstream } = await meet(server, over);
-    upstream.subscribe("x:a", undefined)();
-    upstream.subscribe("x:a", undefined);
-    upstream.subscribe("x:b", undefined);
+    upstream.resources.subscribe("x:a", undefined)();
+    upstream.resources.subscribe("x:a", undefined);
+    upstream.resources.subscribe("x:b", undefined);
     await settled();
     const subscribed = () => server.sent("resources/subscribe").map(({ message }) => message.params?.uri);
     expect(subscribed()).toEqual(["x:a", "x:b"]);
@@ -47,7 +50,7 @@ describe("resource subscriptions", () => {
 
   test("are subscribed again after a restart of the server, with an update for what may have changed", async () => {
     const { server, upstream, heard } = await meet(legacyServer().on("resources/subscribe", {}));
-    upstream.subscribe("x:a", undefined);
+    upstream.resources.subscribe("x:a", undefined);
     await settled();
     server.channel.end();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -62,18 +65,18 @@ describe("resource subscriptions", () => {
     });
     const { upstream } = await meet(server);
     const mine = client();
-    for (const uri of ["x:a", "x:secret"]) upstream.subscribe(uri, mine);
-    expect(await upstream.subscriptionError?.("x:a", mine)).toBeUndefined();
-    expect(await upstream.subscriptionError?.("x:secret", mine)).toEqual({
+    for (const uri of ["x:a", "x:secret"]) upstream.resources.subscribe(uri, mine);
+    expect(await upstream.resources.subscriptionError?.("x:a", mine)).toBeUndefined();
+    expect(await upstream.resources.subscriptionError?.("x:secret", mine)).toEqual({
       code: -32602,
       message: "not yours",
     });
-    expect(await upstream.subscriptionError?.("x:never-followed", mine)).toBeUndefined();
+    expect(await upstream.resources.subscriptionError?.("x:never-followed", mine)).toBeUndefined();
   });
 
   test("are not sent if the server lacks the capability", async () => {
     const { server, upstream } = await meet(legacyServer({ capabilities: { resources: {} } }));
-    upstream.subscribe("x:a", undefined)();
+    upstream.resources.subscribe("x:a", undefined)();
     await settled();
     expect(server.sent("resources/subscribe")).toHaveLength(0);
   });

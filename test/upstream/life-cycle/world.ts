@@ -97,6 +97,8 @@ export class World {
     const features = new Slots(openFeatures, metrics);
     features.attach({
       config: () => config,
+      pipeline: () => this.inEffect.pipeline,
+      toolCalls: (server) => metrics.calls.toolCalls(server),
       url: () => undefined,
       ...{ store: undefined, replica: undefined },
       answerMs: () => 3_600_000,

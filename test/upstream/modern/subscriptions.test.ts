@@ -58,8 +58,8 @@ describe.each([
     const { upstream, heard } = await meet(server, config);
     await vi.advanceTimersByTimeAsync(10);
     streams[0]?.say("notifications/subscriptions/acknowledged");
-    upstream.subscribe("x:a", undefined);
-    upstream.subscribe("x:b", undefined);
+    upstream.resources.subscribe("x:a", undefined);
+    upstream.resources.subscribe("x:b", undefined);
     await vi.advanceTimersByTimeAsync(50);
     expect(streams).toHaveLength(2);
     expect(streams[1]?.filter).toEqual({ ...LISTS, resourceSubscriptions: ["x:a", "x:b"] });
@@ -78,7 +78,7 @@ describe.each([
     const { upstream, heard } = await meet(server, config);
     await vi.advanceTimersByTimeAsync(10);
     streams[0]?.say("notifications/subscriptions/acknowledged");
-    upstream.subscribe("x:a", undefined);
+    upstream.resources.subscribe("x:a", undefined);
     await vi.advanceTimersByTimeAsync(50);
     heard.length = 0;
     for (const { end } of streams) end({ resultType: "complete" });
@@ -93,7 +93,7 @@ describe.each([
   test("a stream that the server ended is reopened, with a list_changed for what was missed", async () => {
     const { server, streams } = listening();
     const { upstream, heard } = await meet(server, config);
-    upstream.subscribe("x:a", undefined);
+    upstream.resources.subscribe("x:a", undefined);
     await vi.advanceTimersByTimeAsync(50);
     heard.length = 0;
     streams.at(-1)?.end({ resultType: "complete" });
@@ -117,7 +117,7 @@ describe("while one call is running on a pipe", () => {
     const { server, streams } = listening();
     server.on("tools/call", () => SILENCE);
     const { upstream, heard } = await meet(server);
-    const stop = upstream.subscribe("x:a", undefined);
+    const stop = upstream.resources.subscribe("x:a", undefined);
     await vi.advanceTimersByTimeAsync(50);
     const { call, notices } = calling();
     void upstream.call(call).catch(() => {});
@@ -186,25 +186,25 @@ test("resources missing from the acknowledgement are refused, and subscribers ca
   const { server, streams } = listening(false);
   const { upstream } = await meet(server, over);
   const mine = client();
-  for (const uri of ["x:a", "x:secret"]) upstream.subscribe(uri, mine);
+  for (const uri of ["x:a", "x:secret"]) upstream.resources.subscribe(uri, mine);
   await vi.advanceTimersByTimeAsync(50);
   const refusals = Promise.all(
-    ["x:a", "x:secret"].map(async (uri) => upstream.subscriptionError?.(uri, mine)),
+    ["x:a", "x:secret"].map(async (uri) => upstream.resources.subscriptionError?.(uri, mine)),
   );
   streams.at(-1)?.say("notifications/subscriptions/acknowledged", {
     notifications: { ...LISTS, resourceSubscriptions: ["x:a"] },
   });
   expect(await refusals).toEqual([undefined, { code: -32602, message: expect.any(String) }]);
-  expect(await upstream.subscriptionError?.("x:secret", mine)).toMatchObject({ code: -32602 });
+  expect(await upstream.resources.subscriptionError?.("x:secret", mine)).toMatchObject({ code: -32602 });
 });
 
 test("no acknowledgement is waited for after an unsubscribe", async () => {
   const { server } = listening(false);
   const { upstream } = await meet(server, over);
   const mine = client();
-  const stop = upstream.subscribe("x:a", mine);
+  const stop = upstream.resources.subscribe("x:a", mine);
   await vi.advanceTimersByTimeAsync(50);
-  const refusal = upstream.subscriptionError?.("x:a", mine);
+  const refusal = upstream.resources.subscriptionError?.("x:a", mine);
   stop();
   expect(await refusal).toBeUndefined();
 });
@@ -239,9 +239,11 @@ describe("after a server has refused to listen", () => {
     const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
     for (let round = 0; round < 5; round += 1) {
-      const stop = upstream.subscribe(`x:${round}`, mine);
+      const stop = upstream.resources.subscribe(`x:${round}`, mine);
       await vi.advanceTimersByTimeAsync(1_000);
-      expect(await upstream.subscriptionError?.(`x:${round}`, mine)).toMatchObject({ code: -32_602 });
+      expect(await upstream.resources.subscriptionError?.(`x:${round}`, mine)).toMatchObject({
+        code: -32_602,
+      });
       stop();
       await vi.advanceTimersByTimeAsync(1_000);
     }
@@ -251,7 +253,7 @@ describe("after a server has refused to listen", () => {
   test("a restarted server is subscribed again, including refused resources", async () => {
     const { server, upstream } = await meet(refusing(-32_601), over);
     const mine = client();
-    upstream.subscribe("x:a", mine);
+    upstream.resources.subscribe("x:a", mine);
     await vi.advanceTimersByTimeAsync(1_000);
     const { streams, server: grants } = listening();
     const listen = grants.methods.get("subscriptions/listen");
@@ -259,16 +261,16 @@ describe("after a server has refused to listen", () => {
     for (const hear of server.channel.whenMoved) hear();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(streams.at(-1)?.filter).toMatchObject({ resourceSubscriptions: ["x:a"] });
-    expect(await upstream.subscriptionError?.("x:a", mine)).toBeUndefined();
-    upstream.subscribe("x:b", mine);
+    expect(await upstream.resources.subscriptionError?.("x:a", mine)).toBeUndefined();
+    upstream.resources.subscribe("x:b", mine);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await upstream.subscriptionError?.("x:b", mine)).toBeUndefined();
+    expect(await upstream.resources.subscriptionError?.("x:b", mine)).toBeUndefined();
   });
 
   test("following and leaving resources does not shorten the backoff of a failing server", async () => {
     const { server, upstream } = await meet(refusing(-32_603), over);
     for (let round = 0; round < 600; round += 1) {
-      const stop = upstream.subscribe(`x:${round}`, client());
+      const stop = upstream.resources.subscribe(`x:${round}`, client());
       await vi.advanceTimersByTimeAsync(50);
       stop();
       await vi.advanceTimersByTimeAsync(50);
@@ -280,9 +282,9 @@ describe("after a server has refused to listen", () => {
   test("constantly changing resources do not prevent others from being subscribed", async () => {
     const { server, streams } = listening();
     const { upstream } = await meet(server, over);
-    upstream.subscribe("x:kept", client());
+    upstream.resources.subscribe("x:kept", client());
     for (let round = 0; round < 10; round += 1) {
-      upstream.subscribe(`x:${round}`, client())();
+      upstream.resources.subscribe(`x:${round}`, client())();
       await vi.advanceTimersByTimeAsync(10);
     }
     expect(streams.at(-1)?.filter).toMatchObject({
@@ -302,15 +304,15 @@ describe("after a server has refused to listen", () => {
     });
     const { upstream } = await meet(server, over);
     const mine = client();
-    upstream.subscribe("x:good", mine);
+    upstream.resources.subscribe("x:good", mine);
     await vi.advanceTimersByTimeAsync(1_000);
-    const stop = upstream.subscribe("x:bad", mine);
+    const stop = upstream.resources.subscribe("x:bad", mine);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await upstream.subscriptionError?.("x:bad", mine)).toEqual({
+    expect(await upstream.resources.subscriptionError?.("x:bad", mine)).toEqual({
       code: -32_602,
       message: "no such resource",
     });
-    expect(await upstream.subscriptionError?.("x:good", mine)).toBeUndefined();
+    expect(await upstream.resources.subscriptionError?.("x:good", mine)).toBeUndefined();
     await vi.advanceTimersByTimeAsync(10 * 60_000);
     expect(asked.filter((filter) => JSON.stringify(filter).includes("x:bad"))).toHaveLength(1);
     expect(streams.at(-1)?.filter).toEqual({ ...LISTS, resourceSubscriptions: ["x:good"] });
@@ -331,7 +333,7 @@ test("a stream that ends before its acknowledgement is retried with backoff, wit
 test("a server without change notifications receives no subscription", async () => {
   const server = modernServer({ capabilities: { tools: {} } }).on("subscriptions/listen", () => SILENCE);
   const { upstream } = await meet(server);
-  upstream.subscribe("x:a", undefined);
+  upstream.resources.subscribe("x:a", undefined);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(server.sent("subscriptions/listen")).toHaveLength(0);
 });

@@ -356,7 +356,7 @@ describe("a bug of the gateway", () => {
 
   test("when observers are notified of missed changes ends nothing", async () => {
     const { server, upstream } = await meet(legacyServer(), {}, { log });
-    upstream.subscribe("x:a", client());
+    upstream.resources.subscribe("x:a", client());
     upstream.watch({ resourceUpdated: broken });
     server.channel.end();
     await vi.advanceTimersByTimeAsync(10_000);
