@@ -28,7 +28,7 @@ const ONCE_ONLY = new Set([
   ...[
     ...["attacks", "circuit-breaker", "concurrency", "deadline", "error-boundary", "measured-json", "reload"],
     ...["methods", "retry", "sealed-state", "limits/parallel-clients", "limits/quota", "limits/token-bucket"],
-  ].map((name) => `test/policy/${name}.test.ts`),
+  ].map((name) => `test/features/policy/${name}.test.ts`),
 ]);
 
 /** `npm run test:all` */
@@ -49,7 +49,7 @@ const testsIn = (folders: readonly string[], recursive = false): readonly string
 const throughCallTool = (): readonly string[] => {
   const hosts = testsIn(["test/scenarios/questions"]).filter((file) => !ONCE_ONLY.has(file));
   const samples = samplesOf(Number(process.env.CARDEA_SAMPLE), takesAll);
-  const policy = testsIn(["test/policy", "test/policy/limits"]).filter((file) => !ONCE_ONLY.has(file));
+  const policy = testsIn(["test/features/policy", "test/features/policy/limits"]).filter((file) => !ONCE_ONLY.has(file));
   return [...(takesAll ? policy : []), ...samples.sample("hosts that call through call_tool", hosts, 1)];
 };
 

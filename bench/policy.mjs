@@ -5,7 +5,7 @@
 import { build } from "../scripts/build.mjs";
 
 build();
-const { createPolicy } = await import("../build/policy/policy.js");
+const { createPolicy } = await import("../build/features/policy/policy.js");
 const { Metrics } = await import("../build/telemetry/metrics.js");
 const silent = { error() {}, warn() {}, info() {}, debug() {} };
 

@@ -15,7 +15,7 @@ const rules = Array.from({ length: 1_000 }, (_, at) => ({
 
 await row("L8", "1,000 rules, 20 of them CEL: what a decision costs", async (row) => {
   // The layer by itself, as the program has it.
-  const { createPolicy } = await import("../build/policy/policy.js");
+  const { createPolicy } = await import("../build/features/policy/policy.js");
   const { Metrics } = await import("../build/telemetry/metrics.js");
   const silent = { error() {}, warn() {}, info() {}, debug() {} };
   const given = { default: "allow", rules: rules.map((rule) => ({ on: "call", ...rule })) };

@@ -68,7 +68,7 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
   const { Redactor } = await import("../build/telemetry/redact.js");
   const { formatTest } = await import("../build/features/schema-checks/json-schema/scalars.js");
   const { compile } = await import("../build/features/schema-checks/json-schema/compile.js");
-  const { compileExpression } = await import("../build/policy/rules/expression.js");
+  const { compileExpression } = await import("../build/features/policy/rules/expression.js");
   const { glob } = await import("../build/patterns/globs.js");
 
   /** The worst of several pieces, as one figure. */

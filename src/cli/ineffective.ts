@@ -10,8 +10,8 @@ import { argumentNames } from "../core/argument-names.js";
 import type { Route } from "../core/call.js";
 import { LISTS, type ListKind } from "../core/lists.js";
 import { glob } from "../patterns/globs.js";
-import { nearestName } from "../policy/rules/advice.js";
-import { compileMatcher } from "../policy/rules/rule.js";
+import { nearestName } from "../features/policy/rules/advice.js";
+import { compileMatcher } from "../features/policy/rules/rule.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 

@@ -7,7 +7,7 @@ import type { AuthConfig, SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
 import type { LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
 import type { Findings } from "./findings.js";
-import type { LimitShape, PolicyShape } from "./policy-schema.js";
+import type { LimitShape, PolicyShape } from "../features/policy/schema.js";
 import { parseDuration, parseRate } from "./units.js";
 
 /** Adds contradictions within `auth` to `findings`. `listen` includes flags; `signIn` is what a feature has of it. */

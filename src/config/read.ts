@@ -19,7 +19,7 @@ import {
   exposeSettings,
   type NamingContext,
 } from "./own-names.js";
-import { limitsSchema, policySchema } from "./policy-schema.js";
+import { limitsSchema, policySchema } from "../features/policy/schema.js";
 import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";

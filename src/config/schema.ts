@@ -4,7 +4,7 @@ import { z } from "zod";
 import { addressRanges } from "../http/address-ranges.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
 import { duration, wait } from "./duration-schema.js";
-import { limitsSchema, policySchema } from "./policy-schema.js";
+import { limitsSchema, policySchema } from "../features/policy/schema.js";
 import { inOrder, keysWithin, type Section } from "./section.js";
 import { leaseSchema, nameFilter, wholeServerSchema } from "./server-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";

@@ -12,38 +12,23 @@ import { SILENT } from "../../src/core/logger.js";
 import { RefusalLog } from "../../src/downstream/authenticate/refusal-log.js";
 import { EventLog } from "../../src/downstream/legacy/event-log.js";
 import { RecentClients } from "../../src/downstream/modern/recent-clients.js";
-import { Approvals } from "../../src/policy/approvals.js";
-import { DecisionLog } from "../../src/policy/decision-log.js";
-import { Limit } from "../../src/policy/limits/limit.js";
 import { ResponseCache } from "../../src/resilience/response-cache.js";
 import { RetryBudget } from "../../src/resilience/retry.js";
 import { newRoundId, UsedRounds } from "../../src/resilience/used-rounds.js";
 import { Tasks } from "../../src/routing/tasks.js";
-import { callIdentity } from "../../src/runtime/canonical-digest.js";
 import { RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords } from "../../src/telemetry/call-records.js";
 import { Payload } from "../../src/wire/payload.js";
-import { clientOf, limit, routeTo, rule, toolCall, uncounted } from "../policy/support.js";
+import { clientOf, routeTo, toolCall } from "../support/calls.js";
 import { inRepository } from "../support/cardea.js";
-import { collectGarbage } from "../support/heap.js";
+import { type Filled, growthOf, large, MIB } from "../support/heap.js";
 import { sample } from "../support/sample.js";
-
-const MIB = 1024 * 1024;
-/** As a host may send it: a text of its own, of nearly 4 MB. */
-const large = (at: number): string => JSON.parse(JSON.stringify(`${at} ${"x".repeat(3.9 * MIB)}`)) as string;
 
 /** Where a test elsewhere shows it. */
 interface Shown {
   readonly file: string;
   readonly title: string;
 }
-/** What puts ever more into the store, and what it may hold of it, in MiB. */
-interface Filled {
-  readonly mib: number;
-  readonly times: number;
-  fill(): (at: number) => unknown;
-}
-
 const route = routeTo("files", "read");
 const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   "downstream/legacy/session-store.ts": {
@@ -138,36 +123,13 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "downstream/modern/kept.test.ts",
     title: "the names of all filters together are bounded, and principals share that",
   },
-  "policy/limits/limits.ts": {
-    mib: 2,
-    times: 15,
-    fill: () => {
-      const each = new Limit(limit({ per: "tool", rate: { count: 10, windowMs: 60_000 } }));
-      return (at) => void each.budgets(toolCall("files", "read"), { ...route, target: large(at) });
-    },
+  "features/policy/limits/limits.ts": {
+    file: "features/policy/bounds.test.ts",
+    title: "memory stays bounded while hosts send without end:",
   },
-  "policy/approvals.ts": {
-    mib: 2,
-    times: 12,
-    fill: () => {
-      const approvals = new Approvals();
-      const asks = rule({ effect: "approve", rememberMs: 3_600_000 });
-      return (at) => {
-        const call = toolCall(
-          "files",
-          "read",
-          { text: large(at) },
-          {
-            inputResponses: { responses: { "cardea/approval": { action: "accept" } } },
-          },
-        );
-        const { upstream, target } = route;
-        const shown = Promise.resolve(callIdentity(call, upstream, target, call.params.arguments));
-        return shown.then((digest) =>
-          approvals.accept(asks, call, route, { rule: asks.name, nonce: String(at), call: digest }),
-        );
-      };
-    },
+  "features/policy/approvals.ts": {
+    file: "features/policy/bounds.test.ts",
+    title: "memory stays bounded while hosts send without end:",
   },
   "resilience/used-rounds.ts": {
     mib: 1,
@@ -223,16 +185,9 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "features/schema-checks/json-schema/pattern.test.ts",
     title: "never has more instructions than estimated",
   },
-  "policy/decision-log.ts": {
-    mib: 2,
-    times: 15,
-    fill: () => {
-      const log = new DecisionLog(uncounted(), SILENT);
-      return (at) => {
-        const call = { ...toolCall("files", "read"), method: large(at) };
-        log.add(call, { ...route, exposed: large(at) }, "call", { effect: "deny", failed: large(at) });
-      };
-    },
+  "features/policy/decision-log.ts": {
+    file: "features/policy/bounds.test.ts",
+    title: "memory stays bounded while hosts send without end:",
   },
   "downstream/modern/recent-clients.ts": {
     mib: 2,
@@ -311,14 +266,7 @@ describe("memory stays bounded while hosts send without end:", () => {
   const filled = Object.entries(BOUNDS).flatMap(([owner, bound]) =>
     "fill" in bound ? [[owner, bound] as const] : [],
   );
-  test.each(sample("stores", filled, 3))("%s", async (_, { fill, times, mib }) => {
-    const put = fill();
-    await put(0);
-    collectGarbage();
-    const before = process.memoryUsage().heapUsed;
-    for (let at = 1; at < times; at += 1) await put(at);
-    collectGarbage();
-    expect((process.memoryUsage().heapUsed - before) / MIB).toBeLessThan(mib);
-    await put(times);
+  test.each(sample("stores", filled, 3))("%s", async (_, store) => {
+    expect(await growthOf(store)).toBeLessThan(store.mib);
   });
 });

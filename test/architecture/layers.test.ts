@@ -9,7 +9,6 @@ const BELOW_GATEWAY = [
     "downstream/modern",
     "http",
     "http/loopback.ts",
-    "policy",
     "resilience",
     "routing",
     "runtime",
@@ -43,7 +42,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   patterns: ["core"],
   catalog: ["core", "wire", "runtime", "patterns"],
   telemetry: ["core", "wire", "runtime"],
-  policy: ["core", "wire", "runtime", "config", "telemetry", "patterns", "resilience"],
   // What protects a server and a call whatever the rules are.
   resilience: ["core", "wire", "runtime"],
   routing: ["core", "wire", "runtime", "catalog"],
@@ -109,7 +107,7 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
   "gateway/gateway.ts": [...BELOW_GATEWAY, "gateway", "gateway/views"],
   cli: [
     ...["gateway/gateway.ts", "gateway/views"],
-    ...["catalog", "config", "telemetry", "patterns", "policy", "runtime", "outgoing", "core", "wire"],
+    ...["catalog", "config", "telemetry", "patterns", "runtime", "outgoing", "core", "wire"],
     ...["http/loopback.ts", "sign-in", "sign-in/types.ts", "state", "state/private-file.ts"],
     ...["upstream", "upstream/supervision/channel-kind.ts", "upstream/transport"],
   ],
@@ -120,7 +118,6 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
       "cli",
       "upstream/supervision",
       "config",
-      "policy",
       "state",
       "telemetry",
       "runtime",
@@ -230,7 +227,7 @@ describe("the source tree", () => {
   });
 
   test("no layer between the edges names a revision of the protocol", () => {
-    const between = ["core", "catalog", "routing", "policy", "resilience", "telemetry"];
+    const between = ["core", "catalog", "routing", "resilience", "telemetry"];
     const knowing = filesOf("src")
       .filter(({ file }) => between.includes(file.split("/")[0] ?? ""))
       .filter(({ text }) => /["'`]20\d\d-\d\d-\d\d["'`]|[A-Z]_REVISIONS?\b/.test(withoutComments(text)))

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ScopedLists } from "../../src/catalog/scoped-lists.js";
 import type { Client } from "../../src/core/client.js";
-import { clientOf } from "../policy/support.js";
+import { clientOf } from "../support/calls.js";
 import { fakeUpstream } from "../support/fake-upstream.js";
 import { collectGarbage } from "../support/heap.js";
 import { catalogOf } from "./support.js";

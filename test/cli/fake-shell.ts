@@ -2,8 +2,8 @@
 import { PassThrough, Readable } from "node:stream";
 import type { CommandContext, Log } from "../../src/cli/command-context.js";
 import type { Config } from "../../src/config/config.js";
+import { checkPolicy, policyAdvice } from "../../src/features/policy/policy.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
-import { checkPolicy, policyAdvice } from "../../src/policy/policy.js";
 import { FEATURES } from "../support/features.js";
 
 export interface FakeShellOptions {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { decodings } from "../../src/core/uri-parts.js";
 import { hasSingleReading, readingsOf } from "../../src/core/uri-readings.js";
-import { fileUris, webUris } from "../policy/differential/uri-requests.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
+import { fileUris, webUris } from "../support/uri-requests.js";
 
 const SECRET = "files+file:///secret/x";
 

@@ -7,13 +7,13 @@ import { openFeatures } from "../../src/cli/open-features.js";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
-import { recordingServer } from "../policy/recording-server.js";
 import { inRepository } from "../support/cardea.js";
 import { wordCount } from "../support/example-feature/feature.js";
 import { FEATURES } from "../support/features.js";
 import { listening } from "../support/gateway.js";
 import { httpWire } from "../support/host/wires.mjs";
 import { openLegacy } from "../support/peers/raw.js";
+import { recordingServer } from "../support/servers/recording-server.js";
 
 const RESULT = {
   content: [

@@ -1,8 +1,8 @@
 /** What hosts say in `baggage` ends at the gateway, unless the config forwards it (W3C Baggage, "Security Considerations"). */
 import { expect, test } from "vitest";
 import { withoutBaggage } from "../../src/core/trace-context.js";
-import { HOSTS, openGateway } from "../policy/gateway.js";
 import { modernRequest } from "../support/http-host.js";
+import { HOSTS, openGateway } from "../support/open-gateway.js";
 
 const TOOLS = [{ name: "say", inputSchema: { type: "object" } }];
 const SERVERS = { s: { tools: TOOLS }, l: { tools: TOOLS, era: "legacy" } } as const;

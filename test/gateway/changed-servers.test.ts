@@ -3,10 +3,10 @@
 import { expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
-import { recordingServer } from "../policy/recording-server.js";
-import { wordOf } from "../policy/support.js";
+import { wordOf } from "../support/calls.js";
 import { openedFeatures } from "../support/features.js";
 import { configOf, listening } from "../support/gateway.js";
+import { recordingServer } from "../support/servers/recording-server.js";
 import { until } from "../support/until.js";
 
 /** A gateway whose server answers each call when it is let go; `reload` changes the headers of the server to this number. */

@@ -1,7 +1,7 @@
 /** Two gateways in one process share no state. */
 import { expect, test } from "vitest";
-import { openGateway } from "../policy/gateway.js";
 import { modernRequest } from "../support/http-host.js";
+import { openGateway } from "../support/open-gateway.js";
 
 const TOOLS = { s: { tools: [{ name: "say", inputSchema: { type: "object" } }] } };
 

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { type Call, compose, type Freshness, type Reply, type Route } from "../../src/core/call.js";
 import { ResponseCache, responseCache } from "../../src/resilience/response-cache.js";
 import { Payload } from "../../src/wire/payload.js";
-import { clientOf } from "../policy/support.js";
+import { clientOf } from "../support/calls.js";
 import { fakeCall, textResult } from "../support/fake-call.js";
 import { fakeTime } from "../support/fake-time.js";
 

@@ -3,8 +3,8 @@
  * all.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Received, type RecordingServer, recordingServer } from "../policy/recording-server.js";
 import type { Json } from "../support/peers/host.js";
+import { type Received, type RecordingServer, recordingServer } from "../support/servers/recording-server.js";
 import { HOSTS, openHost, type ScenarioHost } from "./host.js";
 import { openStage, type Stage } from "./stage.js";
 

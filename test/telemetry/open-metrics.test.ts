@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { CallMetrics } from "../../src/telemetry/finished-calls.js";
 import { LabeledMetric } from "../../src/telemetry/labeled-metrics.js";
 import { fromOpenMetrics, negotiatedMetrics } from "../../src/telemetry/open-metrics.js";
-import { openGateway } from "../policy/gateway.js";
 import { startCollector } from "../support/collector.js";
 import { testOf } from "../support/features.js";
 import { modernRequest } from "../support/http-host.js";
+import { openGateway } from "../support/open-gateway.js";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const OTHER = "1af7651916cd43dd8448eb211c80319d";

@@ -4,7 +4,7 @@ import { type AdminPage, rows, served } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { FeatureAdmin, OperatorAction, OwnOperatorAction } from "../../core/feature.js";
 import { page } from "../../http/page-schema.js";
-import type { Policy } from "../../policy/policy.js";
+import type { Policy } from "./policy.js";
 
 const text = z.string();
 /** ISO 8601. */

@@ -1,6 +1,6 @@
 /** Rules, limits and approvals for calls of hosts and questions of servers (`policy`, `limits`). */
 import type { Feature } from "../../cli/feature.js";
-import { COUNTERS } from "../../policy/metrics.js";
+import { COUNTERS } from "./metrics.js";
 
 /** Always there: a reload may bring the first rule. */
 export const policy: Feature = {

@@ -2,9 +2,9 @@
 import type { Config } from "../../config/config.js";
 import type { OpenFeature, RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
-import type { ApprovalExpiry } from "../../policy/approvals.js";
-import { COUNTERS, countedIn } from "../../policy/metrics.js";
-import { createPolicy, isPolicy, type Policy, type PolicyParts } from "../../policy/policy.js";
+import type { ApprovalExpiry } from "./approvals.js";
+import { COUNTERS, countedIn } from "./metrics.js";
+import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
 import { policyActions, policyPages } from "./admin-pages.js";
 
 /** Each config has a policy, which continues what the one before it remembers. */

@@ -6,7 +6,7 @@ import type { Config } from "../../../src/config/config.js";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
 import { createAuthentication } from "../../../src/downstream/authenticate/authentication.js";
-import { policyFaults } from "../../../src/policy/policy.js";
+import { policyFaults } from "../../../src/features/policy/policy.js";
 import { authenticationOf, bearer, keyConfig, outcome } from "./support.js";
 
 const page = readFileSync(new URL("../../../docs/auth.md", import.meta.url), "utf8");

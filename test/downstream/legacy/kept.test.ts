@@ -4,7 +4,7 @@ import { MemoryBudget } from "../../../src/core/fair-share.js";
 import type { ChangeFeed } from "../../../src/core/gateway-api.js";
 import { EventLog } from "../../../src/downstream/legacy/event-log.js";
 import { Subscriptions } from "../../../src/downstream/legacy/subscriptions.js";
-import { clientOf } from "../../policy/support.js";
+import { clientOf } from "../../support/calls.js";
 
 const FEED: ChangeFeed = {
   subscribe: () => () => {},

@@ -7,7 +7,7 @@ import { UNLIMITED_STREAMS } from "../../../src/downstream/edge.js";
 import { OpenSubscriptions } from "../../../src/downstream/modern/subscriptions.js";
 import { replyWriter } from "../../../src/downstream/modern/write-reply.js";
 import type { Request } from "../../../src/wire/envelope.js";
-import { clientOf } from "../../policy/support.js";
+import { clientOf } from "../../support/calls.js";
 import { fakeCall } from "../../support/fake-call.js";
 import { fakePort } from "../../support/fake-port.js";
 

@@ -6,11 +6,12 @@ import { AuthenticatedValues } from "../../../src/features/cluster/authenticated
 import { PeerKey } from "../../../src/features/cluster/peer-key.js";
 import { RememberedApprovals } from "../../../src/features/cluster/remembered-approvals.js";
 import { openStore } from "../../../src/features/cluster/store.js";
-import { createPolicy } from "../../../src/policy/policy.js";
-import { again, asksPeople } from "../../policy/replies.js";
-import { result, rule, toolCall, uncounted } from "../../policy/support.js";
+import { createPolicy } from "../../../src/features/policy/policy.js";
+import { result, toolCall } from "../../support/calls.js";
 import { hasRedis, PATIENT, type Redis, startRedis } from "../../support/redis.js";
 import { until } from "../../support/until.js";
+import { again, asksPeople } from "../policy/replies.js";
+import { rule, uncounted } from "../policy/support.js";
 import { messagesInMemory } from "./peer-messages.js";
 import { SECRET } from "./replicas.js";
 

@@ -4,9 +4,13 @@ import type { Config } from "../../../src/config/config.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
-import { type Received, type RecordingServer, recordingServer } from "../../policy/recording-server.js";
 import { openedFeatures } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
+import {
+  type Received,
+  type RecordingServer,
+  recordingServer,
+} from "../../support/servers/recording-server.js";
 
 let server: RecordingServer;
 let gateway: Gateway;

@@ -1,6 +1,6 @@
 /** `find_tools` and `call_tool` in front of the whole gateway, for hosts of both eras over both transports. */
 import { describe, expect, test } from "vitest";
-import { HOSTS, openGateway, type Running, type Server } from "../../policy/gateway.js";
+import { HOSTS, openGateway, type Running, type Server } from "../../support/open-gateway.js";
 import type { Json } from "../../support/peers/host.js";
 import type { RawHost } from "../../support/peers/raw.js";
 import { eachValue } from "../../support/sample.js";

@@ -1,8 +1,8 @@
 /** Where the trace context of a call comes from, and what servers and records get of it. */
 import { expect, onTestFinished, test } from "vitest";
-import { HOSTS, openGateway, type Running } from "../../policy/gateway.js";
 import { type Collector, startCollector } from "../../support/collector.js";
 import { modernRequest } from "../../support/http-host.js";
+import { HOSTS, openGateway, type Running } from "../../support/open-gateway.js";
 import { until } from "../../support/until.js";
 
 const TOOLS = [{ name: "say", inputSchema: { type: "object" } }];

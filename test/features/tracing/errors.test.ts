@@ -6,9 +6,9 @@ import { GatewayError } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { openTracing } from "../../../src/features/tracing/open-tracing.js";
 import { errorBoundary } from "../../../src/resilience/error-boundary.js";
-import { openGateway } from "../../policy/gateway.js";
 import { type CollectedSpan, startCollector } from "../../support/collector.js";
 import { fakeCall, textResult } from "../../support/fake-call.js";
+import { openGateway } from "../../support/open-gateway.js";
 
 const TOOLS = ["say", "hide"].map((name) => ({ name, inputSchema: { type: "object" } }));
 

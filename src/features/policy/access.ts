@@ -1,0 +1,233 @@
+/** May this call be made, and may its server ask these questions? Applies the rules. */
+import type { RuleConfig } from "../../config/config.js";
+import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../../core/call.js";
+import { GatewayError, unknownTarget } from "../../core/errors.js";
+import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../../core/methods.js";
+import { QuestionRounds } from "../../resilience/question-rounds.js";
+import { newRoundId } from "../../resilience/used-rounds.js";
+import { type Approvals, supportsFormElicitation } from "./approvals.js";
+import { identityOf } from "./identity.js";
+import { type QuestionEvaluator, questionRules } from "./questions.js";
+import { redactedCall, redactedReply, redactRefusal } from "./redaction/messages.js";
+import type { RuleRedactions } from "./redaction/rule-redactions.js";
+import { evaluateMethodYielding } from "./rules/method-inputs.js";
+import {
+  argsOf,
+  type Decision,
+  type PolicyInput,
+  type RedactingRule,
+  redacts,
+} from "./rules/policy-input.js";
+
+/**
+ * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
+ * is refused here costs nothing. Calls without a route have no target that a rule could be about.
+ */
+export function access(
+  evaluator: QuestionEvaluator,
+  approvals: Approvals,
+  redactions: RuleRedactions,
+): Middleware {
+  const rules = new AccessRules(evaluator, approvals, redactions);
+  return (next) =>
+    function access(call) {
+      return rules.apply(call, next);
+    };
+}
+
+/** The rules of one config. */
+class AccessRules {
+  readonly #evaluator: QuestionEvaluator;
+  readonly #approvals: Approvals;
+  readonly #redactions: RuleRedactions;
+  readonly #rounds: QuestionRounds;
+
+  constructor(evaluator: QuestionEvaluator, approvals: Approvals, redactions: RuleRedactions) {
+    this.#evaluator = evaluator;
+    this.#approvals = approvals;
+    this.#redactions = redactions;
+    this.#rounds = new QuestionRounds(questionRules(evaluator));
+  }
+
+  /** @throws GatewayError for a call that a rule refuses or hides */
+  async apply(call: Call, next: Handler): Promise<Reply> {
+    const { route } = call;
+    if (route === undefined) return next(call);
+    const round = call.inputResponses?.state?.policy;
+    if (TASK_METHODS.has(call.method)) return this.#handleTask(call, route, next);
+    if (route.kind === "methods") return this.#handleMethod(call, route, next);
+    const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
+    const evaluated = this.#evaluator.ruleSet.evaluateYielding(input);
+    const decision = evaluated instanceof Promise ? await evaluated : evaluated;
+    const { effect, rule } = decision;
+    // A later round is the same call: it counts again only where it is refused.
+    const counts = call.inputResponses?.state === undefined || effect === "hide" || effect === "deny";
+    if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
+      this.#evaluator.log.add(call, route, "call", decision);
+    }
+    if (effect === "hide") throw unknownTargetError(call, route);
+    if (effect === "deny") throw this.#refusalFor(input, rule);
+    if (effect === "approve" && rule !== undefined) {
+      const question = await this.#requireApproval(call, route, rule, decision, round);
+      if (question !== undefined) return question;
+    }
+    const approved = effect === "approve" && rule !== undefined ? identityOf(rule) : undefined;
+    const rules = redactingRules(decision);
+    return rules.length === 0
+      ? this.#rounds.forward(call, route, next, approved)
+      : this.#forwardRedacted(call, route, next, approved, rules);
+  }
+
+  /** Forwards the call, without what the rules take out of it and its reply. */
+  async #forwardRedacted(
+    call: Call,
+    route: Route,
+    next: Handler,
+    approved: string | undefined,
+    rules: readonly RedactingRule[],
+  ): Promise<Reply> {
+    const each = rules.map((redacting) => this.#redactions.of(redacting));
+    let redactedInput = call;
+    for (const both of each) redactedInput = await redactedCall(redactedInput, both);
+    if (call.record !== undefined && rules.length > 0)
+      call.record.forwardedArguments = redactedInput.params.arguments;
+    let reply = await redactRefusal(this.#rounds.forward(call, route, next, approved, redactedInput), each);
+    for (const { results } of each) reply = await redactedReply(reply, results);
+    return reply;
+  }
+
+  /**
+   * The approval question, as the reply to the call; undefined where the approval was given.
+   * @throws GatewayError where it was not given, or the host cannot ask for it
+   */
+  async #requireApproval(
+    call: Call,
+    route: Route,
+    rule: RuleConfig,
+    decision: Decision,
+    round: PolicyRoundState | undefined,
+  ): Promise<Reply | undefined> {
+    const { log } = this.#evaluator;
+    const logDenied = (error: GatewayError): GatewayError => {
+      log.add(call, route, "call", { ...decision, effect: "deny" });
+      return error;
+    };
+    // Other methods about a target, such as completions, cannot ask for approval.
+    if (!RESUMABLE_METHODS.has(call.method)) throw logDenied(approvalNotPossible(call, route, rule));
+    if (round?.asked !== undefined) {
+      const { nonce } = round.asked;
+      const answer = await this.#approvals.accept(rule, call, route, round.asked);
+      log.recordAnswer(call, route, decision, answer === "accepted" ? answer : "declined", nonce);
+      if (call.record !== undefined) call.record.approval = answer;
+      if (answer !== "accepted") throw notApproved(route, rule);
+      return undefined;
+    }
+    if (round?.approved === identityOf(rule)) {
+      await this.#approvals.continueApproved(call);
+      return undefined;
+    }
+    if (await this.#approvals.isRemembered(rule, call, route)) {
+      // A later round is the same call, and was counted with the first.
+      if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");
+      return undefined;
+    }
+    // Asking now would throw away a round that the server has begun, and run its tool a second time.
+    if (call.inputResponses?.state !== undefined) throw logDenied(approvalAddedMidCall(route, rule));
+    if (!supportsFormElicitation(call)) throw logDenied(hostLacksElicitation(route, rule));
+    const nonce = newRoundId(Date.now());
+    log.recordQuestion(call, route, decision, nonce);
+    return this.#approvals.request(rule, call, route, nonce, this.#evaluator.ruleSet.conditionWords);
+  }
+
+  /** Evaluates a method without a target together with every target that it names. */
+  async #handleMethod(call: Call, route: Route, next: Handler): Promise<Reply> {
+    const { decision, input, redacting } = await evaluateMethodYielding(this.#evaluator.ruleSet, call, route);
+    const { effect, rule } = decision;
+    // A method that MCP does not define cannot be approved: its effect is unknown.
+    const isRefused = effect === "hide" || effect === "deny" || effect === "approve";
+    const counts = isRefused || call.inputResponses?.state === undefined;
+    if ((rule !== undefined || effect !== "allow") && counts) {
+      this.#evaluator.log.add(
+        call,
+        route,
+        "call",
+        effect === "approve" ? { ...decision, effect: "deny" } : decision,
+      );
+    }
+    if (effect === "hide") throw unknownTarget(input.route.kind, input.route.exposed);
+    if (effect === "deny") throw this.#refusalFor(input, rule);
+    if (effect === "approve" && rule !== undefined) throw approvalNotPossible(call, input.route, rule);
+    // A list of tasks contains the status of tasks of any tool.
+    const ofTasks =
+      call.method === "tasks/list" ? this.#evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
+    const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
+    return this.#forwardRedacted(call, route, next, undefined, rules);
+  }
+
+  #refusalFor(input: PolicyInput, rule: RuleConfig | undefined): GatewayError {
+    const scopes = input.client.principal.byToken ? this.#evaluator.ruleSet.missingScopes(input) : undefined;
+    return scopes === undefined
+      ? deniedError(input.route, rule)
+      : insufficientScope(input.route, rule, scopes);
+  }
+
+  /** A task is not evaluated a second time; its questions and results are. */
+  async #handleTask(call: Call, route: Route, next: Handler): Promise<Reply> {
+    const redacting = this.#evaluator.ruleSet
+      .mayRedact(call.client, route)
+      .map((rule) => this.#redactions.of(rule));
+    let redactedInput = call;
+    for (const both of redacting) redactedInput = await redactedCall(redactedInput, both);
+    let reply = await redactRefusal(
+      this.#rounds.forward(call, route, next, undefined, redactedInput),
+      redacting,
+    );
+    reply = await this.#rounds.filterTask(call, route, reply, next);
+    for (const { results } of redacting) reply = await redactedReply(reply, results);
+    return reply;
+  }
+}
+
+const NO_RULES: readonly RedactingRule[] = [];
+
+/** Usually none, or the deciding one. */
+const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly RedactingRule[] =>
+  rule !== undefined && redacts(rule) ? [rule, ...redacting] : redacting;
+
+/** The same error as for a target that does not exist. */
+function unknownTargetError(call: Call, route: Route): GatewayError {
+  return unknownTarget(route.kind, targetOf(call.method, call.params)?.name ?? route.exposed);
+}
+
+/** The refusal of a call, or of what its server asks. */
+const denied = (route: Route, message: string, rule?: RuleConfig): GatewayError =>
+  new GatewayError("denied", "gateway", message, {
+    server: route.upstream,
+    ...(rule !== undefined && { rule: rule.name }),
+  });
+
+const deniedError = (route: Route, rule: RuleConfig | undefined): GatewayError =>
+  denied(route, rule?.message ?? `"${route.exposed}" is not allowed here`, rule);
+
+/** A client with a token can request another one, so the error names the scopes it must grant. */
+function insufficientScope(
+  { exposed, upstream: server }: Route,
+  rule: RuleConfig | undefined,
+  scopes: readonly string[],
+): GatewayError {
+  const message = `"${exposed}" needs a token that grants ${scopes.join(" ")}`;
+  const named = rule !== undefined && { rule: rule.name };
+  return new GatewayError("forbidden", "gateway", message, { server, scopes, ...named });
+}
+
+const hostLacksElicitation = (route: Route, rule: RuleConfig): GatewayError =>
+  denied(route, `"${route.exposed}" needs a person's approval, and this host cannot ask for it`, rule);
+
+const notApproved = ({ exposed, upstream: server }: Route, { name: rule }: RuleConfig): GatewayError =>
+  new GatewayError("approval_declined", "downstream", `"${exposed}" was not approved`, { rule, server });
+
+const approvalNotPossible = ({ method }: Call, route: Route, rule: RuleConfig): GatewayError =>
+  denied(route, `"${route.exposed}" needs an approval, which ${method} cannot ask for`, rule);
+
+const approvalAddedMidCall = (route: Route, rule: RuleConfig): GatewayError =>
+  denied(route, `"${route.exposed}" needs an approval since this call began`, rule);

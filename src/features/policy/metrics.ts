@@ -1,0 +1,35 @@
+/** Which metrics are there of rules and limits? */
+import type { FeatureCounter, RunningGateway } from "../../core/feature.js";
+
+/** A value of the label `decision`. */
+export type DecisionLabel = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
+
+/** `server` is `none` where the limit is not per server. */
+const RATE_LIMITED: FeatureCounter = {
+  name: "cardea_rate_limited_total",
+  help: "Calls refused by a limit.",
+  labelNames: ["server", "rule"],
+};
+const DECISIONS: FeatureCounter = {
+  name: "cardea_policy_decisions_total",
+  help: "Decisions of the policy.",
+  labelNames: ["decision", "rule"],
+};
+
+/** All counters. */
+export const COUNTERS: readonly FeatureCounter[] = [RATE_LIMITED, DECISIONS];
+
+/** What rules and limits report. */
+export interface PolicyMetrics {
+  rateLimited(server: string, rule: string): void;
+  policyDecided(decision: DecisionLabel, rule: string): void;
+  /** A call is queued at a limit until the returned function is called. */
+  enterQueue(server: string): () => void;
+}
+
+/** Counts in the gateway. */
+export const countedIn = (gateway: Pick<RunningGateway, "count" | "enterQueue">): PolicyMetrics => ({
+  rateLimited: (server, rule) => gateway.count(RATE_LIMITED, { server, rule }),
+  policyDecided: (decision, rule) => gateway.count(DECISIONS, { decision, rule }),
+  enterQueue: (server) => gateway.enterQueue(server),
+});

@@ -1,0 +1,19 @@
+/** The compiled redactions of rules, each compiled once. */
+import type { RuleConfig } from "../../../config/config.js";
+import type { RedactingRule } from "../rules/policy-input.js";
+import type { Redactions } from "./messages.js";
+import { redaction } from "./redaction.js";
+
+/** Those of the rules of one policy. */
+export class RuleRedactions {
+  readonly #made = new Map<RuleConfig, Redactions>();
+
+  of(rule: RedactingRule): Redactions {
+    const known = this.#made.get(rule);
+    if (known !== undefined) return known;
+    const { arguments: args, results, replacement } = rule.redact;
+    const made = { args: redaction(args, replacement), results: redaction(results, replacement) };
+    this.#made.set(rule, made);
+    return made;
+  }
+}

@@ -1,0 +1,170 @@
+/** The schema of `policy` and `limits`. */
+import { z } from "zod";
+import { duration } from "../../config/duration-schema.js";
+import { globs } from "../../config/server-schema.js";
+import { parseRate } from "../../config/units.js";
+
+const nonEmptyStrings = z.array(z.string().min(1));
+
+/** The matcher of a rule or limit. */
+const matcherKeys = {
+  on: z
+    .enum(["call", "sampling", "elicitation", "roots"])
+    .default("call")
+    .describe("What it applies to: calls of hosts, or one kind of question of servers."),
+  tools: globs
+    .exactOptional()
+    .describe(
+      "Globs over exposed tool names. With any of `tools`, `prompts`, `resources` and `methods` it applies to the given kinds only; with none of them to all.",
+    ),
+  prompts: globs.exactOptional().describe("Globs over exposed prompt names."),
+  resources: globs
+    .exactOptional()
+    .describe("Globs over exposed URIs and URI templates, evaluated for every reading of a URI."),
+  methods: globs
+    .exactOptional()
+    .describe(
+      "Globs over methods without a target: those of vendors and extensions, such as `ops/*`, and `tasks/list` and `skills/list`.",
+    ),
+  servers: globs.exactOptional().describe("Globs over the servers' keys."),
+  principals: globs.exactOptional().describe("Globs over principal ids."),
+  groups: nonEmptyStrings.exactOptional().describe("The principal must be in one of these groups."),
+  scopes: nonEmptyStrings.exactOptional().describe("The principal's token must have all of these scopes."),
+  annotations: z
+    .record(z.string().min(1), z.boolean())
+    .exactOptional()
+    .describe(
+      "Annotations that a tool must have, such as `readOnlyHint: true`. Missing ones have the defaults of the specification: not read-only, destructive, not idempotent, open-world.",
+    ),
+};
+
+const redaction = z.strictObject({
+  paths: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Dotted paths of members to redact; `*` is any member or element: `users.*.token`. Paths below `structuredContent` also apply to texts with the same JSON.",
+    ),
+  patterns: z
+    .array(z.string().min(1).max(1_024))
+    .default([])
+    .describe("RE2 patterns; matches in any text, number or member name are redacted."),
+});
+
+const redact = z.strictObject({
+  arguments: redaction
+    .prefault({})
+    .describe(
+      "Redacts what goes to the server: arguments, completed arguments, `Mcp-Param-*` headers, answers to questions.",
+    ),
+  results: redaction
+    .prefault({})
+    .describe("Redacts what goes to the host: results, errors, questions, tasks, progress and log messages."),
+  replacement: z.string().max(64).default("[redacted]").describe("The replacement text."),
+});
+
+const rule = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .exactOptional()
+    .describe("Its name in refusals, metrics and decisions. Default: `rule-N`, by its position."),
+  ...matcherKeys,
+  when: z
+    .string()
+    .min(1)
+    .max(4_096)
+    .exactOptional()
+    .describe(
+      "A CEL expression that must be true: over `tool`, `server`, `target`, `args`, `principal` (`id`, `groups`, `claims`), `annotations` and, for questions of servers, `request`. A missing member is null.",
+    ),
+  effect: z
+    .enum(["allow", "deny", "approve", "redact", "hide"])
+    .describe(
+      "`allow`; `deny` refuses; `approve` asks a person at the host first; `redact` allows with what `redact` names removed; `hide` answers as for an unknown name.",
+    ),
+  message: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .exactOptional()
+    .describe("The text for the refused caller, or for the person who approves."),
+  remember: duration(
+    "With `approve`: how long an approval holds for the same call of the same principal.",
+  ).exactOptional(),
+  redact: redact.exactOptional().describe("With `redact`: what to remove."),
+  maxTokens: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe("With `on: sampling`: the maximum of `maxTokens`; a larger value is reduced to it."),
+  stripContext: z
+    .boolean()
+    .exactOptional()
+    .describe("With `on: sampling`: whether `includeContext` is removed from the request."),
+  maxRounds: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe("With `on`: the maximum number of rounds of questions per call; later ones are refused."),
+});
+
+/** The zod schema of `policy`. */
+export const policySchema = z.strictObject({
+  default: z.enum(["allow", "deny"]).default("allow").describe("The effect when no rule matches."),
+  rules: z
+    .array(rule.meta({ id: "rule" }))
+    .default([])
+    .describe("Access rules in order; the first match decides."),
+});
+
+const rateText = (sentence: string) =>
+  z
+    .string()
+    .refine((text) => parseRate(text) !== undefined, {
+      error: 'must be a rate such as "10/s", "100/min", "1000/h" or "10000/day"',
+    })
+    .meta({ pattern: "^\\d+/(s|min|h|day)$|\\$\\{" })
+    .exactOptional()
+    .describe(sentence);
+
+const limit = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .exactOptional()
+    .describe("Its name in refusals and metrics. Default: `limit-N`, by its position."),
+  ...matcherKeys,
+  rate: rateText("Rate limit (token bucket): calls per time, refilled continuously."),
+  burst: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe("The size of the token bucket. Default: the count of the rate."),
+  quota: rateText("Calls per fixed window; a window begins with the first call after the last one ended."),
+  concurrency: z.int().min(1).exactOptional().describe("The maximum number of concurrent calls."),
+  queue: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe(
+      "With `concurrency`: the maximum length of the queue; further calls are refused. Default: 100.",
+    ),
+  timeout: duration(
+    "Idle timeout of a call, in place of the server's `timeout`; of several the shortest applies.",
+  ).exactOptional(),
+  per: z
+    .enum(["principal", "session", "server", "tool", "all"])
+    .default("all")
+    .describe("Which calls share it. `session` means the principal where a host has no session."),
+});
+
+/** The zod schema of `limits`. */
+export const limitsSchema = z.array(limit.meta({ id: "limit" }));
+
+/** `policy` as the file has it. */
+export type PolicyShape = z.infer<typeof policySchema>;
+/** One of `limits` as the file has it. */
+export type LimitShape = z.infer<typeof limit>;
