@@ -49,7 +49,9 @@ const testsIn = (folders: readonly string[], recursive = false): readonly string
 const throughCallTool = (): readonly string[] => {
   const hosts = testsIn(["test/scenarios/questions"]).filter((file) => !ONCE_ONLY.has(file));
   const samples = samplesOf(Number(process.env.CARDEA_SAMPLE), takesAll);
-  const policy = testsIn(["test/features/policy", "test/features/policy/limits"]).filter((file) => !ONCE_ONLY.has(file));
+  const policy = testsIn(["test/features/policy", "test/features/policy/limits"]).filter(
+    (file) => !ONCE_ONLY.has(file),
+  );
   return [...(takesAll ? policy : []), ...samples.sample("hosts that call through call_tool", hosts, 1)];
 };
 

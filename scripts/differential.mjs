@@ -12,7 +12,9 @@ run(
   [
     "run",
     "--maxWorkers=1",
-    ...(files.length > 0 ? files : ["test/features/policy/differential", "test/features/openapi/differential"]),
+    ...(files.length > 0
+      ? files
+      : ["test/features/policy/differential", "test/features/openapi/differential"]),
   ],
   {
     stdio: ["ignore", 1, 2],

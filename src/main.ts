@@ -78,8 +78,6 @@ const shell: CommandContext = {
     const { writeRunFile } = await import("./cli/run-files.js");
     return writeRunFile(process.env, gateway, log);
   },
-  checkRules: async (rules) => (await import("./features/policy/policy.js")).checkPolicy(rules),
-  advisePolicy: async (config) => (await import("./features/policy/policy.js")).policyAdvice(config),
   openStore: openSharedStore,
   findings: async (config) => {
     const found = await Promise.all(

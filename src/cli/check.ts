@@ -37,7 +37,7 @@ export async function check(
   // Like `serve`: variables such as CARDEA_HOST replace flags.
   const overrides = listenOverrides({}, shell.env);
   const sections = await sectionsOf(shell.features);
-  const loaded = await loadConfig(file, shell.checkRules, {
+  const loaded = await loadConfig(file, {
     ...{ env: shell.env, cwd: shell.cwd, overrides, sections },
   });
   const problems = loaded.ok ? problemsOf(loaded, shell) : loaded.problems;

@@ -1,7 +1,5 @@
 /** The environment of a command: streams, variables, signals, the log, and access to a gateway. */
 import type { Readable, Writable } from "node:stream";
-import type { Advice } from "../config/advice.js";
-import type { CheckRules } from "../config/check-rules.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Logger } from "../core/logger.js";
 import type { Finding } from "../core/replicas.js";
@@ -38,10 +36,6 @@ export interface CommandContext {
   openServing(run: ServingRun, config: Config, orphans: "name" | "end", logger: Logger): Promise<Served>;
   /** Set in one of several processes, whose signals come from the one that has started it. */
   readonly worker?: Pick<JoinedProcess, "listen" | "announce">;
-  /** Compiles rules and limits; returns their errors. */
-  checkRules: CheckRules;
-  /** Advice about rules and limits that are valid but probably not as intended. */
-  advisePolicy(config: Config): Promise<readonly Pick<Advice, "path" | "message">[]>;
   /** Probes one server. */
   probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
   /** The store that the config shares with other processes, if it holds what features keep. The caller closes it. */

@@ -14,7 +14,7 @@ import { type CommandContext, write } from "./command-context.js";
 import { type Diagnosis, diagnose, type Observations } from "./diagnose.js";
 import { diagnoseEntry } from "./diagnose-entry.js";
 import { EXIT } from "./exit.js";
-import { channelsOf } from "./feature.js";
+import { advised, channelsOf } from "./feature.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import type { ProbeNoteLine, ProbeResult } from "./probe.js";
@@ -128,7 +128,7 @@ async function safeFindings(
 const waitingText = (waiting: ReadonlySet<string>, { servers }: Config): string =>
   `${servers.length - waiting.size} of ${servers.length} servers; waiting for ${[...waiting].join(", ")}`;
 
-/** The parts of the config that match nothing, and the advice of `check` about rules and limits. */
+/** The parts of the config that match nothing, and the advice of features as of `check`. */
 async function ineffective(
   { config, problemAt, serverPath }: GoodConfig,
   probes: ReadonlyMap<string, ProbeResult>,
@@ -141,12 +141,11 @@ async function ineffective(
     ),
   );
   const { ineffectiveSettings } = await import("./ineffective.js");
-  const byLists = listed.size === 0 ? [] : ineffectiveSettings(config, listed);
-  const hasRules = config.policy !== undefined || config.limits !== undefined;
-  const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
+  const byLists = listed.size === 0 ? [] : await ineffectiveSettings(config, listed, shell.features);
+  const ofFeatures: readonly Advice[] = await advised(shell.features, config);
   // The lists tell more about a glob than the servers' prefixes.
   const known = new Set(byLists.map(({ path }) => path.join("\0")));
-  const others = onRules.filter(({ path }) => !known.has(path.join("\0")));
+  const others = ofFeatures.filter(({ path }) => !known.has(path.join("\0")));
   return [...byLists, ...others].map(({ server, path, message }) =>
     server === undefined
       ? problemAt(path, safe(message))

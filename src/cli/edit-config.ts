@@ -1,7 +1,7 @@
 /** Edits a config file; an edit with an invalid result is not written. */
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { checkRules } from "../config/check-rules.js";
+import { checkSections } from "../config/check-sections.js";
 import { findConfig } from "../config/find.js";
 import { writeErrorMessage } from "../config/load.js";
 import { formatProblem, type Problem } from "../config/problem.js";
@@ -102,7 +102,7 @@ async function newProblems(
   const problemsOf = async (text: string): Promise<readonly Problem[]> => {
     const sections = await sectionsOf(shell.features);
     const readWith = { env, cwd: shell.cwd, sections, ...(env === ANY_VARIABLE && { readFile: () => "" }) };
-    const read = await checkRules(readConfig(text, file, readWith), shell.checkRules);
+    const read = await checkSections(readConfig(text, file, readWith));
     return read.problems;
   };
   const known = new Set((await problemsOf(before)).map(({ message }) => message));

@@ -3,8 +3,10 @@
  * (docs/adding-a-feature.md).
  */
 import type { Command } from "commander";
+import type { Advice } from "../config/advice.js";
 import type { Config, ServerConfig } from "../config/config.js";
 import type { Section } from "../config/section.js";
+import type { Route } from "../core/call.js";
 import type { CredentialStore } from "../core/credentials.js";
 import type {
   ExplainPlace,
@@ -78,6 +80,19 @@ interface ShortLists {
   hint(tools: number): string;
 }
 
+/** A sentence about a key of the config. */
+export type Advised = Pick<Advice, "path" | "message">;
+
+/** The names of tools and prompts that hosts see. */
+export interface ExposedNames {
+  /** Of all tools and prompts, after filters. */
+  readonly routes: readonly Route[];
+  /** Whether the lists of a server could be read. */
+  isRead(server: string): boolean;
+  /** Why no name of these servers is like `pattern`; undefined if one is, or may be. */
+  deadName(pattern: string, kind: "tools" | "prompts", servers: readonly string[]): string | undefined;
+}
+
 /** A feature. */
 export interface Feature {
   readonly name: string;
@@ -110,6 +125,12 @@ export interface Feature {
   openStore?(config: FeaturedConfig, logger: Logger): Promise<OwnStore | undefined>;
   /** Whether several processes count the calls of a limit together. */
   sharesLimits?(config: FeaturedConfig): boolean;
+  /** Why one process alone can serve this config, unless several count together; undefined if it is none. */
+  singleProcess?(config: FeaturedConfig): Advised | undefined;
+  /** Settings that are valid but probably not as intended, for `cardea check`. */
+  advise?(config: Config): Promise<readonly Advised[]>;
+  /** Settings that match nothing which the servers list, for `cardea doctor`. */
+  ineffective?(config: Config, names: ExposedNames): Promise<readonly Advised[]>;
   /** Checks what it needs outside of this process, for `cardea doctor`; undefined if it needs nothing. */
   findings?(config: FeaturedConfig, version: string): Promise<readonly Finding[] | undefined>;
   /** Probes a server for `cardea doctor`, with the credentials that the feature has for it. Never rejects. */
@@ -135,9 +156,9 @@ export type FeaturedConfig = Pick<Config, "features" | "keys">;
 export const channelsOf = (features: readonly Feature[]): readonly ChannelKind[] =>
   features.flatMap(({ channels = [] }) => channels);
 
-/** Whether several processes that serve this config count the calls of a limit together. */
-export const sharesLimits = (features: readonly Feature[], config: FeaturedConfig): boolean =>
-  features.some((feature) => feature.sharesLimits?.(config) === true);
+/** What all features advise on the config. */
+export const advised = async (features: readonly Feature[], config: Config): Promise<readonly Advised[]> =>
+  (await Promise.all(features.map(async (feature) => (await feature.advise?.(config)) ?? []))).flat();
 
 /** The sections of all features. */
 export const sectionsOf = async (features: readonly Feature[]): Promise<readonly Section[]> =>

@@ -1,19 +1,18 @@
-/** Finds filters, overrides, rules, limits and profiles that match nothing, for `cardea doctor`. */
+/** Finds filters, overrides, settings of features and profiles that match nothing, for `cardea doctor`. */
 import { mergeLists, type Renamed, renamedReason } from "../catalog/merge.js";
 import { NameOwners } from "../catalog/naming.js";
 import { serverNamespace, visibleItems } from "../catalog/server-namespace.js";
 import type { Advice } from "../config/advice.js";
 import { closest } from "../config/closest.js";
-import type { Config, ConfiguredServer, MatcherConfig, NameFilter } from "../config/config.js";
-import { canBeginWith, exposedStarts } from "../config/own-names.js";
+import type { Config, ConfiguredServer, NameFilter } from "../config/config.js";
+import { canBeginWith, exposedStarts, nearestName } from "../config/own-names.js";
 import { argumentNames } from "../core/argument-names.js";
 import type { Route } from "../core/call.js";
 import { LISTS, type ListKind } from "../core/lists.js";
 import { glob } from "../patterns/globs.js";
-import { nearestName } from "../features/policy/rules/advice.js";
-import { compileMatcher } from "../features/policy/rules/rule.js";
 import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
+import type { ExposedNames, Feature } from "./feature.js";
 
 /** The lists of a server, by its own names. */
 export type ListedEntries = Readonly<Record<ListKind, readonly JsonObject[]>>;
@@ -28,10 +27,11 @@ type Found = Pick<Advice, "path" | "message">;
  * Advice with its position in the config. A server missing from `listed` could not be read, and its entries are not
  * checked.
  */
-export function ineffectiveSettings(
+export async function ineffectiveSettings(
   config: Config,
   listed: ReadonlyMap<string, ListedEntries>,
-): readonly Advice[] {
+  features: readonly Feature[],
+): Promise<readonly Advice[]> {
   const renamed: (Renamed & { readonly kind: NamedKind })[] = [];
   const routes = NAMED_KINDS.flatMap((kind) =>
     exposedRoutes(config, listed, kind, (one) => {
@@ -39,7 +39,15 @@ export function ineffectiveSettings(
       if (one.start === undefined) renamed.push({ ...one, kind });
     }),
   );
-  const exposed: ExposedNames = { config, listed, routes };
+  const listing: Listing = { config, listed, routes };
+  const names: ExposedNames = {
+    routes,
+    isRead: (server) => listed.has(server),
+    deadName: (pattern, kind, servers) => deadName(pattern, kind, servers, listing),
+  };
+  const ofFeatures = await Promise.all(
+    features.map(async (feature) => (await feature.ineffective?.(config, names)) ?? []),
+  );
   return [
     ...config.servers.flatMap((server) => {
       const entries = listed.get(server.name);
@@ -52,23 +60,18 @@ export function ineffectiveSettings(
       path: one.other === one.server ? [] : ["prefix"],
       message: `its ${LISTS[one.kind].noun} ${writeJson(one.name)} is listed as ${one.exposed}: ${renamedReason(one)}`,
     })),
-    ...(config.policy?.rules ?? []).flatMap((rule, at) =>
-      deadMatcher(rule, ["policy", "rules", at], `rule "${rule.name}"`, exposed),
-    ),
-    ...(config.limits ?? []).flatMap((limit, at) =>
-      deadMatcher(limit, ["limits", at], `limit "${limit.name}"`, exposed),
-    ),
+    ...ofFeatures.flat(),
     ...Object.entries(config.profiles).flatMap(([name, profile]) =>
       NAMED_KINDS.flatMap((kind) =>
         deadGlobs(profile[kind], ["profiles", name, kind], (pattern) =>
-          deadName(pattern, kind, profile.servers, exposed),
+          deadName(pattern, kind, profile.servers, listing),
         ),
       ),
     ),
   ];
 }
 
-interface ExposedNames {
+interface Listing {
   readonly config: Config;
   readonly listed: ReadonlyMap<string, ListedEntries>;
   /** Of all tools and prompts, after filters. */
@@ -135,43 +138,11 @@ function deadOverrides({ overrides = {} }: ConfiguredServer, entries: ListedEntr
   });
 }
 
-/** A rule or limit. Even if each of its globs matches something, the whole may match nothing. */
-function deadMatcher(
-  subject: MatcherConfig,
-  path: Advice["path"],
-  label: string,
-  exposed: ExposedNames,
-): readonly Found[] {
-  const { servers } = exposed.config;
-  const tests = subject.servers?.map(glob);
-  const meant = servers
-    .map(({ name }) => name)
-    .filter((name) => tests === undefined || tests.some((matches) => matches(name)));
-  const dead = NAMED_KINDS.flatMap((kind) =>
-    (subject[kind] ?? []).flatMap((pattern, at): readonly Found[] => {
-      const message = deadName(pattern, kind, meant, exposed);
-      return message === undefined ? [] : [{ path: [...path, kind, at], message }];
-    }),
-  );
-  const namesOnly = subject.resources === undefined && subject.methods === undefined;
-  const names = subject.tools !== undefined || subject.prompts !== undefined;
-  const all = meant.every((name) => exposed.listed.has(name));
-  if (dead.length > 0 || !namesOnly || !names || !all) return dead;
-  const matcher = compileMatcher(subject);
-  if (exposed.routes.some((route) => matcher.matchesRoute(route, true))) return [];
-  return [
-    {
-      path,
-      message: `${label} matches nothing: no tool and no prompt that it names has all else that it asks for`,
-    },
-  ];
-}
-
 function deadName(
   pattern: string,
   kind: NamedKind,
   meant: readonly string[],
-  { config, listed, routes }: ExposedNames,
+  { config, listed, routes }: Listing,
 ): string | undefined {
   const theirs = routes.filter((route) => route.kind === kind && meant.includes(route.upstream));
   const names = theirs.map((route) => route.exposed);

@@ -42,7 +42,7 @@ export async function openConfig(
   }
   const sections = await sectionsOf(shell.features);
   const options: ReadOptions = { env: shell.env, cwd: shell.cwd, overrides, sections };
-  const loaded = await loadConfig(found.file, shell.checkRules, options);
+  const loaded = await loadConfig(found.file, options);
   if (loaded.ok) log.addSecrets(secretsOf(loaded));
   const { file, by } = found;
   log.info({ file, by }, by === "discovery" ? `using ${file}` : `using ${file}, named by ${by}`);

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeChanges } from "../config/changes.js";
-import { checkRules } from "../config/check-rules.js";
+import { checkSections } from "../config/check-sections.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
 import { readConfig } from "../config/read.js";
@@ -72,7 +72,7 @@ export function watchAndReload(
   };
 
   const apply = async (text: string): Promise<void> => {
-    const loaded = await checkRules(readConfig(text, file, options), shell.checkRules);
+    const loaded = await checkSections(readConfig(text, file, options));
     for (const warning of loaded.warnings) log.warn({}, formatProblem(warning));
     if (!loaded.ok) {
       refuse(loaded.problems);
@@ -96,7 +96,7 @@ export function watchAndReload(
     const next = withoutRestartKeys(loaded.config, running, sections);
     try {
       await gateway.reload(next);
-      const changes = describeChanges(running, next);
+      const changes = describeChanges(running, next, sections);
       running = next;
       log.info({ file, servers: next.servers.length }, `${file} is ${inEffect(changes, postponed)}`);
     } catch (error) {

@@ -25,7 +25,6 @@ import { watchAndReload } from "./reload.js";
 import {
   type Served,
   type ServeFlagValues,
-  type ServingConflict,
   type ServingRun,
   servingConflict,
   servingModeOf,
@@ -130,7 +129,7 @@ async function serveBySeveral(
   );
 }
 
-function refuseSeveral({ message }: ServingConflict, log: Log): number {
+function refuseSeveral({ message }: { readonly message: string }, log: Log): number {
   log.error({}, message);
   return EXIT.config;
 }

@@ -4,7 +4,7 @@ import type { Logger } from "../core/logger.js";
 import type { ProcessMember } from "../core/process-member.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { Signals } from "./command-context.js";
-import { type Feature, sharesLimits } from "./feature.js";
+import type { Advised, Feature } from "./feature.js";
 
 /** A flag that a feature adds to `cardea serve`. */
 export interface ServeFlag {
@@ -22,16 +22,8 @@ export type ServeFlagValues = Readonly<Record<string, unknown>>;
 export interface ServingMode {
   /** What flags or variables ask for; undefined for one gateway in one process. @throws UsageError */
   asked(flags: ServeFlagValues, env: Readonly<Record<string, string | undefined>>): ServingRun | undefined;
-  /** Why the config cannot be served in this way; undefined if it can. `countsTogether`: its limits hold over all processes. */
-  conflict(config: Config, countsTogether: boolean): ServingConflict | undefined;
   /** This process, where it was started as one of several; undefined in any other process. */
   join(): Promise<JoinedProcess | undefined>;
-}
-
-/** The key of the config that is in the way, and a sentence. */
-export interface ServingConflict {
-  readonly path: readonly string[];
-  readonly message: string;
 }
 
 /** What is asked for. */
@@ -74,5 +66,11 @@ export const servingModeOf = (features: readonly Feature[]): ServingMode | undef
   features.find(({ servingMode }) => servingMode !== undefined)?.servingMode;
 
 /** Why several processes cannot serve the config; undefined if they can. */
-export const servingConflict = (features: readonly Feature[], config: Config): ServingConflict | undefined =>
-  servingModeOf(features)?.conflict(config, sharesLimits(features, config));
+export function servingConflict(features: readonly Feature[], config: Config): Advised | undefined {
+  if (features.some((feature) => feature.sharesLimits?.(config) === true)) return undefined;
+  for (const feature of features) {
+    const reason = feature.singleProcess?.(config);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}

@@ -4,6 +4,7 @@ import { adviseFolders } from "../config/advise-folders.js";
 import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import type { CommandContext } from "./command-context.js";
+import { advised } from "./feature.js";
 import { servingConflict, servingModeOf } from "./serving-mode.js";
 
 /** The problems of single servers, and what `serve` would refuse, with the variables that replace its flags. */
@@ -29,9 +30,8 @@ export async function adviceOn(
   { config, sections, secrets, serverPath, problemAt }: GoodConfig,
   shell: CommandContext,
 ): Promise<readonly Problem[]> {
-  const hasRules = config.policy !== undefined || config.limits !== undefined;
-  const onRules: readonly Advice[] = hasRules ? await shell.advisePolicy(config) : [];
-  const found: readonly Advice[] = [...advise(config, sections), ...adviseFolders(config), ...onRules];
+  const ofFeatures = await advised(shell.features, config);
+  const found: readonly Advice[] = [...advise(config, sections), ...adviseFolders(config), ...ofFeatures];
   return found.map(({ server, path, message, values = [] }) => {
     const safe = masked(message, values, secrets);
     return server === undefined

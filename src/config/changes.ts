@@ -1,18 +1,20 @@
-/** Summarises the changes of a new config for the log: servers, rules, and everything else by key. */
+/** Summarises the changes of a new config for the log: servers, sections that have words for it, and everything else by key. */
 import { isDeepStrictEqual } from "node:util";
 import { type Config, type ConfiguredServer, isMisconfigured } from "./config.js";
+import { type Section, sectionsWithin } from "./section.js";
 
 /** `servers: added git, removed files, restarted db; policy rules: 3, was 2`; empty if these are equal. */
-export function describeChanges(before: Config, now: Config): string {
+export function describeChanges(before: Config, now: Config, sections: readonly Section[]): string {
+  const worded = sectionsWithin(sections, "file").filter(({ changes }) => changes !== undefined);
   const servers = serverChanges(before.servers, now.servers);
   const parts = [
     ...(servers === "" ? [] : [`servers: ${servers}`]),
-    ...countChange("policy rules", before.policy?.rules ?? [], now.policy?.rules ?? []),
-    ...(defaultOf(before) === defaultOf(now) ? [] : [`policy.default: ${defaultOf(now)}`]),
-    ...countChange("limits", before.limits ?? [], now.limits ?? []),
+    ...worded.flatMap(({ path, changes }) => changes?.(before.features[path], now.features[path]) ?? []),
     ...countChange("keys", before.auth?.keys ?? [], now.auth?.keys ?? []),
     ...OTHERS.filter((key) => !isDeepStrictEqual(before[key], now[key])).map((key) => key.replace(/Ms$/, "")),
-    ...featureChanges(before.features, now.features),
+    ...featureChanges(before.features, now.features).filter(
+      (path) => !worded.some((section) => section.path === path),
+    ),
     ...(isDeepStrictEqual(withoutKeys(before), withoutKeys(now)) ? [] : ["auth"]),
   ];
   return parts.join("; ");
@@ -32,7 +34,6 @@ const featureChanges = (before: Config["features"], now: Config["features"]): re
     (path) => !isDeepStrictEqual(before[path], now[path]),
   );
 
-const defaultOf = ({ policy }: Config): string => policy?.default ?? "allow";
 const withoutKeys = ({ auth }: Config): unknown => auth && { ...auth, keys: [] };
 
 function serverChanges(before: readonly ConfiguredServer[], now: readonly ConfiguredServer[]): string {
@@ -77,7 +78,12 @@ function essenceOf(server: ConfiguredServer) {
   return { transport, auth, protocol, lease, connectTimeoutMs, firstConnectTimeoutMs, roots, problems };
 }
 
-function countChange(label: string, before: readonly unknown[], now: readonly unknown[]): readonly string[] {
+/** `limits: 3, was 2`; empty if they are equal. */
+export function countChange(
+  label: string,
+  before: readonly unknown[],
+  now: readonly unknown[],
+): readonly string[] {
   if (isDeepStrictEqual(before, now)) return [];
   return [
     before.length === now.length

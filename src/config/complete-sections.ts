@@ -1,14 +1,9 @@
-/**
- * Completes `auth`, `policy` and `limits` of the file: defaults and names are filled in, times are in
- * ms.
- */
+/** Completes `auth` of the file: defaults are filled in, times are in ms. */
 import { isLoopback } from "../http/loopback.js";
 import type { AuthConfig, SignInConfig } from "./auth-config.js";
 import type { AuthShape } from "./auth-schema.js";
-import type { LimitConfig, ListenConfig, PolicyConfig } from "./config.js";
+import type { ListenConfig } from "./config.js";
 import type { Findings } from "./findings.js";
-import type { LimitShape, PolicyShape } from "../features/policy/schema.js";
-import { parseDuration, parseRate } from "./units.js";
 
 /** Adds contradictions within `auth` to `findings`. `listen` includes flags; `signIn` is what a feature has of it. */
 export function completeAuth(
@@ -62,37 +57,3 @@ export function completeAuth(
 
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === "string" ? [value] : value;
-
-/** Names each rule and reads its durations. */
-export function completePolicy({ default: fallback, rules }: PolicyShape): PolicyConfig {
-  return {
-    default: fallback,
-    rules: rules.map(({ remember, ...rule }, index) => {
-      const rememberMs = remember === undefined ? undefined : parseDuration(remember);
-      return {
-        ...rule,
-        ...named(rule.name, `rule-${index + 1}`),
-        ...(rememberMs !== undefined && { rememberMs }),
-      };
-    }),
-  };
-}
-
-const named = (name: string | undefined, number: string): { name: string; isUnnamed?: true } =>
-  name === undefined ? { name: number, isUnnamed: true } : { name };
-
-/** Names each limit and reads its rate, quota and timeout. */
-export function completeLimits(limits: readonly LimitShape[]): readonly LimitConfig[] {
-  return limits.map(({ rate: written, quota: counted, timeout, ...limit }, index) => {
-    const rate = written === undefined ? undefined : parseRate(written);
-    const quota = counted === undefined ? undefined : parseRate(counted);
-    const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
-    return {
-      ...limit,
-      ...named(limit.name, `limit-${index + 1}`),
-      ...(rate !== undefined && { rate }),
-      ...(quota !== undefined && { quota }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    };
-  });
-}

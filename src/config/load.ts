@@ -1,7 +1,7 @@
 /** Loads a config file from the disk. */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type CheckRules, checkRules } from "./check-rules.js";
+import { checkSections } from "./check-sections.js";
 import { SourcePositions } from "./problem.js";
 import { type BadConfig, type GoodConfig, type ReadOptions, readConfig } from "./read.js";
 import { readErrorMessage, readTextFile, TextFileError } from "./text-file.js";
@@ -25,21 +25,17 @@ export async function readConfigFile(
       ok: false,
       problems: [{ ...at, message }],
       warnings: [],
-      rules: {},
+      check: async () => [],
       problemAt: (_, more) => ({ file, line: 1, column: 1, message: more }),
     };
   }
 }
 
 /** Reads, expands and validates a config file; never throws for problems of the file. */
-export async function loadConfig(
-  file: string,
-  check: CheckRules,
-  options: ReadOptions = {},
-): Promise<GoodConfig | BadConfig> {
+export async function loadConfig(file: string, options: ReadOptions = {}): Promise<GoodConfig | BadConfig> {
   const content = await readConfigFile(file, options.cwd);
   if (!("text" in content)) return content;
-  const read = await checkRules(readConfig(content.text, file, options), check);
+  const read = await checkSections(readConfig(content.text, file, options));
   if (!(await isWorldWritable(resolve(options.cwd ?? process.cwd(), file)))) return read;
   const message =
     "the file is world-writable: every user of this machine can start programs as the gateway's user";

@@ -1,17 +1,10 @@
 /**
- * Own names and exposed names. Filters and overrides of a server use its own names, rules, limits and profiles exposed
+ * Own names and exposed names. Filters and overrides of a server use its own names, profiles and sections of features exposed
  * names; this converts the other form, if it is unambiguous.
  */
+import { closest } from "./closest.js";
 import { namePrefix, uriPrefix } from "./collisions.js";
-import type {
-  Config,
-  ConfiguredServer,
-  MatcherConfig,
-  NameFilter,
-  ProfileConfig,
-  ServerConfig,
-} from "./config.js";
-
+import type { Config, ConfiguredServer, NameFilter, ProfileConfig, ServerConfig } from "./config.js";
 import { exposedSettings, type Section } from "./section.js";
 
 type Naming = Config["naming"];
@@ -49,24 +42,22 @@ function withOwnKeys(
   return aliases.length === 0 ? overrides : { ...overrides, ...Object.fromEntries(aliases) };
 }
 
+/** Turns own names of servers into exposed ones; see `exposeOf`. */
+export type ExposeOf = (servers: readonly string[] | undefined) => ((pattern: string) => string) | undefined;
+
 /**
- * What a rule or limit is about, with own names of tools and prompts as hosts see them. A glob is an own name where no
- * exposed name begins like it, and its servers are known: those that `servers` names, or the only one there is.
+ * How a glob over names of these servers reads with names as hosts see them: an own name is one that no exposed name begins like.
+ * Without servers the only one there is; undefined where one of them is not known, as a glob over servers may match others later.
  */
-export function acceptOwnNames<T extends MatcherConfig>(subject: T, context: NamingContext): T {
-  const { servers } = context;
-  const named = subject.servers?.map((name) => servers.find((server) => server.name === name));
-  // A glob over servers may match other servers later.
-  const meant = named === undefined ? (servers.length === 1 ? servers : []) : named;
-  const known = meant.filter((server) => server !== undefined);
-  if (known.length === 0 || known.length < meant.length) return subject;
-  const expose = exposer(known, context);
-  return {
-    ...subject,
-    ...(subject.tools !== undefined && { tools: subject.tools.map(expose) }),
-    ...(subject.prompts !== undefined && { prompts: subject.prompts.map(expose) }),
+const exposeOf =
+  (context: NamingContext): ExposeOf =>
+  (names) => {
+    const { servers } = context;
+    const named = names?.map((name) => servers.find((server) => server.name === name));
+    const meant = named === undefined ? (servers.length === 1 ? servers : []) : named;
+    const known = meant.filter((server) => server !== undefined);
+    return known.length === 0 || known.length < meant.length ? undefined : exposer(known, context);
   };
-}
 
 /** A profile, with own names in its filters as hosts see them: those of its servers. */
 export function exposeProfile(
@@ -81,7 +72,7 @@ export function exposeProfile(
     ...profile,
     tools: mapFilter(profile.tools, expose),
     prompts: mapFilter(profile.prompts, expose),
-    features: exposedSettings(sections, "profile", profile.features, expose),
+    features: exposedSettings(sections, "profile", profile.features, expose, exposeOf(context)),
   };
 }
 
@@ -92,7 +83,7 @@ export function exposeSettings(
   sections: readonly Section[],
 ): Config["features"] {
   if (context.servers.length === 0) return settings;
-  return exposedSettings(sections, "file", settings, exposer(context.servers, context));
+  return exposedSettings(sections, "file", settings, exposer(context.servers, context), exposeOf(context));
 }
 
 /** Whether a name that begins with `start` can match the glob. */
@@ -139,3 +130,16 @@ const withOrWithout = (pattern: string, start: string): string =>
   pattern.startsWith(start) && pattern.length > start.length
     ? `{${start},}${pattern.slice(start.length)}`
     : pattern;
+
+/** The pattern with the prefix that is nearest to its own; with the only one where it has none. */
+export function nearestName(
+  pattern: string,
+  names: readonly string[],
+  separator: string,
+): string | undefined {
+  const at = pattern.indexOf(separator);
+  const [only, second] = names;
+  if (at === -1) return second === undefined && only !== undefined ? only + pattern : undefined;
+  const start = closest(pattern.slice(0, at + separator.length), names);
+  return start === undefined ? undefined : start + pattern.slice(at + separator.length);
+}

@@ -4,22 +4,14 @@ import { createHash } from "node:crypto";
 import { dirname, extname, resolve } from "node:path";
 import { addressRanges } from "../http/address-ranges.js";
 import type { SignInConfig } from "./auth-config.js";
-import type { Rules } from "./check-rules.js";
-import { completeAuth, completeLimits, completePolicy } from "./complete-sections.js";
+import { completeAuth } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
 import type { Config, ConfiguredServer } from "./config.js";
 import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
 import { Findings } from "./findings.js";
 import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
 import { namedFiles, type ReadNamedFile } from "./named-files.js";
-import {
-  acceptExposedNames,
-  acceptOwnNames,
-  exposeProfile,
-  exposeSettings,
-  type NamingContext,
-} from "./own-names.js";
-import { limitsSchema, policySchema } from "../features/policy/schema.js";
+import { acceptExposedNames, exposeProfile, exposeSettings } from "./own-names.js";
 import { type Problem, SourcePositions } from "./problem.js";
 import { readJson } from "./read-json.js";
 import { readProfiles } from "./read-profiles.js";
@@ -27,13 +19,16 @@ import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import {
+  checkedFaults,
   faultsOfSections,
+  type LateFault,
   ownToolNames,
   type Section,
   SectionError,
   sectionsWithin,
   settingsIn,
   settingsOf,
+  settingsToCheck,
   warningsOfSections,
 } from "./section.js";
 import { isServerKey } from "./server-keys.js";
@@ -77,7 +72,8 @@ export interface GoodConfig {
   readonly secrets: readonly string[];
   /** The sections of features that it was read with. */
   readonly sections: readonly Section[];
-  readonly rules: Rules;
+  /** Finds what else is wrong with its sections; see `checkSections`. */
+  readonly check: () => Promise<readonly LateFault[]>;
   /** A problem at one path of the file. */
   readonly problemAt: (path: Path, message: string) => Problem;
   /** Where a server stands in the file. */
@@ -89,8 +85,8 @@ export interface BadConfig {
   readonly ok: false;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** The sections with a valid shape. */
-  readonly rules: Rules;
+  /** The same for the sections with a valid shape. */
+  readonly check: () => Promise<readonly LateFault[]>;
   readonly problemAt: (path: Path, message: string) => Problem;
 }
 
@@ -100,12 +96,12 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const positions = new SourcePositions(file, source);
   const bad = (
     faults: readonly Fault[],
-    found: Partial<Pick<BadConfig, "warnings" | "rules" | "problemAt">> = {},
+    found: Partial<Pick<BadConfig, "warnings" | "check" | "problemAt">> = {},
   ): BadConfig => ({
     ok: false,
     problems: positions.problems(faults),
     warnings: [],
-    rules: {},
+    check: async () => [],
     problemAt: (_, message) => positions.problem({ offset: 0, message }),
     ...found,
   });
@@ -164,17 +160,20 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, sections, folder);
-  const rules = readRules(findings);
+  const toCheck = settingsToCheck(sections, findings.tree, folder, features);
+  const checkOf = (settings: Config["features"]) => () => checkedFaults(sections, settings);
   const withHint = (all: readonly Fault[]): readonly Fault[] =>
     host ? all : withImportHint(all, file, whole);
   const found = {
-    rules: naming === undefined ? rules : withOwnNames(rules, { servers, naming }),
     warnings: positions.problems(warnings),
     problemAt: (at: Path, message: string) =>
       positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
   };
   if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
-    return bad(withHint([...findings.faults, ...findings.serverFaults]), found);
+    return bad(withHint([...findings.faults, ...findings.serverFaults]), {
+      ...found,
+      check: checkOf(naming === undefined ? toCheck : exposeSettings(toCheck, { servers, naming }, sections)),
+    });
 
   const own = ownToolNames(sections, { features, profiles });
   const config: Config = {
@@ -192,7 +191,6 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     ...(shape.telemetry !== undefined && {
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
-    ...found.rules,
   };
   const ofSections = warningsOfSections(sections, config).map(({ path: at, message }) =>
     found.problemAt(at, message),
@@ -214,6 +212,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
     serverPath: (name) => serverPath(findings.tree, name),
     problems: positions.problems(withHint(findings.serverFaults)),
     ...found,
+    check: checkOf(settingsToCheck(sections, findings.tree, folder, config.features)),
     warnings: [...found.warnings, ...ofSections],
   };
 }
@@ -264,25 +263,6 @@ function settingsOfFile(
     return { features: {} };
   }
 }
-
-/** `policy` and `limits`; an invalid section is reported with the other settings and left out here. */
-function readRules(findings: Findings): Rules {
-  const [policy, limits] = ["policy", "limits"].map((key) => findings.tree.members.get(key)?.value);
-  const policyShape = policy && policySchema.safeParse(plainValue(policy)).data;
-  const limitsShape = limits && limitsSchema.safeParse(plainValue(limits)).data;
-  return {
-    ...(policyShape !== undefined && { policy: completePolicy(policyShape) }),
-    ...(limitsShape !== undefined && { limits: completeLimits(limitsShape) }),
-  };
-}
-
-/** Own names in rules and limits, as hosts see them. */
-const withOwnNames = ({ policy, limits }: Rules, context: NamingContext): Rules => ({
-  ...(policy !== undefined && {
-    policy: { ...policy, rules: policy.rules.map((rule) => acceptOwnNames(rule, context)) },
-  }),
-  ...(limits !== undefined && { limits: limits.map((limit) => acceptOwnNames(limit, context)) }),
-});
 
 const mapValues = <T>(record: Readonly<Record<string, T>>, change: (value: T) => T) =>
   // Not by assignment: a key may be __proto__.

@@ -4,7 +4,6 @@ import { z } from "zod";
 import { addressRanges } from "../http/address-ranges.js";
 import { address, adminToken, authSchema } from "./auth-schema.js";
 import { duration, wait } from "./duration-schema.js";
-import { limitsSchema, policySchema } from "../features/policy/schema.js";
 import { inOrder, keysWithin, type Section } from "./section.js";
 import { leaseSchema, nameFilter, wholeServerSchema } from "./server-schema.js";
 import { telemetrySchema } from "./telemetry-schema.js";
@@ -270,12 +269,6 @@ const firstKeys = (sections: readonly Section[]) => {
       })
       .exactOptional()
       .describe("Secrets of the gateway; use variables."),
-    policy: policySchema
-      .exactOptional()
-      .describe("Access rules for calls of hosts and questions of servers."),
-    limits: limitsSchema
-      .exactOptional()
-      .describe("Rate limits, quotas, concurrency limits and timeouts; every matching one applies."),
   };
 };
 

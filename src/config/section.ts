@@ -3,8 +3,9 @@ import type { z } from "zod";
 import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import type { Collision } from "./collisions.js";
 import type { Config, ConfiguredServer, ServerConfig } from "./config.js";
+import type { ExposeOf } from "./own-names.js";
 import type { FileShape } from "./schema.js";
-import type { Member, Path } from "./tree.js";
+import { type Member, type ObjectTree, type Path, plainValue, type Tree } from "./tree.js";
 
 /** What a feature adds to the file: a section, or a way to reach servers. */
 export type Section = SettingsSection | ChannelSection;
@@ -32,12 +33,24 @@ interface SettingsSection {
   fromHost?(server: Map<string, Member>, warn: (key: string, at: Member, what: string) => void): void;
   /** Servers whose sections contradict each other. */
   collisions?(servers: readonly (ServerConfig | ConfiguredServer)[]): readonly Collision[];
-  /** The settings with globs over names as hosts see them; `expose` turns own names of the servers there into these. */
-  exposed(settings: unknown, expose: (pattern: string) => string): unknown;
+  /**
+   * The settings with globs over names as hosts see them; `expose` turns own names of the servers there into these, `exposeOf` those
+   * of certain servers.
+   */
+  exposed(settings: unknown, expose: (pattern: string) => string, exposeOf: ExposeOf): unknown;
   /** The names that no tool of a server has with these settings, as the gateway itself has tools of these names. */
   ownTools(settings: unknown): OwnToolNames | undefined;
   /** What contradicts itself in the valid content `shape`, or the rest of the file. */
   faultsOf(shape: unknown, file: Pick<FileShape, "keys">): readonly SectionFault[];
+  /**
+   * What is wrong with the settings that takes packages to find out, loaded then; the rest of the file may be wrong too. `all`: those
+   * of all sections with such a check. A fault's message is about the key at its path, which it does not name.
+   */
+  readonly check:
+    | ((settings: unknown, all: Readonly<Record<string, unknown>>) => Promise<readonly LateFault[]>)
+    | undefined;
+  /** What has changed in them, for the log of a reload. Default: the path, if anything has. */
+  readonly changes: ((before: unknown, now: unknown) => readonly string[]) | undefined;
   /** What else the settings mean for a valid config, that may not be intended. */
   warningsOf(config: Config): readonly Omit<SectionFault, "key">[];
   /** The values in the settings that no log may show. */
@@ -92,6 +105,9 @@ export interface SectionFault {
   readonly message: string;
 }
 
+/** What a check finds. */
+export type LateFault = Omit<SectionFault, "key">;
+
 /** A section whose parts agree in their types. `of`. Default: the file. `exposed`. Default: unchanged. The others. Default: none. */
 export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly of?: SettingsSection["of"];
@@ -102,21 +118,33 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly completeAbsent?: (server: SectionServer) => Settings;
   readonly fromHost?: NonNullable<SettingsSection["fromHost"]>;
   readonly collisions?: NonNullable<SettingsSection["collisions"]>;
-  readonly exposed?: (settings: Settings, expose: (pattern: string) => string) => Settings;
+  readonly exposed?: (
+    settings: Settings,
+    expose: (pattern: string) => string,
+    exposeOf: ExposeOf,
+  ) => Settings;
   readonly ownTools?: (settings: Settings) => OwnToolNames | undefined;
   readonly faultsOf?: (shape: z.output<Schema>, file: Pick<FileShape, "keys">) => readonly SectionFault[];
+  readonly check?: (
+    settings: Settings,
+    all: Readonly<Record<string, unknown>>,
+  ) => Promise<readonly LateFault[]>;
+  readonly changes?: (before: Settings | undefined, now: Settings | undefined) => readonly string[];
   readonly warningsOf?: SettingsSection["warningsOf"];
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): SettingsSection {
   const { complete, of = "file", faultsOf = () => [], warningsOf = () => [], secretsOf = () => [] } = section;
-  const { exposed = (settings) => settings, ownTools = () => undefined } = section;
+  const { exposed = (settings) => settings, ownTools = () => undefined, check, changes } = section;
   return {
     ...section,
+    check: check && ((settings, all) => check(settings as Settings, all)),
+    changes:
+      changes && ((before, now) => changes(before as Settings | undefined, now as Settings | undefined)),
     ...{ of, warningsOf },
     faultsOf: (shape, file) => faultsOf(shape as z.output<Schema>, file),
     complete: (shape, folder, server) => complete(shape as z.output<Schema>, folder, server),
-    exposed: (settings, expose) => exposed(settings as Settings, expose),
+    exposed: (settings, expose, exposeOf) => exposed(settings as Settings, expose, exposeOf),
     ownTools: (settings) => ownTools(settings as Settings),
     secretsOf: (settings) => secretsOf(settings as Settings),
   };
@@ -203,11 +231,12 @@ export const exposedSettings = (
   where: SettingsSection["of"],
   settings: Readonly<Record<string, unknown>>,
   expose: (pattern: string) => string,
+  exposeOf: ExposeOf,
 ): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(settings).map(([path, own]) => {
       const section = sectionsWithin(sections, where).find((each) => each.path === path);
-      return [path, section === undefined ? own : section.exposed(own, expose)];
+      return [path, section === undefined ? own : section.exposed(own, expose, exposeOf)];
     }),
   );
 
@@ -238,6 +267,40 @@ export const faultsOfSections = (sections: readonly Section[], file: FileShape):
     const content = contentOf(section, file);
     return content === undefined ? [] : section.faultsOf(content, file);
   });
+
+/** The settings of sections of the file with a check, as far as their own shapes are valid; `known` are those that are complete. */
+export const settingsToCheck = (
+  sections: readonly Section[],
+  tree: ObjectTree,
+  folder: string,
+  known: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    sectionsWithin(sections, "file").flatMap((section) => {
+      if (section.check === undefined) return [];
+      const settings =
+        known[section.path] ?? settingsAlone(section, tree.members.get(section.path)?.value, folder);
+      return settings === undefined ? [] : [[section.path, settings]];
+    }),
+  );
+
+function settingsAlone(section: SettingsSection, content: Tree | undefined, folder: string): unknown {
+  const shape = content && section.schema.safeParse(plainValue(content)).data;
+  return shape === undefined ? undefined : section.complete(shape, folder, NO_SERVER);
+}
+
+/** What the checks of sections find. */
+export const checkedFaults = async (
+  sections: readonly Section[],
+  settings: Readonly<Record<string, unknown>>,
+): Promise<readonly LateFault[]> =>
+  (
+    await Promise.all(
+      sectionsWithin(sections, "file").map(async ({ path, check }) =>
+        settings[path] === undefined ? [] : ((await check?.(settings[path], settings)) ?? []),
+      ),
+    )
+  ).flat();
 
 /** What may not be intended in the sections of a valid config. */
 export const warningsOfSections = (

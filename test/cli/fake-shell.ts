@@ -2,7 +2,6 @@
 import { PassThrough, Readable } from "node:stream";
 import type { CommandContext, Log } from "../../src/cli/command-context.js";
 import type { Config } from "../../src/config/config.js";
-import { checkPolicy, policyAdvice } from "../../src/features/policy/policy.js";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { FEATURES } from "../support/features.js";
 
@@ -142,8 +141,6 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     openServing: async () => {
       throw new Error("no test of a command starts several processes");
     },
-    checkRules: checkPolicy,
-    advisePolicy: async (config) => policyAdvice(config),
     probe:
       options.examine ??
       (async () => ({ stderr: [], nonProtocolOutput: [], error: new Error("not examined") })),

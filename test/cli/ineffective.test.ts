@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { ineffectiveSettings, type ListedEntries } from "../../src/cli/ineffective.js";
 import { readConfig } from "../../src/config/read.js";
+import { FEATURES, SECTIONS, testOf } from "../support/features.js";
 
 const entries = (...tools: readonly string[]): ListedEntries => ({
   tools: tools.map((name) => ({
@@ -19,12 +20,18 @@ const LISTED = new Map([
   ["db", entries("query", "drop")],
 ]);
 
-function told(file: object, listed: ReadonlyMap<string, ListedEntries> = LISTED): readonly string[] {
+async function told(
+  file: object,
+  listed: ReadonlyMap<string, ListedEntries> = LISTED,
+): Promise<readonly string[]> {
   const command = "x";
   const mcpServers = { files: { command }, db: { command } };
-  const outcome = readConfig(JSON.stringify({ mcpServers, ...file }), "cardea.json", { env: {} });
+  const outcome = readConfig(JSON.stringify({ mcpServers, ...file }), "cardea.json", {
+    env: {},
+    sections: SECTIONS,
+  });
   if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
-  return ineffectiveSettings(outcome.config, listed).map(
+  return (await ineffectiveSettings(outcome.config, listed, FEATURES)).map(
     ({ server, path, message }) =>
       `${server === undefined ? "" : `${server}: `}${path.join(".")}: ${message}`,
   );
@@ -53,6 +60,15 @@ test.each([
     'files: overrides.read_file.arguments.defaults.sorce: the tool "read_file" takes no argument "sorce"; did you mean source?',
   ],
   [
+    { profiles: { ro: { servers: ["files"], tools: { deny: ["write_*", "files__mve_*"] } } } },
+    "profiles.ro.tools.deny.1: no tool is exposed under a name like this; there is files__read_file, files__write_file",
+  ],
+] as (readonly [object, ...string[]])[])("%j", async (...[file, ...messages]) => {
+  expect(await told(file as object)).toEqual(messages);
+});
+
+testOf("policy").each([
+  [
     rules({ tools: ["files__raed_file", "db__*"] }),
     "policy.rules.0.tools.0: no tool is exposed under a name like this; did you mean files__read_file?",
   ],
@@ -73,10 +89,6 @@ test.each([
     "limits.0.tools.0: no tool is exposed under a name like this; did you mean db__query?",
   ],
   [
-    { profiles: { ro: { servers: ["files"], tools: { deny: ["write_*", "files__mve_*"] } } } },
-    "profiles.ro.tools.deny.1: no tool is exposed under a name like this; there is files__read_file, files__write_file",
-  ],
-  [
     rules(
       { servers: ["files"], tools: ["read_*", "files__write_file"] },
       { tools: ["*"] },
@@ -85,38 +97,42 @@ test.each([
       { resources: ["files+x:*"] },
     ),
   ],
-] as (readonly [object, ...string[]])[])("%j", (...[file, ...messages]) => {
-  expect(told(file as object)).toEqual(messages);
+] as (readonly [object, ...string[]])[])("%j", async (...[file, ...messages]) => {
+  expect(await told(file as object)).toEqual(messages);
 });
 
-test("a server that could not be read causes no findings", () => {
+testOf("policy")("a server that could not be read causes no findings", async () => {
   const one = new Map([["files", entries("read_file")]]);
   expect(
-    told(
+    await told(
       rules({ tools: ["db__nope"] }, { tools: ["*nope"] }, { tools: ["*"], annotations: { x: true } }),
       one,
     ),
   ).toEqual([]);
-  expect(told(rules({ tools: ["files__nope"] }), one)).toHaveLength(1);
+  expect(await told(rules({ tools: ["files__nope"] }), one)).toHaveLength(1);
 });
 
-test("colliding names are reported, with the resulting name of the later one", () => {
+test("colliding names are reported, with the resulting name of the later one", async () => {
   const bare = { command: "x", prefix: "" };
   const listed = new Map([
     ["a", entries("read")],
     ["b", entries("read")],
   ]);
-  expect(told({ mcpServers: { a: bare, b: bare } }, listed)).toEqual([
+  expect(await told({ mcpServers: { a: bare, b: bare } }, listed)).toEqual([
     expect.stringMatching(
       /^b: prefix: its tool "read" is listed as read_[a-z2-7]{8}: server a has one of this name/,
     ),
   ]);
+});
+
+testOf("policy")("a name that begins with the prefix of another server is not that of a rule", async () => {
+  const bare = { command: "x", prefix: "" };
   const foreign = new Map([
     ["a", entries("b__read")],
     ["b", entries("write")],
   ]);
   const deny = rules({ tools: ["b__read"] });
-  expect(told({ mcpServers: { a: bare, b: { command: "x" } }, ...deny }, foreign)).toEqual([
+  expect(await told({ mcpServers: { a: bare, b: { command: "x" } }, ...deny }, foreign)).toEqual([
     expect.stringMatching(/^policy\.rules\.0\.tools\.0: no tool is exposed under a name like this/),
   ]);
 });

@@ -9,7 +9,6 @@ import { loadConfig } from "../../src/config/load.js";
 import { SECTIONS, testOf } from "../support/features.js";
 
 const folder = mkdtempSync(join(tmpdir(), "cardea-load-"));
-const allRight = async () => [];
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("a file that cannot be read", () => {
@@ -42,7 +41,7 @@ describe("a file that cannot be read", () => {
     ["loop.json", 1, 1, "its links lead in a circle"],
     ["sparse.json", 1, 1, "it is larger than 16 MiB"],
   ])("is a problem like any other, and is not waited for: %s", async (file, line, column, reason) => {
-    expect(await loadConfig(file, allRight, { cwd: folder })).toMatchObject({
+    expect(await loadConfig(file, { cwd: folder })).toMatchObject({
       ok: false,
       problems: [{ file, line, column, message: `the config file cannot be read: ${reason}` }],
       warnings: [],
@@ -60,7 +59,7 @@ describe("a file that cannot be read", () => {
   ])("is named with the place that names it: %s", async (setting, key, reason) => {
     const text = `{ "mcpServers": {\n  "a": { "command": "x", ${setting} } } }`;
     writeFileSync(place("names.json"), text);
-    const loaded = await loadConfig("names.json", allRight, { cwd: folder, env: {} });
+    const loaded = await loadConfig("names.json", { cwd: folder, env: {} });
     expect(loaded).toMatchObject({
       config: { servers: [{ name: "a", transport: { kind: "unknown" } }] },
       problems: [{ line: 2, message: expect.stringContaining(key) }],
@@ -70,7 +69,7 @@ describe("a file that cannot be read", () => {
 
   testOf("openapi")("so is the document of an API", async () => {
     writeFileSync(place("api.json"), '{ "mcpServers": { "a": { "type": "openapi", "spec": "zero.json" } } }');
-    expect(await loadConfig("api.json", allRight, { cwd: folder, sections: SECTIONS })).toMatchObject({
+    expect(await loadConfig("api.json", { cwd: folder, sections: SECTIONS })).toMatchObject({
       problems: [{ line: 1, message: expect.stringContaining('"spec" that cannot be read: it is a device') }],
     });
   });
@@ -78,7 +77,7 @@ describe("a file that cannot be read", () => {
 
 test("a relative name starts at the working directory, and so does what is relative in the file", async () => {
   writeFileSync(join(folder, "cardea.json"), '{ "mcpServers": { "a": { "command": "./x" } } }');
-  const loaded = await loadConfig("cardea.json", allRight, { cwd: folder });
+  const loaded = await loadConfig("cardea.json", { cwd: folder });
   expect(loaded).toMatchObject({
     ok: true,
     config: {
@@ -91,7 +90,7 @@ test("a relative name starts at the working directory, and so does what is relat
 test.skipIf(process.platform === "win32")("a world-writable file causes a warning", async () => {
   const file = join(folder, "open.json");
   writeFileSync(file, "{}");
-  const loaded = () => loadConfig(file, allRight, { cwd: folder });
+  const loaded = () => loadConfig(file, { cwd: folder });
   chmodSync(file, 0o664);
   expect((await loaded()).warnings).toEqual([]);
   chmodSync(file, 0o666);

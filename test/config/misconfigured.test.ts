@@ -117,7 +117,7 @@ describe("what is wrong with the entry of one server makes that one misconfigure
     );
   });
 
-  test("and keeps what rules, profiles and prefixes need of it", () => {
+  testOf("policy")("and keeps what rules, profiles and prefixes need of it", () => {
     const outcome = read(`{
       "mcpServers": { "bad": { "command": "\${UNSET}", "prefix": "b", "required": true,
         "tools": { "deny": ["x"] }, "prompts": 7 }, ${GOOD} },
@@ -128,7 +128,7 @@ describe("what is wrong with the entry of one server makes that one misconfigure
       config: {
         servers: [{ prefix: "b", required: true, tools: { deny: ["x"] }, prompts: { allow: ["*"] } }, {}],
         profiles: { p: { servers: ["bad"], tools: { allow: ["b__read_*"] } } },
-        limits: [{ tools: ["b__read_*"] }],
+        features: { limits: [{ tools: ["b__read_*"] }] },
       },
     });
   });

@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { glob } from "../../src/patterns/globs.js";
+import { SECTIONS, testOf } from "../support/features.js";
 
 function configOf(file: object): Config {
-  const outcome = readConfig(JSON.stringify(file), "cardea.json", { env: {} });
+  const outcome = readConfig(JSON.stringify(file), "cardea.json", { env: {}, sections: SECTIONS });
   if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return outcome.config;
 }
@@ -13,10 +14,10 @@ function configOf(file: object): Config {
 const command = "x";
 const two = { files: { command }, db: { command } };
 const rule = (given: object, mcpServers: object = two) =>
-  configOf({ mcpServers, policy: { rules: [{ ...given, effect: "deny" }] } }).policy?.rules[0];
+  configOf({ mcpServers, policy: { rules: [{ ...given, effect: "deny" }] } }).features.policy?.rules[0];
 
 describe("a rule", () => {
-  test.each([
+  testOf("policy").each([
     [{ servers: ["files"], tools: ["read_*", "files__x", "*_all"] }, ["files__read_*", "files__x", "*_all"]],
     [{ servers: ["files", "db"], tools: ["delete_*"] }, ["{files__,db__}delete_*"]],
     [{ servers: ["files"], tools: ["my.tool"] }, ["files__my_tool"]],
@@ -33,15 +34,18 @@ describe("a rule", () => {
     expect(rule(given)?.tools).toEqual(tools);
   });
 
-  test("needs no servers where there is only one, and none has a meaning without prefixes", () => {
-    expect(rule({ prompts: ["ask"] }, { files: { command } })?.prompts).toEqual(["files__ask"]);
-    expect(rule({ tools: ["ask"] }, { files: { command, prefix: "" } })?.tools).toEqual(["ask"]);
-    const bare = { ...two, bare: { command, prefix: "" } };
-    expect(rule({ servers: ["files", "bare"], tools: ["ask"] }, bare)?.tools).toEqual(["ask"]);
-  });
+  testOf("policy")(
+    "needs no servers where there is only one, and none has a meaning without prefixes",
+    () => {
+      expect(rule({ prompts: ["ask"] }, { files: { command } })?.prompts).toEqual(["files__ask"]);
+      expect(rule({ tools: ["ask"] }, { files: { command, prefix: "" } })?.tools).toEqual(["ask"]);
+      const bare = { ...two, bare: { command, prefix: "" } };
+      expect(rule({ servers: ["files", "bare"], tools: ["ask"] }, bare)?.tools).toEqual(["ask"]);
+    },
+  );
 });
 
-test("limits and profiles take own names, too", () => {
+testOf("policy")("limits and profiles take own names, too", () => {
   const config = configOf({
     mcpServers: two,
     limits: [{ servers: ["db"], tools: ["query"], rate: "1/s" }],
@@ -50,7 +54,7 @@ test("limits and profiles take own names, too", () => {
       all: { tools: { deny: ["drop", "db__x"] } },
     },
   });
-  expect(config.limits?.[0]?.tools).toEqual(["db__query"]);
+  expect(config.features.limits?.[0]?.tools).toEqual(["db__query"]);
   expect(config.profiles.one?.tools).toEqual({ allow: ["*"], deny: ["files__write_*"] });
   expect(config.profiles.all?.tools.deny).toEqual(["{files__,db__}drop", "db__x"]);
 });

@@ -4,7 +4,6 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
-import { checkPolicy } from "../../src/features/policy/policy.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { openedFeatures, SECTIONS } from "../support/features.js";
 import { listening } from "../support/gateway.js";
@@ -96,7 +95,7 @@ beforeAll(async () => {
   const text = `${rest.slice(0, -1)},"mcpServers":{${servers}},"profiles":{${profiles}}}`;
   const read = readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  expect(await checkPolicy(read.rules)).toEqual([]);
+  expect(await read.check()).toEqual([]);
   const features = await openedFeatures(read.config);
   gateway = createGateway(read.config, { logger: SILENT, version: "1.2.3", features });
   ({ url, adminUrl: admin } = await listening(gateway));

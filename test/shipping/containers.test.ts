@@ -8,6 +8,7 @@ import { advise } from "../../src/config/advice.js";
 import type { Config } from "../../src/config/config.js";
 import { loadConfig } from "../../src/config/load.js";
 import { inRepository, MAIN } from "../support/cardea.js";
+import { SECTIONS } from "../support/features.js";
 import { modernRequest, send } from "../support/http-host.js";
 import { start } from "../support/processes.js";
 import { copied, last, stagesOf } from "./dockerfile.js";
@@ -93,7 +94,7 @@ function pathWithoutRegistry(): string {
   return path;
 }
 async function loaded(file: string): Promise<Config> {
-  const outcome = await loadConfig(file, async () => [], { env: ENVIRONMENT });
+  const outcome = await loadConfig(file, { env: ENVIRONMENT, sections: SECTIONS });
   if (!outcome.ok || outcome.problems.length > 0) throw new Error(JSON.stringify(outcome.problems));
   return outcome.config;
 }

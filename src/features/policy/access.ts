@@ -1,11 +1,12 @@
 /** May this call be made, and may its server ask these questions? Applies the rules. */
-import type { RuleConfig } from "../../config/config.js";
+
 import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../../core/call.js";
 import { GatewayError, unknownTarget } from "../../core/errors.js";
 import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../../core/methods.js";
 import { QuestionRounds } from "../../resilience/question-rounds.js";
 import { newRoundId } from "../../resilience/used-rounds.js";
 import { type Approvals, supportsFormElicitation } from "./approvals.js";
+import type { RuleConfig } from "./config.js";
 import { identityOf } from "./identity.js";
 import { type QuestionEvaluator, questionRules } from "./questions.js";
 import { redactedCall, redactedReply, redactRefusal } from "./redaction/messages.js";

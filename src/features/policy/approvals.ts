@@ -1,6 +1,5 @@
 /** Has a person approved this call? Asks at the host by an elicitation, which every era has. */
 import { randomUUID } from "node:crypto";
-import type { RuleConfig } from "../../config/config.js";
 import { APPROVAL_KEY, type Call, type PolicyRoundState, type Reply, type Route } from "../../core/call.js";
 import { GatewayError } from "../../core/errors.js";
 import type { SharedApprovals } from "../../core/replicas.js";
@@ -8,6 +7,7 @@ import { UsedRounds } from "../../resilience/used-rounds.js";
 import { retainedCopy } from "../../runtime/cache-limits.js";
 import { callIdentity } from "../../runtime/canonical-digest.js";
 import { isObject, objectAt, stringAt, without } from "../../wire/json.js";
+import type { RuleConfig } from "./config.js";
 import { type DisplayedText, displayedArguments, displayedName, isShort } from "./displayed-arguments.js";
 import { ExpiringEntries } from "./expiring-entries.js";
 import { identityOf } from "./identity.js";

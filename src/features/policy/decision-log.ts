@@ -1,11 +1,11 @@
 /** The latest decisions of the policy, for the metrics, the log and `/api/v1/decisions`. */
 
 import { LRUCache } from "lru-cache";
-import type { InteractionKind } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import type { Logger } from "../../core/logger.js";
 import { shortText } from "../../core/short-text.js";
 import { entryLimit, retainedCopy } from "../../runtime/cache-limits.js";
+import type { InteractionKind } from "./config.js";
 import type { DecisionLabel as Effect, PolicyMetrics } from "./metrics.js";
 import { type Decision, nameForRules } from "./rules/policy-input.js";
 

@@ -1,11 +1,10 @@
 /** The policies of a gateway, one after the other, by what they plug into it. */
-import type { Config } from "../../config/config.js";
 import type { OpenFeature, RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
+import { policyActions, policyPages } from "./admin-pages.js";
 import type { ApprovalExpiry } from "./approvals.js";
 import { COUNTERS, countedIn } from "./metrics.js";
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
-import { policyActions, policyPages } from "./admin-pages.js";
 
 /** Each config has a policy, which continues what the one before it remembers. */
 export function openPolicy(logger: Logger, redact: (text: string) => string): OpenFeature {
@@ -16,13 +15,9 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
     attach(gateway) {
       parts = partsIn(gateway, logger, redact);
     },
-    decides(config, before) {
+    decides({ features }, before) {
       if (parts === undefined) throw new TypeError("there is no gateway yet");
-      latest = createPolicy(
-        config as Pick<Config, "policy" | "limits">,
-        parts,
-        before !== undefined && isPolicy(before) ? before : undefined,
-      );
+      latest = createPolicy(features, parts, before !== undefined && isPolicy(before) ? before : undefined);
       return latest;
     },
     pages: policyPages(() => latest),

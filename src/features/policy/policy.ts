@@ -1,5 +1,4 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
-import type { Config, LimitConfig, RuleConfig } from "../../config/config.js";
 import type { Call, Route } from "../../core/call.js";
 import type { CallPolicy, Explanation } from "../../core/call-policy.js";
 import type { Client } from "../../core/client.js";
@@ -9,11 +8,11 @@ import { Stop } from "../../core/stop.js";
 import { refusedQuestion } from "../../resilience/refused-questions.js";
 import { onlyForUrlElicitation } from "../../resilience/safe-links.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
-import { writeJson } from "../../wire/json-text.js";
 import { access } from "./access.js";
 import { type ApprovalExpiry, Approvals, type RememberedApproval, type SingleUse } from "./approvals.js";
+import type { LimitConfig, PolicySettings, RuleConfig } from "./config.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
-import { limitFaults } from "./limits/limit.js";
+import { compilePolicy } from "./faults.js";
 import { Limits } from "./limits/limits.js";
 import type { PolicyMetrics } from "./metrics.js";
 import { evaluateSessionQuestion, type QuestionEvaluator } from "./questions.js";
@@ -22,11 +21,7 @@ import { RuleRedactions } from "./redaction/rule-redactions.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
-import type { PolicyFault } from "./rules/rule.js";
 import { compileRules, RuleSet } from "./rules/rule-set.js";
-
-export { policyAdvice } from "./rules/advice.js";
-export type { PolicyFault } from "./rules/rule.js";
 
 /** The policy of one config, with what operators see of it. */
 export interface Policy extends CallPolicy {
@@ -53,31 +48,13 @@ interface CarriedState {
 /** Whether it was created here. */
 export const isPolicy = (policy: CallPolicy): policy is Policy => "carried" in policy;
 
-/** Everything that is wrong with `policy` and `limits` of a config; empty when they can be put into effect. */
-export const policyFaults = (config: Pick<Config, "policy" | "limits">): readonly PolicyFault[] =>
-  compilePolicy(config).faults;
-
-function compilePolicy({ policy, limits }: Pick<Config, "policy" | "limits">) {
-  const { rules, faults } = compileRules(policy?.rules ?? []);
-  return { rules, faults: [...faults, ...limitFaults(limits ?? []), ...duplicateNames(policy, limits)] };
-}
-
-/** The same as a promise, for config readers. */
-export const checkPolicy = async (
-  config: Pick<Config, "policy" | "limits">,
-): Promise<readonly PolicyFault[]> => policyFaults(config);
-
 /**
  * Puts the policy of a config into effect. What the policy of the config before it remembers (approvals, rates,
  * decisions) continues, as far as the two agree.
  *
- * @throws RangeError naming the first fault; ask `policyFaults` for all of them.
+ * @throws RangeError naming the first fault; `compilePolicy` has all of them.
  */
-export function createPolicy(
-  config: Pick<Config, "policy" | "limits">,
-  parts: PolicyParts,
-  before?: Policy,
-): Policy {
+export function createPolicy(config: PolicySettings, parts: PolicyParts, before?: Policy): Policy {
   const { rules, faults } = compilePolicy(config);
   const [fault] = faults;
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
@@ -241,25 +218,4 @@ function matchedBy(rule: RuleConfig): string {
     ...(["principals", "groups", "scopes", "when"] as const),
   ].filter((key) => rule[key] !== undefined);
   return parts.length === 0 ? "every call" : `by its ${parts.join(", ")}`;
-}
-
-/** Names must be unique: refusals, metrics and decisions refer to rules and limits by name. */
-function duplicateNames(policy: Config["policy"], limits: Config["limits"]): readonly PolicyFault[] {
-  const names = [
-    ...(policy?.rules ?? []).map(({ name }, at) => ({
-      name,
-      path: ["policy", "rules", at, "name"] as const,
-    })),
-    ...(limits ?? []).map(({ name }, at) => ({ name, path: ["limits", at, "name"] as const })),
-  ];
-  const seen = new Set<string>();
-  return names.flatMap(({ name, path }): PolicyFault[] => {
-    if (!seen.has(name)) {
-      seen.add(name);
-      return name === "default"
-        ? [{ path, message: '"default" is the name of what happens without a rule' }]
-        : [];
-    }
-    return [{ path, message: `the name ${writeJson(name)} is taken by an earlier rule or limit` }];
-  });
 }

@@ -1,10 +1,11 @@
 /** Which questions may a server ask of the person and of the model, in a call, a task or a session? Each is evaluated once. */
-import type { RuleConfig } from "../../config/config.js";
+
 import type { Call, Route } from "../../core/call.js";
 import { type QuestionKind, questionKind, TASK_METHODS } from "../../core/methods.js";
 import { noteRefused, type QuestionRules } from "../../resilience/refused-questions.js";
 import { isUnsafeUrl } from "../../resilience/safe-links.js";
 import { type JsonObject, numberOf, objectAt, without } from "../../wire/json.js";
+import type { RuleConfig } from "./config.js";
 import type { DecisionLog } from "./decision-log.js";
 import { methodArguments } from "./rules/method-inputs.js";
 import { argsOf, type Decision } from "./rules/policy-input.js";

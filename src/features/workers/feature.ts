@@ -2,7 +2,6 @@
 import { UsageError } from "../../cli/exit.js";
 import type { Feature } from "../../cli/feature.js";
 import type { ServeFlagValues, ServingMode } from "../../cli/serving-mode.js";
-import { workersConflict } from "./conflict.js";
 import { WORKER_ENV } from "./identity.js";
 
 /** Nothing of it is open in a worker: it is a gateway like any other. */
@@ -15,7 +14,7 @@ export const workers: Feature = {
       usage: "[--workers N]",
     },
   ],
-  servingMode: { asked, conflict: workersConflict, join },
+  servingMode: { asked, join },
   open: async () => undefined,
 };
 

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { advise } from "../../../src/config/advice.js";
 import type { Config } from "../../../src/config/config.js";
 import { formatProblem } from "../../../src/config/problem.js";
-import { readConfig } from "../../../src/config/read.js";
+import { type GoodConfig, readConfig } from "../../../src/config/read.js";
 import { createAuthentication } from "../../../src/downstream/authenticate/authentication.js";
-import { policyFaults } from "../../../src/features/policy/policy.js";
+import { SECTIONS, testOf } from "../../support/features.js";
 import { authenticationOf, bearer, keyConfig, outcome } from "./support.js";
 
 const page = readFileSync(new URL("../../../docs/auth.md", import.meta.url), "utf8");
@@ -17,12 +17,13 @@ const recipes = new Map(
   ]),
 );
 
-function config(number: number, env: Record<string, string> = {}): Config {
-  const outcome = readConfig(recipes.get(number) ?? "", "docs/auth.jsonc", { env });
+function outcomeOf(number: number, env: Record<string, string> = {}): GoodConfig {
+  const outcome = readConfig(recipes.get(number) ?? "", "docs/auth.jsonc", { env, sections: SECTIONS });
   if (!outcome.ok || outcome.problems.length > 0)
     throw new Error(outcome.problems.map(formatProblem).join("\n"));
-  return outcome.config;
+  return outcome;
 }
+const config = (number: number, env?: Record<string, string>): Config => outcomeOf(number, env).config;
 function authentication(number: number) {
   const { auth } = config(number);
   if (auth === undefined) throw new Error("this recipe has no auth");
@@ -57,9 +58,9 @@ describe("recipe", () => {
     });
   });
 
-  test("3: its scopes are listed, and its rules can be applied", () => {
+  testOf("policy")("3: its scopes are listed, and its rules can be applied", async () => {
     expect(authentication(3).metadata()).toMatchObject({ scopes_supported: ["db:read", "db:write"] });
-    expect(policyFaults(config(3))).toEqual([]);
+    expect(await outcomeOf(3).check()).toEqual([]);
   });
 
   test("4: the token comes from the environment, and allows listening beyond loopback", () => {

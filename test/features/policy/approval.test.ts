@@ -1,7 +1,7 @@
 /** Calls that a rule lets through only with the approval of a person: what is shown, remembered and counted. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { RuleConfig } from "../../../src/config/config.js";
+import type { RuleConfig } from "../../../src/features/policy/config.js";
 import { ExactNumber, type JsonObject } from "../../../src/wire/json.js";
 import { writeJson } from "../../../src/wire/json-text.js";
 import { clientOf, routeTo, toolCall, wordOf } from "../../support/calls.js";

@@ -1,11 +1,13 @@
+/** How `policy` and `limits` are read. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { checkRules } from "../../../src/config/check-rules.js";
+import { checkSections } from "../../../src/config/check-sections.js";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
-import { checkPolicy } from "../../../src/features/policy/policy.js";
+import { SECTIONS } from "../../support/features.js";
 
-const read = (text: string, env = {}) => checkRules(readConfig(text, "cardea.json", { env }), checkPolicy);
+const read = (text: string, env = {}) =>
+  checkSections(readConfig(text, "cardea.json", { env, sections: SECTIONS }));
 
 describe("policy and limits", () => {
   test("are parsed completely: named by their place, times in ms, no defaults added", async () => {
@@ -24,7 +26,8 @@ describe("policy and limits", () => {
         ],
       }),
     );
-    expect(outcome.ok && { policy: outcome.config.policy, limits: outcome.config.limits }).toEqual({
+    const { policy, limits } = outcome.ok ? outcome.config.features : {};
+    expect({ policy, limits }).toEqual({
       policy: {
         default: "allow",
         rules: [
@@ -97,15 +100,13 @@ describe("policy and limits", () => {
 });
 
 test("the example of the design, with every section in it, is valid", async () => {
-  const text = readFileSync(new URL("example.jsonc", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../config/example.jsonc", import.meta.url), "utf8");
   const outcome = await read(text, { SENTRY_TOKEN: "x" });
   expect(outcome.problems.map(formatProblem)).toEqual([]);
-  expect(outcome.ok && outcome.config.policy?.rules.map(({ name, effect }) => `${name}: ${effect}`)).toEqual([
-    "no-prod-writes: deny",
-    "ask-before-delete: approve",
-    "no-passwords: deny",
-  ]);
-  expect(outcome.ok && outcome.config.limits).toHaveLength(3);
+  expect(
+    outcome.ok && outcome.config.features.policy?.rules.map(({ name, effect }) => `${name}: ${effect}`),
+  ).toEqual(["no-prod-writes: deny", "ask-before-delete: approve", "no-passwords: deny"]);
+  expect(outcome.ok && outcome.config.features.limits).toHaveLength(3);
 });
 
 test("a glob with more braces than RE2 nests is refused with its place, in rules and in filters", async () => {
@@ -120,4 +121,13 @@ test("a glob with more braces than RE2 nests is refused with its place, in rules
     expect.stringContaining("tools.deny[0] has more than 100 braces"),
     expect.stringContaining("policy.rules[0].tools[0] has more than 100 braces"),
   ]);
+});
+
+test("what is wrong is said with its place: refused-config.jsonc.txt", () => {
+  const text = readFileSync(new URL("refused-config.jsonc.txt", import.meta.url), "utf8");
+  const [, config = "", expected = ""] = /^([\s\S]*?)---\n([\s\S]*)$/.exec(text) ?? [];
+  const { problems } = readConfig(config, "cardea.jsonc", { env: {}, sections: SECTIONS });
+  const messages = problems.map((problem) => `${formatProblem(problem)}\n`).join("");
+  expect(messages).toBe(expected);
+  expect(messages).not.toContain("s3cret");
 });

@@ -1,7 +1,7 @@
 /** Every effect with every kind of subject, met and not met, over either default: what becomes of the call. */
 import { describe, expect, test } from "vitest";
-import type { RuleConfig } from "../../../src/config/config.js";
 import type { Call, Reply } from "../../../src/core/call.js";
+import type { RuleConfig } from "../../../src/features/policy/config.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { clientOf, result, wordOf } from "../../support/calls.js";
 import { fakeCall } from "../../support/fake-call.js";

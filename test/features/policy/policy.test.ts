@@ -1,9 +1,10 @@
 import { createSecretKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { RuleConfig } from "../../../src/config/config.js";
 import { compose, type Handler, type Reply } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { createPolicy, type Policy, policyFaults } from "../../../src/features/policy/policy.js";
+import type { RuleConfig } from "../../../src/features/policy/config.js";
+import { compilePolicy } from "../../../src/features/policy/faults.js";
+import { createPolicy, type Policy } from "../../../src/features/policy/policy.js";
 import { errorBoundary } from "../../../src/resilience/error-boundary.js";
 import { sealedState } from "../../../src/resilience/sealed-state.js";
 import { clientOf, result, routeTo, toolCall, wordOf } from "../../support/calls.js";
@@ -124,7 +125,7 @@ describe("a config that cannot be put into effect", () => {
   } as const;
 
   test("is an error with every fault and its place", () => {
-    expect(policyFaults(broken).map(({ path }) => path.join("."))).toEqual([
+    expect(compilePolicy(broken).faults.map(({ path }) => path.join("."))).toEqual([
       "policy.rules.0.when",
       "limits.0",
       "policy.rules.2.name",

@@ -4,7 +4,8 @@ import { ToolOverrides } from "../../../src/catalog/overrides.js";
 import { readConfig } from "../../../src/config/read.js";
 import { type Call, compose, type Handler, type Reply } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
-import { createPolicy, type Policy, policyFaults } from "../../../src/features/policy/policy.js";
+import { compilePolicy } from "../../../src/features/policy/faults.js";
+import { createPolicy, type Policy } from "../../../src/features/policy/policy.js";
 import { Slots } from "../../../src/gateway/slots.js";
 import { errorBoundary } from "../../../src/resilience/error-boundary.js";
 import { configuredArguments } from "../../../src/routing/configured-arguments.js";
@@ -30,9 +31,9 @@ function recipe(number: number, server: Handler = async () => result({})) {
   expect(outcome.problems).toEqual([]);
   if (!outcome.ok) throw new Error("not reached");
   const { config } = outcome;
-  expect(policyFaults(config)).toEqual([]);
+  expect(compilePolicy(config.features).faults).toEqual([]);
   const metrics = new Metrics({ version: "1", process: false });
-  const policy: Policy = createPolicy(config, { metrics: uncounted(), logger: SILENT });
+  const policy: Policy = createPolicy(config.features, { metrics: uncounted(), logger: SILENT });
   const checked = new Slots(FEATURES_OPEN, metrics).call(config.servers)("checkArguments");
   const handle = compose(
     [errorBoundary(SILENT), configuredArguments, ...checked, policy.access, policy.limits],
@@ -240,7 +241,7 @@ test.each([
 
 test("14. a daily quota", async () => {
   const { config, handle } = recipe(14);
-  expect(config.limits?.[0]?.quota).toEqual({ count: 1000, windowMs: 86_400_000 });
+  expect(config.features.limits?.[0]?.quota).toEqual({ count: 1000, windowMs: 86_400_000 });
   const words: string[] = [];
   for (let at = 0; at < 12; at += 1)
     words.push(wordOf(await handle(toolCall("paid", "ask", {}, { client: person() }))));

@@ -1,7 +1,7 @@
 /** Redaction in arguments, results, errors, questions and notifications of calls. */
 import { describe, expect, test } from "vitest";
-import type { RuleConfig } from "../../../src/config/config.js";
 import type { Notice, Reply } from "../../../src/core/call.js";
+import type { RuleConfig } from "../../../src/features/policy/config.js";
 import { RESULT_TEXT } from "../../../src/wire/envelope.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { result, toolCall } from "../../support/calls.js";

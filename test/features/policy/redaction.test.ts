@@ -1,7 +1,7 @@
 /** What a rule that redacts takes out, wherever it stands, and what it must leave alone. */
 import { describe, expect, test, vi } from "vitest";
-import type { RuleConfig } from "../../../src/config/config.js";
 import type { Call, Notice, Reply } from "../../../src/core/call.js";
+import type { RuleConfig } from "../../../src/features/policy/config.js";
 import { ExactNumber } from "../../../src/wire/json.js";
 import { decodeHeaderValue, encodeHeaderValue } from "../../../src/wire/mirrored-headers.js";
 import { result, routeTo, toolCall, wordOf } from "../../support/calls.js";

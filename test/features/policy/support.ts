@@ -1,8 +1,8 @@
 /** A policy made from config, and helpers for the calls that it evaluates. */
 import { createSecretKey } from "node:crypto";
-import type { LimitConfig, PolicyConfig, RuleConfig } from "../../../src/config/config.js";
 import { type Call, compose, type Handler, type Reply } from "../../../src/core/call.js";
 import { SILENT } from "../../../src/core/logger.js";
+import type { LimitConfig, PolicyConfig, RuleConfig } from "../../../src/features/policy/config.js";
 import { COUNTERS, countedIn, type PolicyMetrics } from "../../../src/features/policy/metrics.js";
 import { createPolicy, type Policy } from "../../../src/features/policy/policy.js";
 import { errorBoundary } from "../../../src/resilience/error-boundary.js";

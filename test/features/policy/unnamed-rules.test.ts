@@ -19,7 +19,7 @@ function policies() {
   return (sections: { readonly rules?: readonly object[]; readonly limits?: readonly object[] }): Policy => {
     const { rules = [], limits = [] } = sections;
     const mcpServers = { db: { command: "x" }, other: { command: "y" } };
-    before = createPolicy(configOf({ mcpServers, policy: { rules }, limits }), parts, before);
+    before = createPolicy(configOf({ mcpServers, policy: { rules }, limits }).features, parts, before);
     return before;
   };
 }

@@ -1,7 +1,6 @@
 /** What does one limit of the config count? Token buckets, quotas and semaphores, by the key of its `per`. */
 import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
-import type { LimitConfig } from "../../../config/config.js";
 import type { Call, Route } from "../../../core/call.js";
 import { principalKey } from "../../../core/principal.js";
 import type { SharedLimits, SharedPlaces } from "../../../core/replicas.js";
@@ -9,6 +8,7 @@ import { hasSingleReading, readingsOf } from "../../../core/uri-readings.js";
 import { Semaphore } from "../../../resilience/concurrency.js";
 import { boundedKey, entryLimit } from "../../../runtime/cache-limits.js";
 import { writeJson } from "../../../wire/json-text.js";
+import type { LimitConfig } from "../config.js";
 import { withoutNumber } from "../identity.js";
 import { hasUri } from "../rules/policy-input.js";
 import { compileMatcher, type Matcher, type PolicyFault } from "../rules/rule.js";

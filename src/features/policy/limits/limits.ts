@@ -1,10 +1,11 @@
 /** Which limits apply to a call, and what does it spend of them? A call that resumes a paid round spends nothing. */
-import type { InteractionKind, LimitConfig } from "../../../config/config.js";
+
 import { type Call, type Handler, isResumed, type Middleware, type Route } from "../../../core/call.js";
 import { GatewayError, reachedNoServer } from "../../../core/errors.js";
 import { TASK_METHODS } from "../../../core/methods.js";
 import type { SharedLimits } from "../../../core/replicas.js";
 import { StoreUnavailable } from "../../../core/shared-store.js";
+import type { InteractionKind, LimitConfig } from "../config.js";
 import type { PolicyMetrics } from "../metrics.js";
 import { restrictsAnyReading } from "../rules/rule.js";
 import { type CallBudget, Limit } from "./limit.js";

@@ -1,8 +1,9 @@
 /** Takes things out of JSON on its way through: members by their path, and whatever a pattern matches. */
-import type { RedactionConfig } from "../../../config/config.js";
+
 import { compilePattern } from "../../../patterns/re2.js";
 import { runAtOnce, runSteps, type Steps, Work } from "../../../runtime/cooperative-yield.js";
 import { ExactNumber, type JsonObject } from "../../../wire/json.js";
+import type { RedactionConfig } from "../config.js";
 import {
   compilePaths,
   descend,

@@ -1,5 +1,5 @@
 /** The compiled redactions of rules, each compiled once. */
-import type { RuleConfig } from "../../../config/config.js";
+import type { RuleConfig } from "../config.js";
 import type { RedactingRule } from "../rules/policy-input.js";
 import type { Redactions } from "./messages.js";
 import { redaction } from "./redaction.js";

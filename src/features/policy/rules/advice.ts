@@ -2,12 +2,13 @@
 
 import { closest } from "../../../config/closest.js";
 import { uriPrefix } from "../../../config/collisions.js";
-import type { Config, MatcherConfig, RuleConfig, ServerConfig } from "../../../config/config.js";
-import { canBeginWith, exposedStarts } from "../../../config/own-names.js";
+import type { Config, ServerConfig } from "../../../config/config.js";
+import { canBeginWith, exposedStarts, nearestName } from "../../../config/own-names.js";
 import { ANONYMOUS } from "../../../core/client.js";
 import { METHODS } from "../../../core/methods.js";
 import { glob } from "../../../patterns/globs.js";
 import { writeJson } from "../../../wire/json-text.js";
+import type { MatcherConfig, PolicySettings, RuleConfig } from "../config.js";
 import { ExpressionCompiler } from "./expression.js";
 import type { PolicyFault } from "./rule.js";
 
@@ -15,7 +16,8 @@ const KINDS = ["tools", "prompts", "resources", "methods"] as const;
 
 /** Sentences with their paths in the config, for `cardea check`. Empty in case of doubt. */
 export function policyAdvice(config: AdvisedConfig): readonly PolicyFault[] {
-  const { policy, limits, servers } = config;
+  const { features, servers } = config;
+  const { policy, limits } = features;
   const rules = policy?.rules ?? [];
   const names = servers.map(({ name }) => name);
   const about = [
@@ -88,7 +90,8 @@ function contains(wide: string, narrow: string): boolean {
 }
 
 /** What of a config there is to know for it. */
-export type AdvisedConfig = Pick<Config, "policy" | "limits" | "naming" | "auth"> & {
+export type AdvisedConfig = Pick<Config, "naming" | "auth"> & {
+  readonly features: PolicySettings;
   readonly servers: readonly Pick<ServerConfig, "name" | "prefix">[];
 };
 
@@ -214,19 +217,6 @@ function unmatchedNames(
         : [dead("resources", at, `matches no URI: they begin with ${uris.join(", ")}`)],
     ),
   ];
-}
-
-/** The pattern with the prefix that is nearest to its own; with the only one where it has none. */
-export function nearestName(
-  pattern: string,
-  names: readonly string[],
-  separator: string,
-): string | undefined {
-  const at = pattern.indexOf(separator);
-  const [only, second] = names;
-  if (at === -1) return second === undefined && only !== undefined ? only + pattern : undefined;
-  const start = closest(pattern.slice(0, at + separator.length), names);
-  return start === undefined ? undefined : start + pattern.slice(at + separator.length);
 }
 
 /** Schemes that URIs keep, whichever server has them. */

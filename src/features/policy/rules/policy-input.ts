@@ -1,5 +1,5 @@
 /** What does the policy evaluate, and what does it decide? The input of rules, in each reading of its URI, and the decision. */
-import type { InteractionKind, RuleConfig } from "../../../config/config.js";
+
 import { argumentNamesOf } from "../../../core/argument-names.js";
 import type { Call, Route } from "../../../core/call.js";
 import type { Client } from "../../../core/client.js";
@@ -7,6 +7,7 @@ import { isUriList } from "../../../core/lists.js";
 import { PARAMS } from "../../../core/members.js";
 import { hasSingleReading, readingsOf } from "../../../core/uri-readings.js";
 import { type JsonObject, objectAt } from "../../../wire/json.js";
+import type { InteractionKind, RuleConfig } from "../config.js";
 import type { Facts } from "./expression.js";
 
 /** What the policy decides on one input. */

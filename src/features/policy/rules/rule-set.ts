@@ -1,8 +1,9 @@
 /** Which rule decides? The first that matches, in the order of the config. */
-import type { InteractionKind, PolicyConfig, RuleConfig } from "../../../config/config.js";
+
 import type { Route } from "../../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../../core/client.js";
 import { cooperativeYield } from "../../../runtime/cooperative-yield.js";
+import type { InteractionKind, PolicyConfig, RuleConfig } from "../config.js";
 import { type ConditionResult, ExpressionCompiler } from "./expression.js";
 import {
   type Decision,

@@ -1,10 +1,11 @@
 /** What is a rule about (or a limit): which targets, and whose calls? One rule of the policy, compiled. */
-import type { MatcherConfig, RuleConfig } from "../../../config/config.js";
+
 import type { Route } from "../../../core/call.js";
 import { type Principal, tokenScopes } from "../../../core/client.js";
 import { glob, type NameMatcher, UriGlobs } from "../../../patterns/globs.js";
 import { compilePattern } from "../../../patterns/re2.js";
 import { objectAt } from "../../../wire/json.js";
+import type { MatcherConfig, RuleConfig } from "../config.js";
 import { ExpressionError } from "./cel.js";
 import type { Expression, ExpressionCompiler } from "./expression.js";
 import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./policy-input.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RuleConfig } from "../../../../src/config/config.js";
+import type { RuleConfig } from "../../../../src/features/policy/config.js";
 import { type AdvisedConfig, policyAdvice } from "../../../../src/features/policy/rules/advice.js";
 import { limit, rule } from "../support.js";
 
@@ -12,7 +12,7 @@ const jwt = { issuer: "https://a.example", audience: [], algorithms: [], groupsC
 const advice = (rules: readonly Given[], over: Partial<AdvisedConfig> = {}) => {
   const policy = { default: "allow", rules: rules.map(rule) } as const;
   const tokens = { ...auth, jwt };
-  const found = policyAdvice({ policy, servers, naming, auth: tokens, ...over });
+  const found = policyAdvice({ features: { policy }, servers, naming, auth: tokens, ...over });
   return found.map(({ path, message }) => [path.join("."), message]);
 };
 
@@ -88,8 +88,10 @@ describe("a rule that may decide causes no advice", () => {
 
 test("an unknown server is reported, for rules and limits", () => {
   const found = policyAdvice({
-    policy: { default: "allow", rules: [rule({ servers: ["files", "fiels"], effect: "deny" })] },
-    limits: [limit({ servers: ["nope*"], concurrency: 1 })],
+    features: {
+      policy: { default: "allow", rules: [rule({ servers: ["files", "fiels"], effect: "deny" })] },
+      limits: [limit({ servers: ["nope*"], concurrency: 1 })],
+    },
     servers,
     naming,
   });
@@ -170,7 +172,7 @@ describe("groups and scopes that no principal has are reported", () => {
       ],
     ]);
     const open = policyAdvice({
-      policy: { default: "allow", rules: [rule({ principals: ["ann"], effect: "deny" })] },
+      features: { policy: { default: "allow", rules: [rule({ principals: ["ann"], effect: "deny" })] } },
       servers,
       naming,
     });
@@ -193,7 +195,12 @@ describe("groups and scopes that no principal has are reported", () => {
     expect(paths({ auth })).toEqual(["policy.rules.0.groups.1", "policy.rules.1.scopes.0"]);
     const { auth: _, ...anonymous } = { auth };
     expect(
-      policyAdvice({ policy: { default: "allow", rules: rules.map(rule) }, servers, naming, ...anonymous }),
+      policyAdvice({
+        features: { policy: { default: "allow", rules: rules.map(rule) } },
+        servers,
+        naming,
+        ...anonymous,
+      }),
     ).toHaveLength(3);
   });
 

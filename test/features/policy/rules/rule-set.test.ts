@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { RuleConfig } from "../../../../src/config/config.js";
 import type { Route } from "../../../../src/core/call.js";
 import type { Client } from "../../../../src/core/client.js";
+import type { RuleConfig } from "../../../../src/features/policy/config.js";
 import type { PolicyInput } from "../../../../src/features/policy/rules/policy-input.js";
 import { compileRules, RuleSet } from "../../../../src/features/policy/rules/rule-set.js";
 import { clientOf, routeTo } from "../../../support/calls.js";
