@@ -32,7 +32,7 @@ import {
   warningsOfSections,
 } from "./section.js";
 import { isServerKey } from "./server-keys.js";
-import { type Fault, type ParseResult, type Path, plainValue, type Tree, treeAt } from "./tree.js";
+import { type Fault, type ParseResult, type Path, type Tree, treeAt } from "./tree.js";
 import { parseDuration, parseWait } from "./units.js";
 import { describePath } from "./variables.js";
 

@@ -19,7 +19,7 @@ import { Tasks } from "../../src/routing/tasks.js";
 import { RecentCalls } from "../../src/telemetry/call-history.js";
 import { callRecords } from "../../src/telemetry/call-records.js";
 import { Payload } from "../../src/wire/payload.js";
-import { clientOf, routeTo, toolCall } from "../support/calls.js";
+import { clientOf, toolCall } from "../support/calls.js";
 import { inRepository } from "../support/cardea.js";
 import { type Filled, growthOf, large, MIB } from "../support/heap.js";
 import { sample } from "../support/sample.js";
@@ -29,7 +29,6 @@ interface Shown {
   readonly file: string;
   readonly title: string;
 }
-const route = routeTo("files", "read");
 const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   "downstream/legacy/session-store.ts": {
     file: "downstream/legacy/sessions.test.ts",

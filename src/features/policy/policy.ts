@@ -21,7 +21,7 @@ import { RuleRedactions } from "./redaction/rule-redactions.js";
 import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
-import { compileRules, RuleSet } from "./rules/rule-set.js";
+import { RuleSet } from "./rules/rule-set.js";
 
 /** The policy of one config, with what operators see of it. */
 export interface Policy extends CallPolicy {
