@@ -34,12 +34,6 @@ interface AuditOptions {
 /** Strings that many lines share. */
 const MAX_TEXTS = 2_000;
 
-/** A redacted string, and its JSON. */
-interface SafeText {
-  readonly text: string;
-  readonly json: string;
-}
-
 /** Opens the log and writes its first line. A file that cannot be opened is a `problem` of the log, and retried. */
 export async function openAuditLog(config: AuditConfig, options: AuditOptions): Promise<AuditLog> {
   const { logger, redact, worker, now } = options;
@@ -62,26 +56,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
   const found = await writer.open();
   if (found === "torn" || found === "cut")
     logger.warn({ file }, `the audit log was ${FOUND[found]}; its first line of this run says so`);
-  const texts = new LRUCache<string, SafeText>(entryLimit(MAX_TEXTS));
-  const safe = (raw: string): SafeText => {
-    let known = texts.get(raw);
-    if (known === undefined) {
-      const text = redact(raw);
-      known = { text, json: writeJson(text) };
-      texts.set(raw, known);
-    }
-    return known;
-  };
-  const words = new LRUCache<string, string>(entryLimit(MAX_TEXTS));
-  /** Caches strings chosen by the config or the gateway. */
-  const quoted = (word: string): string => {
-    let known = words.get(word);
-    if (known === undefined) {
-      known = writeJson(word);
-      words.set(word, known);
-    }
-    return known;
-  };
+  const texts = new CachedTexts(redact);
   const readArguments = argumentsReader(config.arguments, redact);
   writer.post({
     kind: "start",
@@ -91,35 +66,17 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
   await sink?.open();
 
   const call = (record: CallRecord, source: Call, reply: Reply): void => {
-    const host = safe(record.host);
-    const method = safe(record.method);
-    const target = safe(record.target);
+    const safe = texts.ofCall(record);
     if (hasInteractions(source, reply)) {
+      const { host, method, target } = safe;
       const shown = { ...record, host: host.text, method: method.text, target: target.text };
       for (const event of interactionEvents(shown, source, reply)) writer.post(event);
     }
-    const write = (args: RecordedArguments): boolean | Promise<boolean> => writer.add(callEvent(args));
+    const write = (args: RecordedArguments): boolean | Promise<boolean> =>
+      writer.add(texts.callEvent(record, safe, args));
     const args = readArguments(source);
     const written = args instanceof Promise ? args.then(write) : write(args);
     if (source.record !== undefined) source.record.recorded = written;
-
-    /** Every call writes one, so its text is assembled from cached JSON. */
-    function callEvent(args: RecordedArguments): WrittenEvent {
-      const { at, principal, server, decision, rule, outcome, ms, traceId } = record;
-      let text = `,"principal":${quoted(principal)}`;
-      if (host.text !== "") text += `,"host":${host.json}`;
-      text += `,"method":${method.json}`;
-      if (target.text !== "") text += `,"target":${target.json}`;
-      if (server !== "") text += `,"server":${quoted(server)}`;
-      if (decision !== undefined) text += `,"decision":${quoted(decision)}`;
-      if (rule !== undefined) text += `,"rule":${quoted(rule)}`;
-      text += `,"outcome":${quoted(outcome)},"ms":{"total":${rounded(ms.total)},"queue":${rounded(ms.queue)},`;
-      text += `"policy":${rounded(ms.policy)},"upstream":${rounded(ms.upstream)},"input":${rounded(ms.input)}}`;
-      if ("argumentsDigest" in args) text += `,"argumentsDigest":"${args.argumentsDigest}"`;
-      else if ("arguments" in args) text += `,"arguments":${writeJson(args.arguments)}`;
-      if (traceId !== undefined) text += `,"traceId":"${traceId}"`;
-      return { kind: "call", at: new Date(at).toISOString(), text };
-    }
   };
 
   return {
@@ -133,13 +90,84 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
     sink,
     call,
     event: (event) => writer.post(event),
-    secretsChanged: () => texts.clear(),
+    secretsChanged: () => texts.secretsChanged(),
     async close(isImmediate) {
       writer.post({ kind: "stop" });
       await writer.close();
       await sink?.close(isImmediate);
     },
   };
+}
+
+/** A redacted string, and its JSON. */
+interface SafeText {
+  readonly text: string;
+  readonly json: string;
+}
+
+/** What hosts choose of a call. */
+interface SafeCall {
+  readonly host: SafeText;
+  readonly method: SafeText;
+  readonly target: SafeText;
+}
+
+/** The texts of lines, of which many are the same. */
+class CachedTexts {
+  readonly #redact: (text: string) => string;
+  readonly #safe = new LRUCache<string, SafeText>(entryLimit(MAX_TEXTS));
+  /** Chosen by the config or the gateway. */
+  readonly #words = new LRUCache<string, string>(entryLimit(MAX_TEXTS));
+
+  constructor(redact: (text: string) => string) {
+    this.#redact = redact;
+  }
+
+  /** Texts are redacted again. */
+  secretsChanged(): void {
+    this.#safe.clear();
+  }
+
+  ofCall({ host, method, target }: CallRecord): SafeCall {
+    return { host: this.#safeText(host), method: this.#safeText(method), target: this.#safeText(target) };
+  }
+
+  #safeText(raw: string): SafeText {
+    let known = this.#safe.get(raw);
+    if (known === undefined) {
+      const text = this.#redact(raw);
+      known = { text, json: writeJson(text) };
+      this.#safe.set(raw, known);
+    }
+    return known;
+  }
+
+  #quoted(word: string): string {
+    let known = this.#words.get(word);
+    if (known === undefined) {
+      known = writeJson(word);
+      this.#words.set(word, known);
+    }
+    return known;
+  }
+
+  /** Every call writes one, so its text is assembled from cached JSON. */
+  callEvent(record: CallRecord, { host, method, target }: SafeCall, args: RecordedArguments): WrittenEvent {
+    const { at, principal, server, decision, rule, outcome, ms, traceId } = record;
+    let text = `,"principal":${this.#quoted(principal)}`;
+    if (host.text !== "") text += `,"host":${host.json}`;
+    text += `,"method":${method.json}`;
+    if (target.text !== "") text += `,"target":${target.json}`;
+    if (server !== "") text += `,"server":${this.#quoted(server)}`;
+    if (decision !== undefined) text += `,"decision":${this.#quoted(decision)}`;
+    if (rule !== undefined) text += `,"rule":${this.#quoted(rule)}`;
+    text += `,"outcome":${this.#quoted(outcome)},"ms":{"total":${rounded(ms.total)},"queue":${rounded(ms.queue)},`;
+    text += `"policy":${rounded(ms.policy)},"upstream":${rounded(ms.upstream)},"input":${rounded(ms.input)}}`;
+    if ("argumentsDigest" in args) text += `,"argumentsDigest":"${args.argumentsDigest}"`;
+    else if ("arguments" in args) text += `,"arguments":${writeJson(args.arguments)}`;
+    if (traceId !== undefined) text += `,"traceId":"${traceId}"`;
+    return { kind: "call", at: new Date(at).toISOString(), text };
+  }
 }
 
 const FOUND = {

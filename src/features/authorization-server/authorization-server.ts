@@ -87,55 +87,62 @@ const PAGES: readonly AuthorizationServerEndpoint[] = ["authorize", "callback"];
 
 /** Creates the authorization server of one config. Nothing is read or fetched before the first request. */
 export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
-  const {
-    signIn,
-    issuer,
-    resource,
-    requiredScopes,
-    store,
-    logger,
-    now = Date.now,
-    addressOf = peerOf,
-  } = options;
+  const { logger, now = Date.now, addressOf = peerOf } = options;
+  const networkOfRequest = (request: IncomingMessage): string => networkOf(addressOf(request));
+  const keys = new SigningKeys(options.store, now);
+  const endpoints = endpointsOf(options, { keys, now, networkOfRequest });
+  const refused = new RefusedRequests(networkOfRequest, now);
+  return {
+    keyOf: keys.keyOf,
+    async serve(endpoint, request, response) {
+      try {
+        await handlerOf(endpoints[endpoint], request, response)(request, response);
+      } catch (error) {
+        const refusal = error instanceof OAuthError ? error : failure(error, endpoint, logger);
+        sendRefusal(refused.counted(refusal, endpoint, request), endpoint, response);
+      }
+    },
+  };
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
+/** By method. */
+type Handlers = Readonly<Record<string, Handler>>;
+type Endpoints = Readonly<Record<AuthorizationServerEndpoint, Handlers>>;
+
+/** What the endpoints share with the rest. */
+interface EndpointParts {
+  readonly keys: SigningKeys;
+  readonly now: Now;
+  /** The network of the client, for limits. */
+  readonly networkOfRequest: (request: IncomingMessage) => string;
+}
+
+const limitOf = (which: keyof typeof LIMITS, now: Now): RateLimit => new RateLimit({ ...LIMITS[which], now });
+
+function endpointsOf(
+  options: AuthorizationServerOptions,
+  { keys, now, networkOfRequest }: EndpointParts,
+): Endpoints {
+  const { signIn, issuer, resource, requiredScopes, store, logger } = options;
   const allowed = { hosts: signIn.allowedRedirectHosts, schemes: signIn.redirectSchemes };
   const offeredScopes = [...new Set([...requiredScopes, ...signIn.hostScopes])];
-  const limitOf = (which: keyof typeof LIMITS) => new RateLimit({ ...LIMITS[which], now });
-  const networkOfRequest = (request: IncomingMessage): string => networkOf(addressOf(request));
-  const refused = { register: limitOf("register"), token: limitOf("token"), revoke: limitOf("token") };
-  const keys = new SigningKeys(store, now);
   const sealing = () => keys.sealing();
-  const leftOutLines = limitOf("leftOut");
-  const onLeftOut: LeftOut = (client, reasons) => {
-    // Strangers can cause any number of these lines.
-    if (leftOutLines.take("") !== undefined) return;
-    logger.info(
-      { client, reasons: reasons.slice(0, MAX_REASONS) },
-      `redirect URIs of "${client}" are left out: each ${reasons[0]}`,
-    );
-  };
+  const onLeftOut = leftOutLog(logger, now);
+  const onSignIn = limitedSignIns(options.onSignIn, now);
   const documents = new ClientDocuments({
     ...{ fetch: options.fetchDocument, allowed, now, onLeftOut },
-    limit: limitOf("documents"),
+    limit: limitOf("documents", now),
   });
   const clients = new Clients({ documents, sealing, allowed, now });
-  const refusals = limitOf("refusals");
-  const onSignIn = (event: HostSignIn): void => {
-    // Unauthenticated clients can cause unlimited refusals, which must not push older events out of a rotating log.
-    if (event.outcome !== "refused" || refusals.take("") === undefined) options.onSignIn?.(event);
-  };
   const grants = new Grants({
     ...{ store, sealing, now, logger, onSignIn },
     personIssuer: signIn.issuer,
     lifetimeMs: signIn.lifetimeMs,
-    limit: limitOf("grant"),
+    limit: limitOf("grant", now),
   });
-  const login = new IssuerLogin({
-    signIn,
-    fetch: options.fetch,
-    isReserved: options.isReserved,
-    now,
-    logger,
-  });
+  const { fetch, isReserved } = options;
+  const login = new IssuerLogin({ signIn, fetch, isReserved, now, logger });
   const authorize = new Authorize({
     ...{ clients, grants, login, sealing, issuer, allowed, now, logger, onSignIn },
     networkOf: networkOfRequest,
@@ -146,14 +153,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   const tokens = new TokenEndpoint({
     ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger, onSignIn },
   });
-
-  const endpoints: Readonly<
-    Record<
-      AuthorizationServerEndpoint,
-      Readonly<Record<string, (q: IncomingMessage, r: ServerResponse) => unknown>>
-    >
-  > = {
-    metadata: { GET: (request, response) => metadata(request, response) },
+  return {
+    metadata: { GET: (request, response) => sendMetadata(request, response, issuer, offeredScopes) },
     jwks: { GET: async (_, response) => sendJson(response, 200, await keys.jwks()) },
     register: { POST: (q, r) => register(q, r, { sealing, allowed, now, onLeftOut }) },
     authorize: { GET: (q, r) => authorize.ask(q, r), POST: (q, r) => authorize.decide(q, r) },
@@ -161,73 +162,103 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     token: { POST: (q, r) => tokens.token(q, r) },
     revoke: { POST: (q, r) => tokens.revoke(q, r) },
   };
+}
 
-  return {
-    keyOf: keys.keyOf,
-    async serve(endpoint, request, response) {
-      const methods = endpoints[endpoint];
-      const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
-      try {
-        const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
-        if (handle === undefined) {
-          response.setHeader("allow", Object.keys(methods).join(", "));
-          throw new OAuthError("invalid_request", `${method} is not possible here`, { status: 405 });
-        }
-        await handle(request, response);
-      } catch (error) {
-        const refusal = counted(
-          error instanceof OAuthError ? error : failure(error, endpoint),
-          endpoint,
-          request,
-        );
-        if (response.headersSent) response.destroy();
-        else if (PAGES.includes(endpoint))
-          sendPage(response, refusal.status, errorPage(`${refusal.message}.`));
-        else sendOAuthError(response, refusal);
-      }
-    },
+/** Logs redirect URIs that are left out. Strangers can cause any number of these lines, so they are limited. */
+function leftOutLog(logger: Logger, now: Now): LeftOut {
+  const lines = limitOf("leftOut", now);
+  return (client, reasons) => {
+    if (lines.take("") !== undefined) return;
+    logger.info(
+      { client, reasons: reasons.slice(0, MAX_REASONS) },
+      `redirect URIs of "${client}" are left out: each ${reasons[0]}`,
+    );
   };
+}
+
+/** Unauthenticated clients can cause unlimited refusals, which must not push older events out of a rotating log. */
+function limitedSignIns(
+  onSignIn: AuthorizationServerOptions["onSignIn"],
+  now: Now,
+): (event: HostSignIn) => void {
+  const refusals = limitOf("refusals", now);
+  return (event) => {
+    if (event.outcome !== "refused" || refusals.take("") === undefined) onSignIn?.(event);
+  };
+}
+
+/** The handler of the method; of HEAD that of GET. @throws OAuthError if the endpoint has none */
+function handlerOf(handlers: Handlers, request: IncomingMessage, response: ServerResponse): Handler {
+  const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
+  const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined;
+  if (handler !== undefined) return handler;
+  response.setHeader("allow", Object.keys(handlers).join(", "));
+  throw new OAuthError("invalid_request", `${method} is not possible here`, { status: 405 });
+}
+
+function sendRefusal(
+  refusal: OAuthError,
+  endpoint: AuthorizationServerEndpoint,
+  response: ServerResponse,
+): void {
+  if (response.headersSent) response.destroy();
+  else if (PAGES.includes(endpoint)) sendPage(response, refusal.status, errorPage(`${refusal.message}.`));
+  else sendOAuthError(response, refusal);
+}
+
+/** The refusals of each network. */
+class RefusedRequests {
+  readonly #networkOf: EndpointParts["networkOfRequest"];
+  readonly #limits: Readonly<Partial<Record<AuthorizationServerEndpoint, RateLimit>>>;
+
+  constructor(networkOfRequest: EndpointParts["networkOfRequest"], now: Now) {
+    this.#networkOf = networkOfRequest;
+    this.#limits = {
+      register: limitOf("register", now),
+      token: limitOf("token", now),
+      revoke: limitOf("token", now),
+    };
+  }
 
   /** Counts a refusal; those above the limit say when to try again, and nothing of the reason. */
-  function counted(
-    refusal: OAuthError,
-    endpoint: AuthorizationServerEndpoint,
-    request: IncomingMessage,
-  ): OAuthError {
-    const limit = endpoint in refused ? refused[endpoint as keyof typeof refused] : undefined;
+  counted(refusal: OAuthError, endpoint: AuthorizationServerEndpoint, request: IncomingMessage): OAuthError {
     const isOurs = refusal.status >= 500 || refusal.status === 429 || refusal.details.isOfGrant === true;
-    const retryAfterS = isOurs ? undefined : limit?.take(networkOfRequest(request));
+    const retryAfterS = isOurs ? undefined : this.#limits[endpoint]?.take(this.#networkOf(request));
     return retryAfterS === undefined ? refusal : tooMany(retryAfterS, refusal);
   }
+}
 
-  /**
-   * Hosts and persons are asked to retry, and the log has the reason. After `temporarily_unavailable` SDK clients keep
-   * their tokens; after `server_error` they start a new sign-in.
-   */
-  function failure(error: unknown, endpoint: AuthorizationServerEndpoint): OAuthError {
-    const passes = error instanceof VaultError && PASSING.includes(error.fault);
-    logger.error({ error, endpoint }, "a sign-in of a host has failed on the side of the gateway");
-    return new OAuthError(
-      passes ? "temporarily_unavailable" : "server_error",
-      "the gateway cannot do this now; try again later",
-      { status: passes ? 503 : 500, ...(passes && { retryAfterS: RETRY_S }), cause: error },
-    );
-  }
-
-  function metadata({ url = "" }: IncomingMessage, response: ServerResponse): void {
-    const [path = ""] = url.split("?", 1);
-    if (!isMetadataPath(path, issuer))
-      throw new OAuthError("invalid_request", "this authorization server has another issuer", {
-        status: 404,
-      });
-    sendJson(response, 200, serverMetadata(issuer, offeredScopes));
-  }
+/**
+ * Hosts and persons are asked to retry, and the log has the reason. After `temporarily_unavailable` SDK clients keep
+ * their tokens; after `server_error` they start a new sign-in.
+ */
+function failure(error: unknown, endpoint: AuthorizationServerEndpoint, logger: Logger): OAuthError {
+  const passes = error instanceof VaultError && PASSING.includes(error.fault);
+  logger.error({ error, endpoint }, "a sign-in of a host has failed on the side of the gateway");
+  return new OAuthError(
+    passes ? "temporarily_unavailable" : "server_error",
+    "the gateway cannot do this now; try again later",
+    { status: passes ? 503 : 500, ...(passes && { retryAfterS: RETRY_S }), cause: error },
+  );
 }
 
 const tooMany = (retryAfterS: number, cause: unknown): OAuthError =>
   new OAuthError("temporarily_unavailable", "too many refused requests from one address; try again later", {
     ...{ status: 429, retryAfterS, cause },
   });
+
+/** @throws OAuthError for the path of another issuer */
+function sendMetadata(
+  { url = "" }: IncomingMessage,
+  response: ServerResponse,
+  issuer: string,
+  scopes: readonly string[],
+): void {
+  const [path = ""] = url.split("?", 1);
+  if (!isMetadataPath(path, issuer))
+    throw new OAuthError("invalid_request", "this authorization server has another issuer", { status: 404 });
+  sendJson(response, 200, serverMetadata(issuer, scopes));
+}
 
 /** The document. `issuer` has no trailing slash. */
 function serverMetadata(issuer: string, scopes: readonly string[]): JsonObject {

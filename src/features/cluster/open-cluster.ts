@@ -41,21 +41,53 @@ export interface ClusterOptions {
 
 /** The parts of a cluster for one gateway. @throws Error if a package or a certificate is missing */
 export async function openCluster(options: ClusterOptions): Promise<ReplicaParts> {
-  const { config, secret, version, logger, worker = 1 } = options;
-  const { peers } = config;
-  const id = newReplicaId();
-  const startedAt = Date.now();
-  const observed: ReplicaObserver = {};
-  const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
-  const values = new AuthenticatedValues(key, config.store?.prefix ?? "");
-  const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
-  const secure = tls === undefined ? {} : { tls };
+  const { config, logger } = options;
+  const base = baseOf(options);
   const opened =
     options.store === undefined && config.store !== undefined
       ? await openStore({ config: config.store, logger })
       : undefined;
-  const store = options.store ?? opened;
-  const shared = store === undefined ? {} : { store };
+  const replica = replicaWith(base, options.store ?? opened);
+  return {
+    ...replica,
+    async close() {
+      await replica.close();
+      await opened?.close();
+    },
+  };
+}
+
+/** Who the replica is, and how it reaches others. */
+interface ReplicaBase {
+  readonly options: ClusterOptions;
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly key: PeerKey;
+  readonly values: AuthenticatedValues;
+  readonly secure: { readonly tls?: Certificates };
+  readonly connections: PeerConnections;
+}
+
+/** @throws Error if a certificate is missing */
+function baseOf(options: ClusterOptions): ReplicaBase {
+  const { config, secret } = options;
+  const { peers } = config;
+  const id = newReplicaId();
+  const key = new PeerKey(peers.kind === "store" ? (peers.key ?? secret) : secret);
+  const tls = peers.kind === "store" ? certificatesOf(peers) : undefined;
+  const secure = tls === undefined ? {} : { tls };
+  return {
+    ...{ options, id, key, secure, startedAt: Date.now() },
+    values: new AuthenticatedValues(key, config.store?.prefix ?? ""),
+    connections: new PeerConnections({ id, key, ...secure }),
+  };
+}
+
+function replicaWith(base: ReplicaBase, store: SharedStore | undefined): ReplicaParts {
+  const { options, id, secure, connections } = base;
+  const { config, logger } = options;
+  const observed: ReplicaObserver = {};
   const tellEverything = (replica: Replica): void => {
     const told = Promise.all(facts().map((each) => each.tellAll(replica)));
     inBackground(
@@ -64,16 +96,64 @@ export async function openCluster(options: ClusterOptions): Promise<ReplicaParts
       "telling a new replica what the others know",
     );
   };
-  const connections = new PeerConnections({ id, key, ...secure });
+  const peers = peersOf(base, store, { observed, tellEverything });
+  const { directory, sessions } = peers;
+  const { limits, approvals, uses, servers } = sharedStateOf(base, store, { observed, ...peers });
+  const facts = (): readonly SharedFacts[] =>
+    [sessions?.facts, approvals.facts, uses.facts, ...servers.facts].filter((each) => each !== undefined);
+  const presence = new Presence(base, peers);
+  return {
+    id,
+    ...(store !== undefined && { store }),
+    directory,
+    owners: new ReplicaOwners({ directory, connections, ...(sessions !== undefined && { sessions }) }),
+    ...(sessions !== undefined && { sessions }),
+    ...(limits !== undefined && { limits }),
+    ...{ approvals, servers },
+    useOnce: (nonce, ttlMs) => uses.use(nonce, ttlMs),
+    observe: (observer) => Object.assign(observed, observer),
+    listener: {
+      bind: bindingOf(config.peers, options.worker),
+      ...secure,
+      admit: presence.admit(),
+    },
+    start: (bound) => presence.start(bound),
+    leave: () => presence.leave(),
+    async close() {
+      sessions?.close();
+      for (const each of facts()) each.close();
+      await limits?.close();
+      await directory.close();
+    },
+  };
+}
+
+/** The other replicas. */
+interface Peers {
+  readonly messages: HttpMessages;
+  readonly directory: DnsDirectory | StoreDirectory;
+  /** Undefined where no replica takes over the sessions of another. */
+  readonly sessions: StoredSessions | undefined;
+}
+
+/** Which replicas there are, how they are asked, and whose sessions are taken over. */
+function peersOf(
+  { options, id, startedAt, values, connections }: ReplicaBase,
+  store: SharedStore | undefined,
+  {
+    observed,
+    tellEverything,
+  }: { readonly observed: ReplicaObserver; readonly tellEverything: (replica: Replica) => void },
+): Peers {
+  const { config, secret, version, logger, now } = options;
   const messages = new HttpMessages(() => directory, connections, logger, tellEverything);
-  const clock = options.now === undefined ? {} : { now: options.now };
   const common = {
-    ...{ id, logger, onLapsed: () => sessions?.lapsed(), ...clock },
-    onJoined: tellEverything,
+    ...{ id, logger, onLapsed: () => sessions?.lapsed(), onJoined: tellEverything },
+    ...(now !== undefined && { now }),
   };
   const directory =
-    peers.kind === "dns" || store === undefined
-      ? new DnsDirectory({ ...namesOf(peers), connections, ...common })
+    config.peers.kind === "dns" || store === undefined
+      ? new DnsDirectory({ ...namesOf(config.peers), connections, ...common })
       : new StoreDirectory({
           onEmptied: () => sessions?.writeAll(),
           ...{ version, startedAt, store, values, ...common },
@@ -85,6 +165,17 @@ export async function openCluster(options: ClusterOptions): Promise<ReplicaParts
           onAdopted: (outcome) => observed.onAdopted?.(outcome),
         })
       : undefined;
+  return { messages, directory, sessions };
+}
+
+/** What all replicas know together. */
+function sharedStateOf(
+  { options, values }: ReplicaBase,
+  store: SharedStore | undefined,
+  { observed, messages, directory }: Peers & { readonly observed: ReplicaObserver },
+) {
+  const { config, secret, logger } = options;
+  const shared = store === undefined ? {} : { store };
   const limits =
     store === undefined
       ? undefined
@@ -98,59 +189,65 @@ export async function openCluster(options: ClusterOptions): Promise<ReplicaParts
     if (store !== undefined && !(await untilUp(store, STORE_WAIT_MS))) return;
     await directory.known();
   });
-  const facts = (): readonly SharedFacts[] =>
-    [sessions?.facts, approvals.facts, uses.facts, ...servers.facts].filter((each) => each !== undefined);
-  messages.answer(LEAVING, (_, from) => {
-    directory.markLeaving(from);
-    return {};
-  });
+  return { limits, approvals, uses, servers };
+}
+
+/** The replica as the others see it, from its start until it leaves. */
+class Presence {
+  readonly #base: ReplicaBase;
+  readonly #peers: Peers;
+  readonly #keys: string;
+  #isLeaving = false;
+  #ownAddress: string | undefined;
+
+  constructor(base: ReplicaBase, peers: Peers) {
+    this.#base = base;
+    this.#peers = peers;
+    this.#keys = new PeerKey(base.options.secret).digest;
+    peers.messages.answer(LEAVING, (_, from) => {
+      peers.directory.markLeaving(from);
+      return {};
+    });
+  }
+
+  /** Admits requests of other replicas. */
+  admit(): ReturnType<typeof admitPeers> {
+    const { id, key, startedAt, options } = this.#base;
+    const { version, logger, config } = options;
+    const keys = this.#keys;
+    return admitPeers({
+      ...{ id, key, logger, answers: this.#peers.messages },
+      page: () => ({ id, version, isLeaving: this.#isLeaving, startedAt, keys, now: Date.now() }),
+      // The addresses of a name are those at which connections are taken.
+      isOwnAddress: (address, local) => address === (config.peers.kind === "dns" ? local : this.#ownAddress),
+    });
+  }
+
+  async start(bound: number): Promise<void> {
+    const { id, options } = this.#base;
+    const { peers } = options.config;
+    options.logger.info(
+      { replica: id, port: bound },
+      `replica ${id} of the cluster, for the others at port ${bound}`,
+    );
+    const url = peers.kind === "store" ? advertised(peers, bound) : "";
+    if (url !== "") this.#ownAddress = addressOf(url);
+    await this.#peers.directory.start(url);
+    inBackground(this.#peers.messages.announce(url), options.logger, "announcing this replica");
+  }
+
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    const { directory, messages } = this.#peers;
+    if (directory instanceof StoreDirectory) await directory.leave();
+    await messages.ask(LEAVING, {});
+  }
+}
+
+/** Where the listener for peers is bound. Each worker has its own port. */
+function bindingOf(peers: PeersConfig, worker = 1): { readonly host: string; readonly port: number } {
   const { host, port } = peers.kind === "store" ? peers.listen : { host: "::", port: peers.port };
-  const keys = new PeerKey(secret).digest;
-  let isLeaving = false;
-  let ownAddress: string | undefined;
-  return {
-    id,
-    ...shared,
-    directory,
-    owners: new ReplicaOwners({ directory, connections, ...(sessions !== undefined && { sessions }) }),
-    ...(sessions !== undefined && { sessions }),
-    ...(limits !== undefined && { limits }),
-    ...{ approvals, servers },
-    useOnce: (nonce, ttlMs) => uses.use(nonce, ttlMs),
-    observe: (observer) => Object.assign(observed, observer),
-    listener: {
-      bind: { host, port: port === 0 ? 0 : port + worker - 1 },
-      ...secure,
-      admit: admitPeers({
-        ...{ id, key, logger, answers: messages },
-        page: () => ({ id, version, isLeaving, startedAt, keys, now: Date.now() }),
-        // The addresses of a name are those at which connections are taken.
-        isOwnAddress: (address, local) => address === (peers.kind === "dns" ? local : ownAddress),
-      }),
-    },
-    async start(bound) {
-      logger.info(
-        { replica: id, port: bound },
-        `replica ${id} of the cluster, for the others at port ${bound}`,
-      );
-      const url = peers.kind === "store" ? advertised(peers, bound) : "";
-      if (url !== "") ownAddress = addressOf(url);
-      await directory.start(url);
-      inBackground(messages.announce(url), logger, "announcing this replica");
-    },
-    async leave() {
-      isLeaving = true;
-      if (directory instanceof StoreDirectory) await directory.leave();
-      await messages.ask(LEAVING, {});
-    },
-    async close() {
-      sessions?.close();
-      for (const each of facts()) each.close();
-      await limits?.close();
-      await directory.close();
-      await opened?.close();
-    },
-  };
+  return { host, port: port === 0 ? 0 : port + worker - 1 };
 }
 
 function namesOf(peers: PeersConfig): { readonly name: string; readonly port: number } {
