@@ -1,13 +1,12 @@
 /** Turns the observations of a server into one sentence for people, and advice. */
 import { otherPrefixOwner } from "../config/collisions.js";
 import type { Config, FeatureTransport, ServerConfig } from "../config/config.js";
-import { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
-import type { ProxyError } from "../outgoing/proxy.js";
 import { type ChannelKind, type ChannelKinds, kindOf } from "../upstream/supervision/channel-kind.js";
 import { stringAt } from "../wire/json.js";
+import { diagnoseAddress } from "./diagnose-address.js";
 import { diagnoseRunner, headlineOf } from "./diagnose-runner.js";
-import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
+import { codesOf, messageOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
 import type { ProbeResult } from "./probe.js";
 import type { Misfit } from "./running-misfits.js";
@@ -224,109 +223,3 @@ function diagnoseTranslated(transport: FeatureTransport, kind: ChannelKind, erro
   const fault = kind.faultOf(transport, messageOf(error));
   return "url" in fault ? diagnoseAddress(fault, error) : { cause: "bad_document", sentence: fault.sentence };
 }
-
-type Address = Pick<Extract<ServerConfig["transport"], { kind: "http" }>, "url">;
-
-function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
-  const { host, hostname, pathname, protocol } = new URL(url);
-  const codes = codesOf(error);
-  const message = messageOf(error);
-  const proxy = proxyErrorOf(error);
-  if (proxy !== undefined) return diagnoseProxy(proxy, host);
-  const has = (...wanted: readonly string[]): boolean => wanted.some((code) => codes.includes(code));
-  if (has("ENOTFOUND", "EAI_AGAIN")) {
-    return {
-      cause: "host_not_found",
-      sentence: `no such host: ${hostname}`,
-      advice: "is the name right, and is there a network?",
-    };
-  }
-  if (has("ECONNREFUSED")) {
-    return {
-      cause: "nobody_listens",
-      sentence: `connection refused: no server listens at ${host}`,
-      advice: "start the server, or fix the port",
-    };
-  }
-  if (codes.some((code) => /CERT|^ERR_TLS|^ERR_SSL|^EPROTO|SELF_SIGNED|UNABLE_TO_/.test(code))) {
-    const authority = codes.some((code) => /SELF_SIGNED|UNABLE_TO_/.test(code));
-    return {
-      cause: "tls",
-      sentence: `the secure connection cannot be made: ${message}`,
-      ...(authority && {
-        advice: `if you trust its authority, give its certificate as tls.ca of this server, such as "\${file:/etc/ssl/corp.pem}", or name its file in NODE_EXTRA_CA_CERTS`,
-      }),
-    };
-  }
-  if (error instanceof GatewayError && error.code === "sign_in_required") {
-    return {
-      cause: "credentials",
-      sentence: "it answers 401: it needs a sign-in",
-      advice: `run "cardea login ${error.options.server}"; if it takes a fixed key instead, set it under headers, such as "Authorization": "Bearer \${TOKEN}"`,
-    };
-  }
-  const status = statusOf(error);
-  if (status === 401 || status === 403) {
-    return {
-      cause: "credentials",
-      sentence: `it answers ${status}${refusedBy(message) ?? `: it needs ${status === 403 ? "other " : ""}credentials`}`,
-      advice: `give them under headers, such as "Authorization": "Bearer \${TOKEN}"`,
-    };
-  }
-  if (status === 404) {
-    return {
-      cause: "not_found",
-      sentence: `there is nothing at ${pathname}`,
-      advice: "is the path right? Often it ends in /mcp or /sse",
-    };
-  }
-  if (status !== undefined && status >= 500) {
-    return {
-      cause: "server_error",
-      sentence: `it answers with status ${status}: ${host}, or what is behind it, is down or overloaded`,
-      advice: "see the server's own log, and try again",
-    };
-  }
-  if (status !== undefined) {
-    return {
-      cause: "speaks_no_mcp",
-      sentence: `it does not speak MCP at ${pathname}: it answers with status ${status}`,
-    };
-  }
-  if (/did not answer within/.test(message)) {
-    return {
-      cause: "no_answer",
-      sentence: `${host} does not answer in time`,
-      advice: "raise connectTimeout if it is only slow",
-    };
-  }
-  if (/not HTTP/.test(message) && protocol === "http:") {
-    return {
-      cause: "speaks_no_mcp",
-      sentence: `what listens at ${host} does not speak HTTP`,
-      advice: "is it https:?",
-    };
-  }
-  if (/content type|not a JSON-RPC|no valid response|HTML/i.test(message)) {
-    return { cause: "speaks_no_mcp", sentence: `it does not speak MCP at ${pathname}: ${message}` };
-  }
-  return { cause: /refused initialize/.test(message) ? "refused" : "unreachable", sentence: message };
-}
-
-/** The proxy is at fault, or does not allow the connection; the server was not asked. */
-function diagnoseProxy({ message, kind, proxyStatus }: ProxyError, host: string): Diagnosis {
-  const direct = `if ${host} is reached without a proxy, name it in NO_PROXY or set "proxy": "none" for this server`;
-  const advice =
-    proxyStatus === 407
-      ? "write the user and the password into the URL of the proxy, before its host: USER:PASSWORD@HOST:PORT"
-      : kind === "refused"
-        ? `ask the operator of the proxy; ${direct}`
-        : `fix the address of the proxy; ${direct}`;
-  return { cause: "proxy", sentence: message, advice };
-}
-
-/** What a 401 that asks for no sign-in says: for which scheme, and in the server's own words. */
-const refusedBy = (message: string): string | undefined =>
-  / answered 401 Unauthorized((?: and asks for [\w -]+)?: the credentials in the config were refused.*)$/s.exec(
-    message,
-  )?.[1];

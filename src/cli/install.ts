@@ -66,54 +66,98 @@ export async function install(
   const isSame = current !== undefined && isDeepStrictEqual(plainValue(current), entry);
   const ownerOnly = hasHeaders(target.connection);
   if (isSame && edits.length === 1) {
-    if (ownerOnly && !dryRun) {
-      await closeToOthers(file).catch((error: unknown) =>
-        log.warn({ file }, `other users can read ${file} and the header in it: ${readErrorMessage(error)}`),
-      );
-    }
+    if (ownerOnly && !dryRun) await closeOrWarn(file, log);
     await write(shell.stdout, `${host.title} has it already: ${file}\n`);
     return EXIT.done;
   }
-  let after: string;
+  const after = edited(text, { file, path, edits, entry }, log);
+  if (after === undefined) return EXIT.config;
+  await write(shell.stdout, log.redact(lineDiff(text, after, file)));
+  warnOfNamesakes(host, { twice: replace ? [] : twice, others: replace ? others : [] }, file, log);
+  if (dryRun) {
+    await write(shell.stderr, "nothing was written (--dry-run)\n");
+    return EXIT.done;
+  }
+  return replaceFile(host, { file, isPresent, before: text, after, ownerOnly }, shell, log);
+}
+
+async function closeOrWarn(file: string, log: Log): Promise<void> {
+  await closeToOthers(file).catch((error: unknown) =>
+    log.warn({ file }, `other users can read ${file} and the header in it: ${readErrorMessage(error)}`),
+  );
+}
+
+interface EditsOfFile {
+  readonly file: string;
+  /** Where its servers are. */
+  readonly path: readonly string[];
+  readonly edits: readonly HostEdit[];
+  /** For a person, where the file cannot be edited. */
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/** The text after all edits; undefined, and the log has the reason, if it cannot be edited. */
+function edited(text: string, { file, path, edits, entry }: EditsOfFile, log: Log): string | undefined {
   try {
-    after = edits.reduce(
+    return edits.reduce(
       (before, edit) => applyEdit(before, file, path, edit),
       text.trim() === "" ? "" : text,
     );
   } catch (error) {
     if (!(error instanceof EditError)) throw error;
-    const text = isToml(file)
+    const own = isToml(file)
       ? tableText(path[0] ?? "", NAME, entry)
       : JSON.stringify({ [NAME]: entry }, null, 2);
     log.error(
       { file },
-      `${file} was not changed: ${error.message}; add this under ${path.join(".")} yourself:\n${text}`,
+      `${file} was not changed: ${error.message}; add this under ${path.join(".")} yourself:\n${own}`,
     );
-    return EXIT.config;
+    return undefined;
   }
-  await write(shell.stdout, log.redact(lineDiff(text, after, file)));
-  if (!replace && twice.length > 0) {
+}
+
+function warnOfNamesakes(
+  host: KnownHost,
+  { twice, others }: ReturnType<typeof namesakes>,
+  file: string,
+  log: Log,
+): void {
+  if (twice.length > 0) {
     log.warn(
       { file },
       `${host.title} also starts ${twice.join(", ")} itself, so their tools would appear twice; --replace removes them from its file`,
     );
   }
-  if (replace && others.length > 0) {
+  if (others.length > 0) {
     const have = others.length === 1 ? "has a server" : "has servers";
     log.warn(
       { file },
       `${host.title} ${have} called ${others.join(", ")} with another command or URL than the config; ${others.length === 1 ? "it stays" : "they stay"} in its file`,
     );
   }
-  if (dryRun) {
-    await write(shell.stderr, "nothing was written (--dry-run)\n");
-    return EXIT.done;
-  }
+}
+
+interface ReplacedFile {
+  readonly file: string;
+  readonly isPresent: boolean;
+  readonly before: string;
+  readonly after: string;
+  /** Whether it has credentials. */
+  readonly ownerOnly: boolean;
+}
+
+/** Writes the file, with a copy of the one before. Returns the exit code. */
+async function replaceFile(
+  host: KnownHost,
+  { file, isPresent, ...change }: ReplacedFile,
+  shell: CommandContext,
+  log: Log,
+): Promise<number> {
   try {
     const backup = isPresent ? await backUp(file) : undefined;
     // It may keep the existing headers.
-    if (backup !== undefined && ownerOnly) await closeToOthers(backup);
-    await writeHostFile(file, { before: text, after, ownerOnly }, isPresent);
+    if (backup !== undefined && change.ownerOnly) await closeToOthers(backup);
+    await writeHostFile(file, change, isPresent);
     const kept = backup === undefined ? "" : ` (as it was before: ${backup})`;
     await write(shell.stdout, `wrote ${file}${kept}\nRestart ${host.title} to see it.\n`);
     return EXIT.done;

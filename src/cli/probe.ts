@@ -72,86 +72,101 @@ const MAX_LINES = 200;
 
 /** Connects to a server once and closes the connection. Never rejects: an error is part of the result. */
 export async function probeServer(server: ServerConfig, options: ProbeOptions): Promise<ProbeResult> {
-  const { gateway, signal, channels, credentials } = options;
+  const { signal } = options;
   const { name, transport } = server;
-  const stderr: string[] = [];
-  const nonProtocolOutput: string[] = [];
+  const output = { stderr: [] as string[], nonProtocolOutput: [] as string[] };
+  const upstream = upstreamOf(
+    server,
+    options,
+    transport.kind === "stdio" ? () => openWithOutput(name, transport, output) : undefined,
+  );
+  try {
+    const failure = await firstAttempt(upstream, signal);
+    if (failure !== undefined) return { error: failure, ...output };
+    const connected = await contentOf(upstream, server, signal);
+    // The output of the copy is not shown.
+    const copy =
+      transport.kind === "stdio" && server.lease !== "shared"
+        ? upstreamOf(server, options, () => openStdioChannel({ name, ...transport }))
+        : undefined;
+    const isRival = copy !== undefined && (await areRivals(upstream, copy, signal));
+    return { connected: { ...connected, ...(isRival && { isRival }) }, ...output };
+  } catch (error) {
+    return { error, ...output };
+  } finally {
+    await upstream.close();
+  }
+}
+
+function upstreamOf(
+  server: ServerConfig,
+  { gateway, channels, credentials }: ProbeOptions,
+  openChannel: (() => Promise<Channel>) | undefined,
+): StartableUpstream {
+  // A process that the gateway ended as idle would look like one that a copy has ended.
+  return createUpstream(
+    { ...server, start: "eager" },
+    {
+      gateway: { info: gateway },
+      credentials,
+      // There is no client to send a question to.
+      questions: { directory: { find: () => undefined } },
+      lifecycle: { openChannel, channels },
+    },
+  );
+}
+
+/** Starts the process; its last lines are kept. */
+function openWithOutput(
+  name: string,
+  transport: Extract<ServerConfig["transport"], { kind: "stdio" }>,
+  { stderr, nonProtocolOutput }: Readonly<Record<"stderr" | "nonProtocolOutput", string[]>>,
+): Promise<Channel> {
   const keep = (list: string[]) => (line: string) => {
     list.push(line);
     if (list.length > MAX_LINES) list.shift();
   };
-  const createWith = (openChannel: (() => Promise<Channel>) | undefined): StartableUpstream =>
-    // A process that the gateway ended as idle would look like one that a copy has ended.
-    createUpstream(
-      { ...server, start: "eager" },
-      {
-        gateway: { info: gateway },
-        credentials,
-        // There is no client to send a question to.
-        questions: { directory: { find: () => undefined } },
-        lifecycle: { openChannel, channels },
-      },
-    );
-  const upstream = createWith(
-    transport.kind === "stdio"
-      ? () => {
-          // A server may be started twice, once per era; the output of the last process counts.
-          stderr.length = 0;
-          nonProtocolOutput.length = 0;
-          return openStdioChannel({
-            name,
-            ...transport,
-            onStderr: keep(stderr),
-            onNonProtocolOutput: keep(nonProtocolOutput),
-          });
-        }
-      : undefined,
+  // A server may be started twice, once per era; the output of the last process counts.
+  stderr.length = 0;
+  nonProtocolOutput.length = 0;
+  return openStdioChannel({
+    name,
+    ...transport,
+    onStderr: keep(stderr),
+    onNonProtocolOutput: keep(nonProtocolOutput),
+  });
+}
+
+/** What it lists. @throws if its tools cannot be listed */
+async function contentOf(
+  upstream: StartableUpstream,
+  server: ServerConfig,
+  signal: AbortSignal,
+): Promise<NonNullable<ProbeResult["connected"]>> {
+  const tools = await upstream.list("tools", undefined, signal);
+  // Hosts can use a server even if other lists fail.
+  const [prompts, ...others] = await Promise.all(
+    LIST_KINDS.slice(1).map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
   );
-  try {
-    const failure = await firstAttempt(upstream, signal);
-    if (failure !== undefined) return { error: failure, stderr, nonProtocolOutput };
-    const tools = await upstream.list("tools", undefined, signal);
-    // Hosts can use a server even if other lists fail.
-    const [prompts, ...others] = await Promise.all(
-      LIST_KINDS.slice(1).map((kind) => upstream.list(kind, undefined, signal).catch(() => undefined)),
-    );
-    const malformed = [tools, prompts, ...others].flatMap((list) => list?.malformed ?? []);
-    const names = { tools: namesIn(tools), prompts: namesIn(prompts) };
-    const [resources, resourceTemplates] = others;
-    const lists =
-      prompts === undefined || resources === undefined || resourceTemplates === undefined
-        ? undefined
-        : {
-            tools: tools.items,
-            prompts: prompts.items,
-            resources: resources.items,
-            resourceTemplates: resourceTemplates.items,
-          };
-    const serverInfo = upstream.facts?.serverInfo ?? {};
-    // The output of the copy is not shown.
-    const copy =
-      transport.kind === "stdio" && server.lease !== "shared"
-        ? createWith(() => openStdioChannel({ name, ...transport }))
-        : undefined;
-    const isRival = copy !== undefined && (await areRivals(upstream, copy, signal));
-    return {
-      connected: {
-        serverInfo,
-        tools: tools.items.length,
-        shownTools: visibleItems(serverNamespace(server), "tools", tools.items).length,
-        names,
-        ...(lists !== undefined && { lists }),
-        malformed,
-        ...(isRival && { isRival }),
-      },
-      stderr,
-      nonProtocolOutput,
-    };
-  } catch (error) {
-    return { error, stderr, nonProtocolOutput };
-  } finally {
-    await upstream.close();
-  }
+  const malformed = [tools, prompts, ...others].flatMap((list) => list?.malformed ?? []);
+  const [resources, resourceTemplates] = others;
+  const lists =
+    prompts === undefined || resources === undefined || resourceTemplates === undefined
+      ? undefined
+      : {
+          tools: tools.items,
+          prompts: prompts.items,
+          resources: resources.items,
+          resourceTemplates: resourceTemplates.items,
+        };
+  return {
+    serverInfo: upstream.facts?.serverInfo ?? {},
+    tools: tools.items.length,
+    shownTools: visibleItems(serverNamespace(server), "tools", tools.items).length,
+    names: { tools: namesIn(tools), prompts: namesIn(prompts) },
+    ...(lists !== undefined && { lists }),
+    malformed,
+  };
 }
 
 const namesIn = (list: ServerList | undefined): readonly string[] =>

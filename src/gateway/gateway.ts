@@ -18,7 +18,8 @@ import { Lifecycle } from "./lifecycle.js";
 import { createEdges, createHostListener } from "./listeners.js";
 import { LiveAuthentication, LiveConfig } from "./live-config.js";
 import { createOverloadMonitor } from "./overload.js";
-import { createParts, type GatewayOptions } from "./parts.js";
+import { createParts, type GatewayOptions, type GatewayParts } from "./parts.js";
+import type { Pipeline } from "./pipeline.js";
 import { GatewayStatus, requiredServers } from "./status.js";
 import {
   type CliList,
@@ -85,7 +86,7 @@ export interface Gateway {
 /** Builds a gateway and starts its servers; it listens after `start`. */
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const parts = createParts(config, options);
-  const { telemetry, features, sessions, callIds } = parts;
+  const { telemetry, features, callIds } = parts;
   const { logger, metrics, liveCalls } = telemetry;
   const pipeline = () => liveConfig.pipeline;
   features.attach({
@@ -141,13 +142,44 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       const { auth } = liveConfig.pipeline.config;
       await lifecycle.stdio(input, output, as === undefined ? ANONYMOUS : principalNamed(as, auth));
     },
-    lists: (kind, query, onServer) => cliLists(pipeline, kind, { ...query, onServer }),
-    call: (name, args, onServer, as) => cliCall(pipeline, callIds.next(), { name, args, onServer, as }),
-    explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
-    page: (path, query, onServer) => cliPage(pipeline, features.pages, { path, query, onServer }),
-    missing: async () => missingServers(liveConfig.pipeline),
+    ...commandsOf(parts, pipeline),
+    ...reloadsOf(config, { parts, liveConfig, authentication, status, operators }),
+    starting: () => status.starting,
+    hasCutOff: () => lifecycle.hasCutOff,
+    isUnused: () => callIds.count === 0,
+  };
+}
+
+/** What commands ask of a gateway. */
+const commandsOf = (
+  { features, callIds }: GatewayParts,
+  pipeline: () => Pipeline,
+): Pick<Gateway, "lists" | "call" | "explain" | "page" | "missing"> => ({
+  lists: (kind, query, onServer) => cliLists(pipeline, kind, { ...query, onServer }),
+  call: (name, args, onServer, as) => cliCall(pipeline, callIds.next(), { name, args, onServer, as }),
+  explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),
+  page: (path, query, onServer) => cliPage(pipeline, features.pages, { path, query, onServer }),
+  missing: async () => missingServers(pipeline()),
+});
+
+/** What takes over a config. */
+interface Reloadable {
+  readonly parts: GatewayParts;
+  readonly liveConfig: LiveConfig;
+  readonly authentication: LiveAuthentication;
+  readonly status: GatewayStatus;
+  readonly operators: ReturnType<GatewayParts["features"]["operatorListener"]>;
+}
+
+function reloadsOf(
+  first: Config,
+  { parts, liveConfig, authentication, status, operators }: Reloadable,
+): Pick<Gateway, "reload" | "reloadFailed"> {
+  const { features, sessions } = parts;
+  const { metrics } = parts.telemetry;
+  return {
     async reload(next) {
-      if (status.url !== undefined) checkExposure(config.listen.http, next.auth !== undefined);
+      if (status.url !== undefined) checkExposure(first.listen.http, next.auth !== undefined);
       await liveConfig.replace(next, (_, before) => {
         features.emit?.({
           kind: "reload",
@@ -156,17 +188,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         });
         sessions.parkedCalls.limit(next.parkedCalls);
         // An unchanged authentication keeps its principal objects, which other parts use as keys.
-        if (!isDeepStrictEqual(next.auth, before.auth)) {
-          authentication.replace(next.auth);
-        }
+        if (!isDeepStrictEqual(next.auth, before.auth)) authentication.replace(next.auth);
         operators?.reloaded();
         status.reloadErrors = [];
         metrics.configReloaded(true);
       });
     },
-    starting: () => status.starting,
-    hasCutOff: () => lifecycle.hasCutOff,
-    isUnused: () => callIds.count === 0,
     reloadFailed(reasons) {
       status.reloadErrors = reasons;
       const { digest: before = null } = liveConfig.pipeline.config;

@@ -65,17 +65,69 @@ export interface ConfigInEffect {
 /** Starts a server without waiting for its connection. */
 export function startServer(
   config: ServerConfig,
-  { identity: own, telemetry, features, processes, sessions, sealed: { tasks }, replica }: GatewayParts,
+  parts: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
+  const { metrics } = parts.telemetry;
+  const { name } = config;
+  const identity = identityOf(config);
+  const kept = parts.features.storeOf({ name, identity });
+  const others = parts.replica?.servers?.of(identity);
+  const life = new ServerLife();
+  const upstream = createServerUpstream(config, settingsOf(config, parts, inEffect, { kept, others, life }));
+  kept.followMemory(() => upstream.memory());
+  const breaker = new CircuitBreaker();
+  const semaphore = new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT);
+  const readings = [
+    stateGauges(upstream, metrics),
+    metrics.gauge("inflightRequests", { server: name }, () => semaphore.running),
+    metrics.gauge("queueDepth", { server: name }, () => semaphore.queued + metrics.queued(name)),
+    metrics.gauge("circuitState", { server: name }, () => BREAKER_STATE_VALUES[breaker.state]),
+  ];
+  const cache = new ResponseCache();
+  const unwatch = [
+    upstream.watch(resetBreakerOnRestart(breaker)),
+    upstream.watch(clearCacheOnChange(cache)),
+    upstream.watch({ ready: () => kept.changed() }),
+    upstream.watch(life.observer),
+  ];
+  upstream.start(kept.known?.scopes.has(SHARED_SCOPE.capabilityClass));
+  return {
+    config,
+    upstream,
+    breaker,
+    semaphore,
+    openCalls: { count: 0 },
+    retryBudget: new RetryBudget(),
+    cache,
+    kept,
+    listHints: config.transport.kind === "stdio" ? undefined : others,
+    life,
+    runsAs: (next) => config.name === next.name && !needsRestart(config, next),
+    async close() {
+      for (const stop of [...readings, ...unwatch]) stop();
+      await Promise.all([kept.close(), upstream.close()]);
+    },
+  };
+}
+
+/** What is kept of a server, what other replicas know of it, and what it has been through. */
+interface KnownOfServer {
+  readonly kept: ServerStore;
+  readonly others: SharedServer | undefined;
+  readonly life: ServerLife;
+}
+
+function settingsOf(
+  config: ServerConfig,
+  { identity: own, telemetry, features, processes, sessions, sealed: { tasks } }: GatewayParts,
+  inEffect: ConfigInEffect,
+  { kept, others, life }: KnownOfServer,
+): Parameters<typeof createServerUpstream>[1] {
   const { metrics, pendingQuestions } = telemetry;
   const { directory } = sessions;
   const { name } = config;
-  const identity = identityOf(config);
-  const kept = features.storeOf({ name, identity });
-  const others = replica?.servers?.of(identity);
-  const life = new ServerLife();
-  const upstream = createServerUpstream(config, {
+  return {
     memory: kept.known?.memory,
     others,
     credentials: features.credentials,
@@ -111,40 +163,6 @@ export function startServer(
     },
     log: telemetry.logger,
     redact: telemetry.redact,
-  });
-  kept.followMemory(() => upstream.memory());
-  const breaker = new CircuitBreaker();
-  const semaphore = new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT);
-  const readings = [
-    stateGauges(upstream, metrics),
-    metrics.gauge("inflightRequests", { server: name }, () => semaphore.running),
-    metrics.gauge("queueDepth", { server: name }, () => semaphore.queued + metrics.queued(name)),
-    metrics.gauge("circuitState", { server: name }, () => BREAKER_STATE_VALUES[breaker.state]),
-  ];
-  const cache = new ResponseCache();
-  const unwatch = [
-    upstream.watch(resetBreakerOnRestart(breaker)),
-    upstream.watch(clearCacheOnChange(cache)),
-    upstream.watch({ ready: () => kept.changed() }),
-    upstream.watch(life.observer),
-  ];
-  upstream.start(kept.known?.scopes.has(SHARED_SCOPE.capabilityClass));
-  return {
-    config,
-    upstream,
-    breaker,
-    semaphore,
-    openCalls: { count: 0 },
-    retryBudget: new RetryBudget(),
-    cache,
-    kept,
-    listHints: config.transport.kind === "stdio" ? undefined : others,
-    life,
-    runsAs: (next) => config.name === next.name && !needsRestart(config, next),
-    async close() {
-      for (const stop of [...readings, ...unwatch]) stop();
-      await Promise.all([kept.close(), upstream.close()]);
-    },
   };
 }
 

@@ -48,15 +48,8 @@ interface FieldInputProps {
 }
 
 function FieldInput({ field, at, value, fault, onChange }: FieldInputProps) {
-  const { label, description, isRequired, kind, schema } = field;
+  const { label, description, isRequired } = field;
   const id = `field-${at}`;
-  const text = typeof value === "string" ? value : "";
-  const props = {
-    id,
-    "aria-invalid": fault !== undefined,
-    "aria-describedby": `${id}-about`,
-    required: isRequired,
-  };
   return (
     <div class="field">
       <label for={id}>
@@ -65,8 +58,39 @@ function FieldInput({ field, at, value, fault, onChange }: FieldInputProps) {
           {[typeOf(field), isRequired ? "required" : undefined].filter(Boolean).join(", ")}
         </span>
       </label>
-      {kind === "choice" && (
-        <select {...props} value={text} onChange={(event) => onChange(event.currentTarget.value)}>
+      <Control
+        field={field}
+        value={value}
+        onChange={onChange}
+        attributes={{
+          id,
+          "aria-invalid": fault !== undefined,
+          "aria-describedby": `${id}-about`,
+          required: isRequired,
+        }}
+      />
+      <span id={`${id}-about`} class="about-field">
+        {fault !== undefined && <span class="bad">{`${label} ${fault}. `}</span>}
+        <span class="quiet">{description}</span>
+      </span>
+    </div>
+  );
+}
+
+interface ControlProps extends Pick<FieldInputProps, "field" | "value" | "onChange"> {
+  /** Its id, and what assistive technology reads of it. */
+  readonly attributes: Readonly<Record<string, string | boolean>>;
+}
+
+/** The control of a field, by its kind. */
+function Control({ field, value, onChange, attributes }: ControlProps) {
+  const text = typeof value === "string" ? value : "";
+  const onInput = (event: { readonly currentTarget: { readonly value: string } }): void =>
+    onChange(event.currentTarget.value);
+  switch (field.kind) {
+    case "choice":
+      return (
+        <select {...attributes} value={text} onChange={onInput}>
           <option value="">–</option>
           {field.options.map((option, index) => (
             <option key={option.label} value={String(index)}>
@@ -74,10 +98,11 @@ function FieldInput({ field, at, value, fault, onChange }: FieldInputProps) {
             </option>
           ))}
         </select>
-      )}
-      {kind === "choices" && (
+      );
+    case "choices":
+      return (
         <select
-          {...props}
+          {...attributes}
           multiple
           onChange={(event) =>
             onChange(Array.from(event.currentTarget.selectedOptions, (option) => option.value))
@@ -93,39 +118,21 @@ function FieldInput({ field, at, value, fault, onChange }: FieldInputProps) {
             </option>
           ))}
         </select>
-      )}
-      {kind === "number" && (
-        <input
-          {...props}
-          inputMode="decimal"
-          value={text}
-          onInput={(event) => onChange(event.currentTarget.value)}
-        />
-      )}
-      {kind === "text" && !isLong(schema) && (
-        <input
-          {...props}
-          inputMode={schema.format === "email" ? "email" : "text"}
-          autocomplete="off"
-          spellcheck={false}
-          value={text}
-          onInput={(event) => onChange(event.currentTarget.value)}
-        />
-      )}
-      {(kind === "lines" || kind === "json" || (kind === "text" && isLong(schema))) && (
-        <textarea
-          {...props}
-          rows={3}
-          spellcheck={false}
-          value={text}
-          onInput={(event) => onChange(event.currentTarget.value)}
-        />
-      )}
-      <span id={`${id}-about`} class="about-field">
-        {fault !== undefined && <span class="bad">{`${label} ${fault}. `}</span>}
-        <span class="quiet">{description}</span>
-      </span>
-    </div>
+      );
+    case "number":
+      return <input {...attributes} inputMode="decimal" value={text} onInput={onInput} />;
+  }
+  return field.kind === "text" && !isLong(field.schema) ? (
+    <input
+      {...attributes}
+      inputMode={field.schema.format === "email" ? "email" : "text"}
+      autocomplete="off"
+      spellcheck={false}
+      value={text}
+      onInput={onInput}
+    />
+  ) : (
+    <textarea {...attributes} rows={3} spellcheck={false} value={text} onInput={onInput} />
   );
 }
 

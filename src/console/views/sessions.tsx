@@ -1,4 +1,5 @@
 /** Connected hosts, and pending questions. */
+import type { QuestionRow, SessionRow } from "../../features/admin/rows.js";
 import { countOf, spanOf } from "../format.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
@@ -11,8 +12,6 @@ import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
 export function SessionsView() {
   const state = useStore(gateway);
   const { sessions, questions } = state;
-  const canEnd = hasAction(state, "sessions/*/end");
-  const since = (at: string): string => spanOf((Date.now() - Date.parse(at)) / 1000);
   return (
     <>
       <ViewTitle title="Sessions and questions">
@@ -25,19 +24,11 @@ export function SessionsView() {
           </Empty>
         ) : (
           <Table label="Open questions" kind="stack" columns={["Server", "Kind", "Principal", "#Waits for"]}>
-            {questions.map(({ server, kind, principal, since: at }, index) => (
-              <tr key={`${server} ${kind} ${at} ${index}`}>
-                <th scope="row" class="target">
-                  {server || "the gateway"}
-                </th>
-                <td>
-                  <Badge tone={kind === "approval" ? "warn" : "info"}>{kind}</Badge>
-                </td>
-                <td>{principal}</td>
-                <td class="number" data-label="waits for">
-                  {since(at)}
-                </td>
-              </tr>
+            {questions.map((question, index) => (
+              <QuestionLine
+                key={`${question.server} ${question.kind} ${question.since} ${index}`}
+                {...question}
+              />
             ))}
           </Table>
         )}
@@ -48,45 +39,70 @@ export function SessionsView() {
             {state.status?.url === undefined ? "Hosts appear here." : `Hosts connect to ${state.status.url}`}
           </Empty>
         ) : (
-          <Table
-            label="Sessions"
-            kind="stack"
-            columns={["Host", "Principal", "Era", "Endpoint", "#Age", "#Idle", ...(canEnd ? [" "] : [])]}
-          >
-            {sessions.map((session, index) => {
-              const { client, principal, era, scope, ageSeconds, idleSeconds, handle } = session;
-              return (
-                <tr key={handle ?? `${client} ${principal} ${scope} ${index}`}>
-                  <th scope="row" class="target">
-                    {client ?? "unnamed host"}
-                  </th>
-                  <td>{principal}</td>
-                  <td>{era}</td>
-                  <td>{scope === "" ? "all servers" : scope}</td>
-                  <td class="number" data-label="age">
-                    {spanOf(ageSeconds)}
-                  </td>
-                  <td class="number" data-label="idle">
-                    {spanOf(idleSeconds)}
-                  </td>
-                  {canEnd && (
-                    <td class="number">
-                      {handle !== undefined && (
-                        <ActionButton
-                          label="End session"
-                          question={`Ends the session of ${client ?? "this host"}. It may connect again.`}
-                          action={`sessions/${encodeURIComponent(handle)}/end`}
-                          isDangerous
-                        />
-                      )}
-                    </td>
-                  )}
-                </tr>
-              );
-            })}
-          </Table>
+          <Sessions sessions={sessions} canEnd={hasAction(state, "sessions/*/end")} />
         )}
       </Panel>
     </>
+  );
+}
+
+function QuestionLine({ server, kind, principal, since }: QuestionRow) {
+  return (
+    <tr>
+      <th scope="row" class="target">
+        {server || "the gateway"}
+      </th>
+      <td>
+        <Badge tone={kind === "approval" ? "warn" : "info"}>{kind}</Badge>
+      </td>
+      <td>{principal}</td>
+      <td class="number" data-label="waits for">
+        {spanOf((Date.now() - Date.parse(since)) / 1000)}
+      </td>
+    </tr>
+  );
+}
+
+interface SessionsProps {
+  readonly sessions: readonly SessionRow[];
+  readonly canEnd: boolean;
+}
+
+function Sessions({ sessions, canEnd }: SessionsProps) {
+  return (
+    <Table
+      label="Sessions"
+      kind="stack"
+      columns={["Host", "Principal", "Era", "Endpoint", "#Age", "#Idle", ...(canEnd ? [" "] : [])]}
+    >
+      {sessions.map(({ client, principal, era, scope, ageSeconds, idleSeconds, handle }, index) => (
+        <tr key={handle ?? `${client} ${principal} ${scope} ${index}`}>
+          <th scope="row" class="target">
+            {client ?? "unnamed host"}
+          </th>
+          <td>{principal}</td>
+          <td>{era}</td>
+          <td>{scope === "" ? "all servers" : scope}</td>
+          <td class="number" data-label="age">
+            {spanOf(ageSeconds)}
+          </td>
+          <td class="number" data-label="idle">
+            {spanOf(idleSeconds)}
+          </td>
+          {canEnd && (
+            <td class="number">
+              {handle !== undefined && (
+                <ActionButton
+                  label="End session"
+                  question={`Ends the session of ${client ?? "this host"}. It may connect again.`}
+                  action={`sessions/${encodeURIComponent(handle)}/end`}
+                  isDangerous
+                />
+              )}
+            </td>
+          )}
+        </tr>
+      ))}
+    </Table>
   );
 }
