@@ -19,7 +19,8 @@ import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
 import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
-import { DrainingServers, SessionDirectory } from "./server-runtime.js";
+import { DrainingServers } from "./draining-servers.js";
+import { SessionDirectory } from "./server-runtime.js";
 import { Slots } from "./slots.js";
 
 /** Dependencies from the process. */

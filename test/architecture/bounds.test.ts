@@ -62,7 +62,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "security/processes.test.ts",
     title: "crashes of servers leak no processes and no file descriptors",
   },
-  "gateway/server-runtime.ts": {
+  "gateway/draining-servers.ts": {
     file: "reload.test.ts",
     title: "memory of an old config is released after reloads",
   },
