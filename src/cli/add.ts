@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { isHostFile } from "../config/host-config-file.js";
 import { writeErrorMessage } from "../config/load.js";
-import { parse } from "../config/read.js";
+import { parse } from "../config/open-file.js";
 import { serverNames } from "../config/read-servers.js";
 import { isServerKey } from "../config/server-keys.js";
 import { variablesIn } from "../config/template.js";

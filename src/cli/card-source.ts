@@ -3,7 +3,7 @@
  * a stranger's text: it names addresses only, is shown, and nothing is added without an answer.
  */
 
-import { parse } from "../config/read.js";
+import { parse } from "../config/open-file.js";
 import { variablesIn } from "../config/template.js";
 import { plainValue } from "../config/tree.js";
 import { escapeHidden } from "../telemetry/log-format.js";

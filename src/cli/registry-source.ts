@@ -1,6 +1,6 @@
 /** Loads a registry's `server.json`: from a file, from a URL, or by name from a registry. */
 import { resolve } from "node:path";
-import { parse } from "../config/read.js";
+import { parse } from "../config/open-file.js";
 import { variablesIn } from "../config/template.js";
 import { readErrorMessage, readTextFile } from "../config/text-file.js";
 import { plainValue } from "../config/tree.js";

@@ -1,6 +1,6 @@
 /** `cardea remove`: removes a server from the config. */
 import { closest } from "../config/closest.js";
-import { parse } from "../config/read.js";
+import { parse } from "../config/open-file.js";
 import { serverNames, serverPath } from "../config/read-servers.js";
 import { type CommandContext, write } from "./command-context.js";
 import { changeConfig, findEditable } from "./edit-config.js";

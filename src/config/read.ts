@@ -1,22 +1,17 @@
 /** Turns the text of a config file into a complete config, or into all of its problems. */
 
 import { createHash } from "node:crypto";
-import { dirname, extname, resolve } from "node:path";
-import { addressRanges } from "../http/address-ranges.js";
 import type { SignInConfig } from "./auth-config.js";
 import { completeAuth } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
 import type { Config, ConfiguredServer } from "./config.js";
-import { expandFile, hostVariables, variablesOfFile, withVariables } from "./expand.js";
-import { Findings } from "./findings.js";
-import { isHostFile, stripHostFile, withImportHint } from "./host-config-file.js";
-import { namedFiles, type ReadNamedFile } from "./named-files.js";
+import type { Findings } from "./findings.js";
+import { type OpenedFile, openFile } from "./open-file.js";
 import { acceptExposedNames, exposeProfile, exposeSettings } from "./own-names.js";
 import { type Problem, SourcePositions } from "./problem.js";
-import { readJson } from "./read-json.js";
+import { listenOf, parkedCallsOf, portConflict } from "./read-listen.js";
 import { readProfiles } from "./read-profiles.js";
 import { disabledServers, readServers, serverPath } from "./read-servers.js";
-import { readYaml } from "./read-yaml.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import {
   checkedFaults,
@@ -32,8 +27,8 @@ import {
   warningsOfSections,
 } from "./section.js";
 import { isServerKey } from "./server-keys.js";
-import { type Fault, type ParseResult, type Path, type Tree, treeAt } from "./tree.js";
-import { parseDuration, parseWait } from "./units.js";
+import { type Fault, type Path, type Tree, treeAt } from "./tree.js";
+import { parseWait } from "./units.js";
 import { describePath } from "./variables.js";
 
 /** Flags and environment variables, which override the file. */
@@ -94,48 +89,87 @@ export interface BadConfig {
 export function readConfig(text: string, file: string, options: ReadOptions = {}): GoodConfig | BadConfig {
   const source = text.replace(/^\uFEFF/, "");
   const positions = new SourcePositions(file, source);
-  const bad = (
-    faults: readonly Fault[],
-    found: Partial<Pick<BadConfig, "warnings" | "check" | "problemAt">> = {},
-  ): BadConfig => ({
-    ok: false,
-    problems: positions.problems(faults),
-    warnings: [],
-    check: async () => [],
-    problemAt: (_, message) => positions.problem({ offset: 0, message }),
-    ...found,
-  });
-
-  const { tree: whole, faults } = parse(source, file);
-  if (whole === undefined) return bad(faults);
-  if (whole.kind !== "object") {
-    return bad([{ offset: whole.offset, message: "a config is an object with keys and values" }]);
-  }
-
-  const path = resolve(options.cwd ?? process.cwd(), file);
-  const folder = dirname(path);
-  const host = isHostFile(file, whole);
-  const { tree, warnings } = host ? stripHostFile(whole, options.sections) : { tree: whole, warnings: [] };
-  const readDocument = namedFiles(folder, options.readFile);
-  const configFiles = new Set([path]);
-  const readFile: ReadNamedFile = (named, maxBytes) => {
-    configFiles.add(resolve(folder, named));
-    return readDocument(named, maxBytes);
-  };
-  const variables = host ? { values: {}, faults: [] } : variablesOfFile(tree, readFile);
-  const expanded = expandFile(tree, {
-    env: withVariables(options.env ?? process.env, variables.values),
-    readFile,
-    ...(host && { builtIn: hostVariables(folder) }),
-  });
-
-  const findings = new Findings(
-    expanded.tree,
-    [...faults, ...variables.faults, ...expanded.faults],
-    expanded.serverFaults,
-  );
-  refuseProto(findings, findings.tree, []);
+  const opened = openFile(source, file, options);
+  if (!("findings" in opened)) return unreadable(positions, opened.faults);
   const { sections = [] } = options;
+  const { findings, folder, withHint } = opened;
+  const content = readContent(opened, positions, options);
+  const toCheck = (features: Config["features"]): Config["features"] =>
+    settingsToCheck(sections, findings.tree, folder, features);
+  const found = {
+    warnings: positions.problems(opened.warnings),
+    problemAt: (at: Path, message: string) =>
+      positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
+  };
+  const whole = findings.faults.length > 0 ? undefined : wholeOf(content);
+  if (whole === undefined) {
+    const { naming, servers, features } = content;
+    const settings = toCheck(features);
+    const exposed = naming === undefined ? settings : exposeSettings(settings, { servers, naming }, sections);
+    return {
+      ok: false,
+      problems: positions.problems(withHint([...findings.faults, ...findings.serverFaults])),
+      ...found,
+      check: () => checkedFaults(sections, exposed),
+    };
+  }
+  const config = configOf(text, opened.path, whole, sections);
+  const late = toCheck(config.features);
+  const ofSections = warningsOfSections(sections, config).map(({ path: at, message }) =>
+    found.problemAt(at, message),
+  );
+  return {
+    ok: true,
+    config,
+    text,
+    secrets: [...opened.secrets, ...secretsOf(config, sections)],
+    sections,
+    serverPath: (name) => serverPath(findings.tree, name),
+    problems: positions.problems(withHint(findings.serverFaults)),
+    ...found,
+    check: () => checkedFaults(sections, late),
+    warnings: [...found.warnings, ...ofSections],
+  };
+}
+
+/** A file of which nothing could be read. */
+const unreadable = (positions: SourcePositions, faults: readonly Fault[]): BadConfig => ({
+  ok: false,
+  problems: positions.problems(faults),
+  warnings: [],
+  check: async () => [],
+  problemAt: (_, message) => positions.problem({ offset: 0, message }),
+});
+
+/** What a file says; undefined are the parts that cannot be read. */
+interface Content {
+  readonly shape: FileShape | undefined;
+  readonly listen: Config["listen"] | undefined;
+  readonly naming: Config["naming"] | undefined;
+  readonly auth: Config["auth"];
+  readonly features: Config["features"];
+  readonly servers: readonly ConfiguredServer[];
+  readonly profiles: Config["profiles"];
+}
+
+interface WholeContent extends Content {
+  readonly shape: FileShape;
+  readonly listen: Config["listen"];
+  readonly naming: Config["naming"];
+}
+
+/** Undefined if a part is missing. */
+function wholeOf(content: Content): WholeContent | undefined {
+  const { shape, listen, naming } = content;
+  if (shape === undefined || listen === undefined || naming === undefined) return undefined;
+  return { ...content, shape, listen, naming };
+}
+
+/** Adds what is wrong to the findings. */
+function readContent(opened: OpenedFile, positions: SourcePositions, options: ReadOptions): Content {
+  const { findings, folder, readFile, readDocument, configFiles } = opened;
+  const { sections = [] } = options;
+  refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings, sections);
   const listen = shape && listenOf(shape, options.overrides ?? {});
   const conflict = listen && portConflict(listen);
@@ -148,10 +182,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const naming =
     shape === undefined ? undefined : reserved.length === 0 ? shape.naming : { ...shape.naming, reserved };
   const completed = readServers(findings, {
-    folder,
-    sections,
-    readFile,
-    readDocument,
+    ...{ folder, sections, readFile, readDocument },
     hasPrincipals: shape?.auth !== undefined,
     defaults: shape,
     problemsOf: (ofServer) => positions.problems(ofServer),
@@ -160,23 +191,17 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, sections, folder);
-  const toCheck = settingsToCheck(sections, findings.tree, folder, features);
-  const checkOf = (settings: Config["features"]) => () => checkedFaults(sections, settings);
-  const withHint = (all: readonly Fault[]): readonly Fault[] =>
-    host ? all : withImportHint(all, file, whole);
-  const found = {
-    warnings: positions.problems(warnings),
-    problemAt: (at: Path, message: string) =>
-      positions.problem({ offset: treeAt(findings.tree, at).offset, message }),
-  };
-  if (findings.faults.length > 0 || shape === undefined || listen === undefined || naming === undefined)
-    return bad(withHint([...findings.faults, ...findings.serverFaults]), {
-      ...found,
-      check: checkOf(naming === undefined ? toCheck : exposeSettings(toCheck, { servers, naming }, sections)),
-    });
+  return { shape, listen, naming, auth, features, servers, profiles };
+}
 
+function configOf(
+  text: string,
+  path: string,
+  { shape, listen, naming, auth, features, servers, profiles }: WholeContent,
+  sections: readonly Section[],
+): Config {
   const own = ownToolNames(sections, { features, profiles });
-  const config: Config = {
+  return {
     file: path,
     digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
     listen,
@@ -192,30 +217,17 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       telemetry: { forwardsBaggage: shape.telemetry.baggage === "forward" },
     }),
   };
-  const ofSections = warningsOfSections(sections, config).map(({ path: at, message }) =>
-    found.problemAt(at, message),
-  );
-  return {
-    ok: true,
-    config,
-    text,
-    secrets: [
-      ...expanded.secrets,
-      ...[listen.admin.token, shape.keys?.state, auth?.signIn?.clientSecret].filter(
-        (each) => each !== undefined,
-      ),
-      ...secretsOfFeatures(sections, "file", [config]),
-      ...secretsOfFeatures(sections, "server", servers),
-      ...secretsOfFeatures(sections, "profile", Object.values(config.profiles)),
-    ],
-    sections,
-    serverPath: (name) => serverPath(findings.tree, name),
-    problems: positions.problems(withHint(findings.serverFaults)),
-    ...found,
-    check: checkOf(settingsToCheck(sections, findings.tree, folder, config.features)),
-    warnings: [...found.warnings, ...ofSections],
-  };
 }
+
+/** Secret values of a config that no variable was replaced by. */
+const secretsOf = (config: Config, sections: readonly Section[]): readonly string[] => [
+  ...[config.listen.admin.token, config.keys?.state, config.auth?.signIn?.clientSecret].filter(
+    (each) => each !== undefined,
+  ),
+  ...secretsOfFeatures(sections, "file", [config]),
+  ...secretsOfFeatures(sections, "server", config.servers),
+  ...secretsOfFeatures(sections, "profile", Object.values(config.profiles)),
+];
 
 /** Secret values in the settings of features. */
 const secretsOfFeatures = (
@@ -227,17 +239,6 @@ const secretsOfFeatures = (
     const found = holders.map((each) => settingsIn(section, each));
     return found.flatMap((settings) => (settings === undefined ? [] : section.secretsOf(settings)));
   });
-
-const IS_TOML = `a config is JSON or YAML, and TOML is a host's: "cardea import FILE" turns Codex's into Cardea's`;
-
-/** By the extension; without a known one, by the first character. */
-export function parse(text: string, file: string): ParseResult {
-  const extension = extname(file).toLowerCase();
-  if (extension === ".yaml" || extension === ".yml") return readYaml(text);
-  if (extension === ".toml") return { faults: [{ offset: 0, message: IS_TOML }] };
-  if (extension === ".json" || extension === ".jsonc" || /^\s*[{[/]/.test(text)) return readJson(text);
-  return readYaml(text);
-}
 
 /** Everything but servers and profiles, whose names may be anything. */
 function readSettings(findings: Findings, sections: readonly Section[]): FileShape | undefined {
@@ -284,49 +285,4 @@ function refuseProto(findings: Findings, tree: Tree, path: Path): void {
     }
     refuseProto(findings, value, [...path, key]);
   }
-}
-
-function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): Config["parkedCalls"] {
-  return { ...counts, answerMs: milliseconds(answerTimeout) };
-}
-
-function milliseconds(duration: string): number {
-  const ms = parseDuration(duration);
-  if (ms === undefined) throw new RangeError("the schema let a duration pass that is none");
-  return ms;
-}
-
-/** The problem of two listeners on one address; ports that the system picks never collide. */
-function portConflict({ http, admin }: Config["listen"]): string | undefined {
-  const [one, other] = [http.host, admin.host].map((host) => host.toLowerCase());
-  const overlap = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");
-  if (http.port === 0 || http.port !== admin.port || !overlap) return undefined;
-  return `listen.http and listen.admin would both be at port ${http.port}; one of them needs another (--port, --admin-port)`;
-}
-
-function listenOf(
-  { listen }: { readonly listen: FileShape["listen"] },
-  overrides: ListenOverrides,
-): Config["listen"] {
-  const { trustedProxies, keepAliveTimeout, serverCard, ...http } = listen.http;
-  const publicUrl = http.publicUrl?.replace(/\/+$/, "");
-  const { allowedHosts } = http;
-  const trusted = trustedProxies.map(addressRanges).filter((ranges) => typeof ranges !== "string");
-  return {
-    http: {
-      ...http,
-      keepAliveMs: milliseconds(keepAliveTimeout),
-      ...(serverCard !== false && { serverCard: serverCard === true ? {} : serverCard }),
-      ...(trusted.length > 0 && { trustedProxies: trusted.flat() }),
-      ...(publicUrl !== undefined && { publicUrl, allowedHosts: [...allowedHosts, new URL(publicUrl).host] }),
-      host: overrides.host ?? listen.http.host,
-      port: overrides.port ?? Number(listen.http.port),
-      insecure: overrides.insecure ?? listen.http.insecure,
-    },
-    admin: {
-      ...listen.admin,
-      host: overrides.adminHost ?? listen.admin.host,
-      port: overrides.adminPort ?? Number(listen.admin.port),
-    },
-  };
 }

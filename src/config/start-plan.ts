@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { dirname } from "node:path";
 import { isHostFile, stripHostFile } from "./host-config-file.js";
 import { namedFiles, type ReadNamedFile } from "./named-files.js";
-import { parse } from "./read.js";
+import { parse } from "./open-file.js";
 import { isDisabled } from "./read-servers.js";
 import { channelsOf, type Section } from "./section.js";
 import { isServerKey, URL_KEYS } from "./server-keys.js";

@@ -11,6 +11,7 @@ import {
 } from "../core/call.js";
 import type { CallPolicy } from "../core/call-policy.js";
 import { GatewayError } from "../core/errors.js";
+import type { ListTransform } from "../core/list-transform.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
 import { dropBaggage } from "../core/trace-context.js";
@@ -70,36 +71,9 @@ export function createPipeline(
   const policy = features.decides(config, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
   const lists = features.lists(config);
-  const catalog = createCatalog({
-    upstreams: [...servers.values()].map(({ upstream }) => upstream),
-    servers: config.servers,
-    naming: config.naming,
-    startupWaitMs: config.startupWaitMs,
-    profiles: config.profiles,
-    lists,
-    forms: features.forms(config),
-    self: parts.identity.info,
-    logger,
-    ...(policy.visible !== undefined && { isVisible: policy.visible }),
-    ...(policy.maySubscribe !== undefined && { mayFollow: policy.maySubscribe }),
-    ...(before !== undefined && { before: before.catalog }),
-    onListChanged: (server, list) => metrics.listChanged(server, list),
-    kept: (server) => servers.get(server)?.kept,
-    listHints: (server) => servers.get(server)?.listHints,
-  });
+  const catalog = catalogOf(config, parts, { servers, policy, lists, before: before?.catalog });
   const slot = features.call(config.servers);
-  const handlers = new Map(
-    [...servers].map(([name, running]): [string, Handler] => [
-      name,
-      isMisconfigured(running.config)
-        ? running.upstream.call // refuses
-        : serverStack(running, {
-            ...{ policy, metrics, features, logger },
-            marksAdopted: parts.sessions.records !== undefined,
-            forwardsBaggage: config.telemetry?.forwardsBaggage === true,
-          }),
-    ]),
-  );
+  const handlers = handlersOf(config, parts, servers, policy);
   const forms = argumentForms(config.servers, features.channels);
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
@@ -146,8 +120,67 @@ export function createPipeline(
     ],
     route,
   );
+  const evaluateQuestion = evaluationOf(catalog, policy);
+  return { config, servers, catalog, policy, features, tasks, handle, route, evaluateQuestion };
+}
+
+interface CatalogParts {
+  readonly servers: ReadonlyMap<string, ServerRuntime>;
+  readonly policy: CallPolicy;
+  readonly lists: ListTransform | undefined;
+  /** That of the config before. */
+  readonly before: Catalog | undefined;
+}
+
+function catalogOf(
+  config: Config,
+  { identity, telemetry, features }: GatewayParts,
+  { servers, policy, lists, before }: CatalogParts,
+): Catalog {
+  const { logger, metrics } = telemetry;
+  return createCatalog({
+    upstreams: [...servers.values()].map(({ upstream }) => upstream),
+    servers: config.servers,
+    naming: config.naming,
+    startupWaitMs: config.startupWaitMs,
+    profiles: config.profiles,
+    lists,
+    forms: features.forms(config),
+    self: identity.info,
+    logger,
+    ...(policy.visible !== undefined && { isVisible: policy.visible }),
+    ...(policy.maySubscribe !== undefined && { mayFollow: policy.maySubscribe }),
+    ...(before !== undefined && { before }),
+    onListChanged: (server, list) => metrics.listChanged(server, list),
+    kept: (server) => servers.get(server)?.kept,
+    listHints: (server) => servers.get(server)?.listHints,
+  });
+}
+
+/** The stack of each server, by its name. */
+const handlersOf = (
+  config: Config,
+  { telemetry: { logger, metrics }, features, sessions }: GatewayParts,
+  servers: ReadonlyMap<string, ServerRuntime>,
+  policy: CallPolicy,
+): ReadonlyMap<string, Handler> =>
+  new Map(
+    [...servers].map(([name, running]): [string, Handler] => [
+      name,
+      isMisconfigured(running.config)
+        ? running.upstream.call // refuses
+        : serverStack(running, {
+            ...{ policy, metrics, features, logger },
+            marksAdopted: sessions.records !== undefined,
+            forwardsBaggage: config.telemetry?.forwardsBaggage === true,
+          }),
+    ]),
+  );
+
+/** Questions of servers to sessions. @throws GatewayError where the client may not receive one */
+function evaluationOf(catalog: Catalog, policy: CallPolicy): EvaluateQuestion {
   const renamings = new RenamingCache(catalog);
-  const evaluateQuestion: EvaluateQuestion = (server, client, question) => {
+  return (server, client, question) => {
     if (!catalog.isServerVisible(client, server)) throw hiddenServerError(server);
     const view = catalog.view(client);
     const targets = LIST_KINDS.flatMap((kind) => view.list(kind).entries.map(({ route }) => route));
@@ -155,7 +188,6 @@ export function createPipeline(
     // The policy evaluates the question in the form that the client will receive.
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
-  return { config, servers, catalog, policy, features, tasks, handle, route, evaluateQuestion };
 }
 
 /** Counts the calls to each server, for a later config that no longer has it. */

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { parse } from "../../config/read.js";
+import { parse } from "../../config/open-file.js";
 import { type Path, plainValue } from "../../config/tree.js";
 import { editJson } from "./edit-json.js";
 import { editYaml } from "./edit-yaml.js";

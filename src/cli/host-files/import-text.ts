@@ -1,5 +1,5 @@
 /** Reads the servers out of any text that holds some: a host's file, a registry's `server.json`, a piece of a README. */
-import { parse } from "../../config/read.js";
+import { parse } from "../../config/open-file.js";
 import { type Fault, type ParseResult, plainValue } from "../../config/tree.js";
 import { type ImportOptions, importHostFile } from "./host-file.js";
 import type { Imported } from "./imported.js";

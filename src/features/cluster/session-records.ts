@@ -17,6 +17,7 @@ import type { PeerMessages } from "./peer-messages.js";
 import type { SessionOwners } from "./replica-owners.js";
 import { PASS, READ, REMOVE, RENEW, WRITE } from "./session-scripts.js";
 import { SharedFacts } from "./shared-facts.js";
+import { successorOf } from "./successor.js";
 
 /** A directory that knows whether this replica may still trust its own session table. */
 interface FencedDirectory extends Pick<ReplicaDirectory, "own" | "others"> {
@@ -236,7 +237,7 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   }
 
   async move(id: string): Promise<boolean> {
-    const target = this.#targetFor(id);
+    const target = successorOf(id, this.options.directory.others());
     if (target === undefined || this.#held.get(id) === undefined) return false;
     const texts = [this.#ownerText(id), this.#ownerText(id, target)];
     this.#moving.add(id);
@@ -257,18 +258,6 @@ export class StoredSessions implements SessionRecords, SessionOwners {
     clearInterval(this.#renewal);
     this.facts.close();
     this.#endWatch();
-  }
-
-  /** Every replica chooses the same target (rendezvous hashing), among those that stay. */
-  #targetFor(id: string): string | undefined {
-    const weighed = this.options.directory
-      .others()
-      .filter(({ isLeaving }) => !isLeaving)
-      .map((replica) => ({
-        id: replica.id,
-        weight: createHmac("sha256", replica.id).update(id).digest("hex"),
-      }));
-    return weighed.sort((one, two) => (one.weight < two.weight ? 1 : -1))[0]?.id;
   }
 
   async #writeOne(id: string, record: WrittenRecord): Promise<void> {

@@ -1,0 +1,53 @@
+/** What does a config say of listeners, and of calls that are parked? */
+import { addressRanges } from "../http/address-ranges.js";
+import type { Config } from "./config.js";
+import type { ListenOverrides } from "./read.js";
+import type { FileShape } from "./schema.js";
+import { parseDuration } from "./units.js";
+
+/** How many calls are parked, and for how long. */
+export function parkedCallsOf({ answerTimeout, ...counts }: FileShape["parkedCalls"]): Config["parkedCalls"] {
+  return { ...counts, answerMs: milliseconds(answerTimeout) };
+}
+
+function milliseconds(duration: string): number {
+  const ms = parseDuration(duration);
+  if (ms === undefined) throw new RangeError("the schema let a duration pass that is none");
+  return ms;
+}
+
+/** The problem of two listeners on one address; ports that the system picks never collide. */
+export function portConflict({ http, admin }: Config["listen"]): string | undefined {
+  const [one, other] = [http.host, admin.host].map((host) => host.toLowerCase());
+  const overlap = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");
+  if (http.port === 0 || http.port !== admin.port || !overlap) return undefined;
+  return `listen.http and listen.admin would both be at port ${http.port}; one of them needs another (--port, --admin-port)`;
+}
+
+/** The listeners, as flags and the environment override them. */
+export function listenOf(
+  { listen }: { readonly listen: FileShape["listen"] },
+  overrides: ListenOverrides,
+): Config["listen"] {
+  const { trustedProxies, keepAliveTimeout, serverCard, ...http } = listen.http;
+  const publicUrl = http.publicUrl?.replace(/\/+$/, "");
+  const { allowedHosts } = http;
+  const trusted = trustedProxies.map(addressRanges).filter((ranges) => typeof ranges !== "string");
+  return {
+    http: {
+      ...http,
+      keepAliveMs: milliseconds(keepAliveTimeout),
+      ...(serverCard !== false && { serverCard: serverCard === true ? {} : serverCard }),
+      ...(trusted.length > 0 && { trustedProxies: trusted.flat() }),
+      ...(publicUrl !== undefined && { publicUrl, allowedHosts: [...allowedHosts, new URL(publicUrl).host] }),
+      host: overrides.host ?? listen.http.host,
+      port: overrides.port ?? Number(listen.http.port),
+      insecure: overrides.insecure ?? listen.http.insecure,
+    },
+    admin: {
+      ...listen.admin,
+      host: overrides.adminHost ?? listen.admin.host,
+      port: overrides.adminPort ?? Number(listen.admin.port),
+    },
+  };
+}
