@@ -1,6 +1,6 @@
 /**
  * Bundles build/ (what the compiler wrote) into dist/: at a start Node resolves and reads a few dozen files and not four hundred
- * (decision 49). Names and lines stay as they are. A module that is loaded by `import()` stays one that is.
+ * (decision 49). Names and lines stay unchanged. A module that is loaded by `import()` stays one that is.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";

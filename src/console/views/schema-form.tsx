@@ -87,6 +87,7 @@ function Control({ field, value, onChange, attributes }: ControlProps) {
   const text = typeof value === "string" ? value : "";
   const onInput = (event: { readonly currentTarget: { readonly value: string } }): void =>
     onChange(event.currentTarget.value);
+  const longText = <textarea {...attributes} rows={3} spellcheck={false} value={text} onInput={onInput} />;
   switch (field.kind) {
     case "choice":
       return (
@@ -121,19 +122,25 @@ function Control({ field, value, onChange, attributes }: ControlProps) {
       );
     case "number":
       return <input {...attributes} inputMode="decimal" value={text} onInput={onInput} />;
+    case "text":
+      return isLong(field.schema) ? (
+        longText
+      ) : (
+        <input
+          {...attributes}
+          inputMode={field.schema.format === "email" ? "email" : "text"}
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onInput={onInput}
+        />
+      );
+    case "lines":
+    case "json":
+      return longText;
+    case "group": // drawn as a box
+      return null;
   }
-  return field.kind === "text" && !isLong(field.schema) ? (
-    <input
-      {...attributes}
-      inputMode={field.schema.format === "email" ? "email" : "text"}
-      autocomplete="off"
-      spellcheck={false}
-      value={text}
-      onInput={onInput}
-    />
-  ) : (
-    <textarea {...attributes} rows={3} spellcheck={false} value={text} onInput={onInput} />
-  );
 }
 
 /** Such texts are usually whole documents. */
