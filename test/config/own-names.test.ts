@@ -1,5 +1,5 @@
 /** Own names where exposed ones are wanted, and the other way round. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { glob } from "../../src/patterns/globs.js";

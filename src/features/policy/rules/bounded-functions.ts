@@ -17,25 +17,150 @@ const SHORT: ReadonlySet<string> = new Set(["int", "uint", "timestamp", "duratio
 const FIXED: ReadonlySet<string> = new Set(["bool", "int", "uint", "double", "null_type"]);
 const TIMESTAMP = "google.protobuf.Timestamp";
 
+type Cel = Library["cel"];
 type Cost = (target: CelValue | undefined, args: readonly CelValue[]) => number;
 
 /** The functions of CEL's library whose work depends on their arguments, with the work counted. */
 export function boundedFunctions({ cel, strings }: Library, work: EvaluationWork): CelFunc[] {
-  const { CelScalar, celEnv, celFunc, celList, celMethod, isCelError, isCelList, isCelMap, listType } = cel;
-  const { BOOL, DYN, STRING } = CelScalar;
-  const LIST = listType(DYN);
-  const standard = [...celEnv().funcs];
+  const standard = [...cel.celEnv().funcs];
   const standardEquals = standard.find(({ name }) => name === "_==_");
-
+  const sizes = new Sizes(cel.isCelList);
   return [
-    ...standard.filter(isUnbounded).map((found) => counted(found, costOf(found))),
+    ...standard.filter(isUnbounded).map((found) => counted(cel, work, found, sizes.costOf(found))),
     ...strings
       .filter(({ name }) => STRING_FUNCTIONS.includes(name))
-      .map((found) => counted(found, found.name === "trim" ? readTarget : searchArguments)),
-    celFunc("_==_", [DYN, DYN], BOOL, isEqual),
-    celFunc("_!=_", [DYN, DYN], BOOL, (a, b) => !isEqual(a, b)),
-    celFunc("@in", [DYN, LIST], BOOL, (value, list) => isIn(value, list)),
-    celFunc("_+_", [LIST, LIST], LIST, (a, b) => joined(a, b)),
+      .map((found) =>
+        counted(cel, work, found, found.name === "trim" ? sizes.readTarget : sizes.searchArguments),
+      ),
+    ...comparisons(cel, work, new Equality(cel, work, sizes, standardEquals)),
+    ...textFunctions(cel, work),
+  ];
+}
+
+/** Whether it is given anything whose size is a caller's choice. */
+const isUnbounded = ({ target, arguments: types }: CelFunc): boolean =>
+  [target, ...types].some((type) => type !== undefined && !FIXED.has(type.name));
+
+/** The same function, whose work is counted first. */
+function counted(
+  { celFunc, celMethod, isCelError }: Cel,
+  work: EvaluationWork,
+  found: CelFunc,
+  cost: Cost,
+): CelFunc {
+  const { name, target, arguments: types, result } = found;
+  const call = function (this: unknown, ...args: CelValue[]): CelInput {
+    const on = this as CelValue | undefined;
+    work.spend(cost(on, args));
+    const value = found.call(0, on, args);
+    if (isCelError(value)) throw value;
+    return value as CelInput;
+  };
+  return target === undefined
+    ? celFunc(name, types, result, call)
+    : celMethod(name, target, types, result, call);
+}
+
+/** What there is to go through in values. */
+class Sizes {
+  readonly #isCelList: Cel["isCelList"];
+
+  constructor(isCelList: Cel["isCelList"]) {
+    this.#isCelList = isCelList;
+  }
+
+  costOf({ name, target, arguments: types }: CelFunc): Cost {
+    // Of times only those in a zone by its name are left.
+    if (target?.name === TIMESTAMP) return types.length === 0 ? () => 1 : () => TIME_ZONE;
+    return SHORT.has(name) ? this.#shortText : this.#all;
+  }
+
+  /** Of the value itself. */
+  of(value: CelValue | undefined): number {
+    if (typeof value === "string") return value.length;
+    if (value instanceof Uint8Array) return value.length;
+    return this.#isCelList(value) ? value.size : 0;
+  }
+
+  /** The library looks at each character by itself. */
+  readonly readTarget: Cost = (target) => readCost(this.of(target));
+
+  readonly searchArguments: Cost = (target, [sought]) => searchCost(this.of(target), this.of(sought));
+
+  readonly #all: Cost = (target, args) =>
+    readCost(args.reduce((sum: number, arg) => sum + this.of(arg), this.of(target)));
+
+  readonly #shortText: Cost = (_, args) => {
+    if (args.some((arg) => this.of(arg) > MAX_NUMBER_LENGTH))
+      throw new RangeError("the text is too long to be read");
+    return 1;
+  };
+}
+
+/** Equality of values, member by member, whose work is counted. */
+class Equality {
+  readonly #cel: Cel;
+  readonly #work: EvaluationWork;
+  readonly #sizes: Sizes;
+  readonly #standard: CelFunc | undefined;
+
+  constructor(cel: Cel, work: EvaluationWork, sizes: Sizes, standard: CelFunc | undefined) {
+    this.#cel = cel;
+    this.#work = work;
+    this.#sizes = sizes;
+    this.#standard = standard;
+  }
+
+  isEqual(a: CelValue, b: CelValue): boolean {
+    const { isCelList, isCelMap } = this.#cel;
+    this.#work.spend(2);
+    if (a === b) return true;
+    if (isCelList(a)) return isCelList(b) && a.size === b.size && this.#isEqualList(a, b);
+    if (isCelMap(a)) {
+      if (!isCelMap(b) || a.size !== b.size) return false;
+      for (const [key, value] of a) {
+        const other = b.get(key);
+        if (other === undefined || !this.isEqual(value, other)) return false;
+      }
+      return true;
+    }
+    this.#work.spend(this.#sizes.of(a) / 16);
+    return this.#standard?.call(0, undefined, [a, b]) === true;
+  }
+
+  isIn(value: CelValue, list: CelList): boolean {
+    for (const element of list) if (this.isEqual(element, value)) return true;
+    return false;
+  }
+
+  #isEqualList(a: CelList, b: CelList): boolean {
+    for (let at = 0; at < a.size; at++) if (!this.isEqual(a.get(at) ?? null, b.get(at) ?? null)) return false;
+    return true;
+  }
+}
+
+function comparisons(
+  { CelScalar, celFunc, celList, listType }: Cel,
+  work: EvaluationWork,
+  equality: Equality,
+): CelFunc[] {
+  const { BOOL, DYN } = CelScalar;
+  const LIST = listType(DYN);
+  return [
+    celFunc("_==_", [DYN, DYN], BOOL, (a, b) => equality.isEqual(a, b)),
+    celFunc("_!=_", [DYN, DYN], BOOL, (a, b) => !equality.isEqual(a, b)),
+    celFunc("@in", [DYN, LIST], BOOL, (value, list) => equality.isIn(value, list)),
+    celFunc("_+_", [LIST, LIST], LIST, (a, b) => {
+      work.spend(1 + (a.size + b.size) / 4);
+      return celList([...a, ...b] as CelInput[]);
+    }),
+  ];
+}
+
+function textFunctions({ CelScalar, celList, celMethod, listType }: Cel, work: EvaluationWork): CelFunc[] {
+  const { BOOL, DYN, INT, STRING } = CelScalar;
+  const LIST = listType(DYN);
+  return [
     celMethod("contains", STRING, [STRING], BOOL, function (sought) {
       return contains(work, this, sought);
     }),
@@ -59,97 +184,11 @@ export function boundedFunctions({ cel, strings }: Library, work: EvaluationWork
       work.spend(searchCost(this.length, separator.length) + this.length / 2);
       return celList(this.split(separator));
     }),
-    celMethod("split", STRING, [STRING, CelScalar.INT], LIST, function (separator, most) {
+    celMethod("split", STRING, [STRING, INT], LIST, function (separator, most) {
       work.spend(searchCost(this.length, separator.length) + this.length / 2);
       return celList(most === 1n ? [this] : this.split(separator, most < 0n ? undefined : Number(most)));
     }),
   ];
-
-  /** Whether it is given anything whose size is a caller's choice. */
-  function isUnbounded({ target, arguments: types }: CelFunc): boolean {
-    return [target, ...types].some((type) => type !== undefined && !FIXED.has(type.name));
-  }
-
-  function costOf({ name, target, arguments: types }: CelFunc): Cost {
-    // Of times only those in a zone by its name are left.
-    if (target?.name === TIMESTAMP) return types.length === 0 ? () => 1 : () => TIME_ZONE;
-    return SHORT.has(name) ? shortText : sizes;
-  }
-
-  /** The same function, whose work is counted first. */
-  function counted(
-    found: CelFunc,
-    cost: (target: CelValue | undefined, args: readonly CelValue[]) => number,
-  ): CelFunc {
-    const { name, target, arguments: types, result } = found;
-    const call = function (this: unknown, ...args: CelValue[]): CelInput {
-      const on = this as CelValue | undefined;
-      work.spend(cost(on, args));
-      const value = found.call(0, on, args);
-      if (isCelError(value)) throw value;
-      return value as CelInput;
-    };
-    return target === undefined
-      ? celFunc(name, types, result, call)
-      : celMethod(name, target, types, result, call);
-  }
-
-  function isEqual(a: CelValue, b: CelValue): boolean {
-    work.spend(2);
-    if (a === b) return true;
-    if (isCelList(a)) return isCelList(b) && a.size === b.size && isEqualList(a, b);
-    if (isCelMap(a)) {
-      if (!isCelMap(b) || a.size !== b.size) return false;
-      for (const [key, value] of a) {
-        const other = b.get(key);
-        if (other === undefined || !isEqual(value, other)) return false;
-      }
-      return true;
-    }
-    work.spend(sizeOf(a) / 16);
-    return standardEquals?.call(0, undefined, [a, b]) === true;
-  }
-
-  function isEqualList(a: CelList, b: CelList): boolean {
-    for (let at = 0; at < a.size; at++) if (!isEqual(a.get(at) ?? null, b.get(at) ?? null)) return false;
-    return true;
-  }
-
-  function isIn(value: CelValue, list: CelList): boolean {
-    for (const element of list) if (isEqual(element, value)) return true;
-    return false;
-  }
-
-  function joined(a: CelList, b: CelList): CelList {
-    work.spend(1 + (a.size + b.size) / 4);
-    return celList([...a, ...b] as CelInput[]);
-  }
-
-  /** What there is to go through in a value itself. */
-  function sizeOf(value: CelValue | undefined): number {
-    if (typeof value === "string") return value.length;
-    if (value instanceof Uint8Array) return value.length;
-    return isCelList(value) ? value.size : 0;
-  }
-
-  function sizes(target: CelValue | undefined, args: readonly CelValue[]): number {
-    return readCost(args.reduce((sum: number, arg) => sum + sizeOf(arg), sizeOf(target)));
-  }
-
-  /** The library looks at each character by itself. */
-  function readTarget(target: CelValue | undefined): number {
-    return readCost(sizeOf(target));
-  }
-
-  function searchArguments(target: CelValue | undefined, [sought]: readonly CelValue[]): number {
-    return searchCost(sizeOf(target), sizeOf(sought));
-  }
-
-  function shortText(_: CelValue | undefined, args: readonly CelValue[]): number {
-    if (args.some((arg) => sizeOf(arg) > MAX_NUMBER_LENGTH))
-      throw new RangeError("the text is too long to be read");
-    return 1;
-  }
 }
 
 /** Whether one text holds the other. V8 may take the product of both; for what is long that is too much. */

@@ -5,6 +5,8 @@ import { type EvaluationWork, type Library, readCost } from "./cel.js";
 import type { JsonValues } from "./json-values.js";
 import type { MemberReading } from "./member-twins.js";
 
+type Cel = Library["cel"];
+
 /** Longer texts are not searched: RE2 is linear, but linear in what a caller sends. */
 const MAX_TEXT_LENGTH = 131_072;
 /** More elements are not walked; and inside a walk, fewer. */
@@ -48,12 +50,31 @@ export function celFunctions(
   { work, reading }: { readonly work: EvaluationWork; readonly reading: MemberReading },
 ): CelFunc[] {
   const { cel } = library;
-  const { CelScalar, celFunc, celList, celMethod, isCelList, isCelMap, listType } = cel;
-  const { BOOL, DOUBLE, DYN, INT, NULL, STRING } = CelScalar;
-  const LIST = listType(DYN);
-
+  const { CelScalar, celFunc, celMethod } = cel;
+  const { BOOL, DYN, INT, NULL, STRING } = CelScalar;
   return [
     ...boundedFunctions(library, work),
+    ...numberFunctions(cel),
+    ...TESTS.map((name) => celMethod(name, NULL, [STRING], BOOL, () => false)),
+    celFunc("@in", [DYN, NULL], BOOL, () => false),
+    celFunc("!_", [NULL], BOOL, () => true),
+    celFunc("size", [NULL], INT, () => 0n),
+    celMethod("size", NULL, [], INT, () => 0n),
+    celFunc("size", [STRING], INT, (text) => characters(work, text)),
+    celMethod("size", STRING, [], INT, function () {
+      return characters(work, this);
+    }),
+    celFunc("host", [STRING], STRING, (url) => hostOf(work, url)),
+    celFunc("host", [NULL], STRING, () => ""),
+    celFunc("text", [DYN], STRING, (value) => values.text(value, MAX_TEXT_LENGTH)),
+    ...internalFunctions(cel, work, reading),
+  ];
+}
+
+/** Comparisons and sums of numbers of two kinds, and of what is not there. */
+function numberFunctions({ CelScalar, celFunc }: Cel): CelFunc[] {
+  const { BOOL, DOUBLE, DYN, INT, NULL } = CelScalar;
+  return [
     ...Object.entries(COMPARISONS).flatMap(([name, holds]) => [
       celFunc(name, [NULL, DYN], BOOL, () => false),
       celFunc(name, [DYN, NULL], BOOL, () => false),
@@ -64,18 +85,14 @@ export function celFunctions(
       celFunc(name, [DOUBLE, INT], DOUBLE, (a, b) => reckon(a, Number(b))),
       celFunc(name, [INT, DOUBLE], DOUBLE, (a, b) => reckon(Number(a), b)),
     ]),
-    ...TESTS.map((name) => celMethod(name, NULL, [STRING], BOOL, () => false)),
-    celFunc("@in", [DYN, NULL], BOOL, () => false),
-    celFunc("!_", [NULL], BOOL, () => true),
-    celFunc("size", [NULL], INT, () => 0n),
-    celMethod("size", NULL, [], INT, () => 0n),
-    celFunc("size", [STRING], INT, characters),
-    celMethod("size", STRING, [], INT, function () {
-      return characters(this);
-    }),
-    celFunc("host", [STRING], STRING, hostOf),
-    celFunc("host", [NULL], STRING, () => ""),
-    celFunc("text", [DYN], STRING, (value) => values.text(value, MAX_TEXT_LENGTH)),
+  ];
+}
+
+/** Those that `translate` writes. */
+function internalFunctions(cel: Cel, work: EvaluationWork, reading: MemberReading): CelFunc[] {
+  const { CelScalar, celFunc, isCelList, isCelMap, listType } = cel;
+  const { BOOL, DYN, INT, STRING } = CelScalar;
+  return [
     celFunc(INTERNAL.member, [DYN, STRING], DYN, member),
     celFunc(INTERNAL.index, [DYN, DYN], DYN, index),
     celFunc(INTERNAL.has, [DYN, STRING], BOOL, (owner, key) => member(owner, key) !== null),
@@ -84,7 +101,9 @@ export function celFunctions(
       work.spend(Number(steps));
       return true;
     }),
-    ...INTERNAL.walk.map((name, depth) => celFunc(name, [DYN], LIST, (range) => walk(range, depth))),
+    ...INTERNAL.walk.map((name, depth) =>
+      celFunc(name, [DYN], listType(DYN), (range) => walk(cel, range, depth)),
+    ),
   ];
 
   /** The member of a map, or null: what is not there has no members either. */
@@ -110,48 +129,48 @@ export function celFunctions(
     }
     throw new TypeError("an index is read from something that is no list or map");
   }
+}
 
-  function truth(value: CelValue): boolean {
-    if (value === null) return false;
-    if (typeof value === "boolean") return value;
-    throw new TypeError("a value that is neither true nor false is used as a condition");
-  }
+function truth(value: CelValue): boolean {
+  if (value === null) return false;
+  if (typeof value === "boolean") return value;
+  throw new TypeError("a value that is neither true nor false is used as a condition");
+}
 
-  /** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
-  function walk(range: CelValue, depth: number): CelInput<CelListType> {
-    const limit = MAX_ITERATIONS[depth] ?? 0;
-    if (range === null) return celList([]);
-    if (!isCelList(range) && !isCelMap(range))
-      throw new TypeError("a macro iterates over something that is no list");
-    if (range.size > limit)
-      throw new RangeError(`a list of ${range.size} elements is too long to iterate over`);
-    return isCelMap(range) ? celList([...range.keys()]) : range;
-  }
+/** What a macro such as `exists` goes through: the elements of a list, the keys of a map, nothing of nothing. */
+function walk({ celList, isCelList, isCelMap }: Cel, range: CelValue, depth: number): CelInput<CelListType> {
+  const limit = MAX_ITERATIONS[depth] ?? 0;
+  if (range === null) return celList([]);
+  if (!isCelList(range) && !isCelMap(range))
+    throw new TypeError("a macro iterates over something that is no list");
+  if (range.size > limit)
+    throw new RangeError(`a list of ${range.size} elements is too long to iterate over`);
+  return isCelMap(range) ? celList([...range.keys()]) : range;
+}
 
-  /** Counted without making a list of them. */
-  function characters(text: string): bigint {
-    work.spend(readCost(text.length));
-    let count = text.length;
-    for (let at = 0; at < text.length; at += 1) {
-      const unit = text.charCodeAt(at);
-      if (unit >= 0xd800 && unit < 0xdc00) {
-        const next = text.charCodeAt(at + 1);
-        if (next >= 0xdc00 && next < 0xe000) count -= 1;
-      }
+/** Counted without making a list of them. */
+function characters(work: EvaluationWork, text: string): bigint {
+  work.spend(readCost(text.length));
+  let count = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0xd800 && unit < 0xdc00) {
+      const next = text.charCodeAt(at + 1);
+      if (next >= 0xdc00 && next < 0xe000) count -= 1;
     }
-    return BigInt(count);
   }
+  return BigInt(count);
+}
 
-  /**
-   * The host name of a URL in lower case, or "" for what is no URL.
-   *
-   * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
-   */
-  function hostOf(url: string): string {
-    work.spend(readCost(searchable(url).length));
-    if (AMBIGUOUS_HOST.test(url)) throw new TypeError("host() of an ambiguous URL");
-    return URL.canParse(url) ? new URL(url).hostname : "";
-  }
+/**
+ * The host name of a URL in lower case, or "" for what is no URL.
+ *
+ * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
+ */
+function hostOf(work: EvaluationWork, url: string): string {
+  work.spend(readCost(searchable(url).length));
+  if (AMBIGUOUS_HOST.test(url)) throw new TypeError("host() of an ambiguous URL");
+  return URL.canParse(url) ? new URL(url).hostname : "";
 }
 
 /** @throws RangeError when the text is too long to be searched. */

@@ -3,7 +3,7 @@
 import type { Route } from "../../../core/call.js";
 import { type Client, type Principal, tokenScopes } from "../../../core/client.js";
 import { cooperativeYield } from "../../../runtime/cooperative-yield.js";
-import type { InteractionKind, PolicyConfig, RuleConfig } from "../config.js";
+import type { PolicyConfig, RuleConfig } from "../config.js";
 import { type ConditionResult, ExpressionCompiler } from "./expression.js";
 import {
   type Decision,
@@ -11,10 +11,11 @@ import {
   type PolicyInput,
   type RedactingRule,
   type RouteReadings,
-  readingsOfRoute,
   redacts,
 } from "./policy-input.js";
 import { compileRule, namesKinds, type PolicyFault, type Rule } from "./rule.js";
+import { RuleIndex } from "./rule-index.js";
+import { strictest } from "./strictest.js";
 
 /** The result of one rule, for `explain`. */
 export interface RuleExplanation {
@@ -59,16 +60,12 @@ export class RuleSet {
   readonly #rules: readonly Rule[];
   readonly #default: Decision;
   #conditionWords: ReadonlySet<string> | undefined;
-  readonly #readsUris: boolean;
-  /** Routes live as long as the list they stand in, so their rules are looked for once per list. */
-  readonly #byRoute = new Map<InteractionKind, WeakMap<Route, readonly Rule[]>>();
-  /** Of those, the ones that may still decide for a principal, by its object. */
-  readonly #undecided = new WeakMap<readonly Rule[], WeakMap<Principal, readonly Rule[]>>();
+  readonly #index: RuleIndex;
 
   constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
     this.#rules = rules;
     this.#default = { effect: fallback };
-    this.#readsUris = rules.some(dependsOnUri);
+    this.#index = new RuleIndex(rules);
   }
 
   /**
@@ -76,7 +73,7 @@ export class RuleSet {
    * conditions may take together; several matters may share it.
    */
   evaluate(input: PolicyInput, budget: WorkBudget = { steps: MAX_STEPS_TOGETHER }): Decision {
-    const readings = this.#readingsOf(input.route);
+    const readings = this.#index.readingsOf(input.route);
     return readings === undefined
       ? this.#evaluateReading(input, budget)
       : this.#evaluateReadings(input, readings, (route) =>
@@ -93,7 +90,7 @@ export class RuleSet {
 
   async #evaluateLater(input: PolicyInput): Promise<Decision> {
     const slices = { left: MAX_SLICES };
-    const readings = this.#readingsOf(input.route);
+    const readings = this.#index.readingsOf(input.route);
     if (readings === undefined) return this.#evaluateReadingLater(input, slices);
     const decisions = new Map<Route, Decision>();
     for (const route of [...readings.all, ...readings.alike]) {
@@ -102,16 +99,12 @@ export class RuleSet {
     return this.#evaluateReadings(input, readings, (route) => decisions.get(route) as Decision);
   }
 
-  #readingsOf(route: Route): RouteReadings | undefined {
-    return this.#readsUris || route.unambiguousName !== undefined ? readingsOfRoute(route) : undefined;
-  }
-
   #evaluateReadings(
     input: PolicyInput,
     { all, alike, complete }: RouteReadings,
     decisionFor: (route: Route) => Decision,
   ): Decision {
-    if (!complete && this.#mayDependOnUri(input)) return { effect: "deny", failed: TOO_MANY_READINGS };
+    if (!complete && this.#index.mayDependOnUri(input)) return { effect: "deny", failed: TOO_MANY_READINGS };
     const decisions = all.map(decisionFor);
     for (const route of alike) {
       const decision = decisionFor(route);
@@ -120,19 +113,8 @@ export class RuleSet {
     return strictest(decisions);
   }
 
-  /** Whether some rule may decide by the URI of a call. */
-  #mayDependOnUri({ on, route, client }: PolicyInput): boolean {
-    return this.#rules.some(
-      (rule) =>
-        rule.config.on === on &&
-        dependsOnUri(rule) &&
-        rule.matcher.matchesIgnoringName(route) &&
-        rule.matcher.matchesPrincipal(client.principal),
-    );
-  }
-
   #evaluateReading(input: PolicyInput, budget: WorkBudget): Decision {
-    const rules = this.#undecidedFor(input);
+    const rules = this.#index.undecidedFor(input);
     const decided = this.#evaluateFrom(0, rules, input, budget);
     if (typeof decided !== "number") return decided;
     budget.isExhausted = true;
@@ -140,7 +122,7 @@ export class RuleSet {
   }
 
   async #evaluateReadingLater(input: PolicyInput, slices: { left: number }): Promise<Decision> {
-    const rules = this.#undecidedFor(input);
+    const rules = this.#index.undecidedFor(input);
     for (let at = 0; ; slices.left -= 1) {
       if (slices.left <= 0) return this.#undecidedDecision(at, rules);
       await cooperativeYield();
@@ -205,7 +187,7 @@ export class RuleSet {
    * that would then let it, if none decides before.
    */
   missingScopes(input: PolicyInput): readonly string[] | undefined {
-    const readings = this.#readingsOf(input.route);
+    const readings = this.#index.readingsOf(input.route);
     if (readings === undefined) return this.#missingForReading(input);
     const scopes = new Set<string>();
     const budget = { steps: MAX_STEPS_TOGETHER };
@@ -222,7 +204,7 @@ export class RuleSet {
   #missingForReading(input: PolicyInput): readonly string[] | undefined {
     const { principal } = input.client;
     const budget = { steps: MAX_STEPS_TOGETHER };
-    for (const { config, matcher, when, restricts } of this.#rulesFor(input.on, input.route)) {
+    for (const { config, matcher, when, restricts } of this.#index.rulesFor(input.on, input.route)) {
       if (budget.steps <= 0) return undefined;
       const lacks = !matcher.matchesPrincipal(principal);
       if (lacks && !matcher.matchesPrincipal(withScopes(principal, config.scopes ?? []))) continue;
@@ -241,7 +223,7 @@ export class RuleSet {
    * that decides without them, and those before it that depend on them. In doubt more is redacted.
    */
   mayRedact(client: Client, route: Route): readonly RedactingRule[] {
-    const readings = this.#readingsOf(route);
+    const readings = this.#index.readingsOf(route);
     if (readings === undefined) return this.#mayRedactReading(client, route);
     const all = [...readings.all, ...readings.alike];
     return [...new Set(all.flatMap((reading) => this.#mayRedactReading(client, reading)))];
@@ -249,7 +231,7 @@ export class RuleSet {
 
   #mayRedactReading(client: Client, route: Route): readonly RedactingRule[] {
     const found: RedactingRule[] = [];
-    for (const { config, matcher, when, restricts } of this.#rulesFor("call", route)) {
+    for (const { config, matcher, when, restricts } of this.#index.rulesFor("call", route)) {
       if (!matcher.matchesPrincipal(client.principal)) continue;
       const unsure = when?.uses.has("args") === true;
       const answer =
@@ -263,15 +245,16 @@ export class RuleSet {
 
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
   isVisible(client: Client, route: Route): boolean {
-    const readings = this.#readingsOf(route);
+    const readings = this.#index.readingsOf(route);
     if (readings === undefined) return this.#isReadingVisible(client, route);
     const shows = (reading: Route): boolean => this.#isReadingVisible(client, reading);
-    if (!readings.complete && this.hides && this.#mayDependOnUri({ on: "call", route, client })) return false;
+    if (!readings.complete && this.hides && this.#index.mayDependOnUri({ on: "call", route, client }))
+      return false;
     return readings.all.every(shows) && readings.alike.every(shows);
   }
 
   #isReadingVisible(client: Client, route: Route): boolean {
-    for (const rule of this.#rulesFor("call", route)) {
+    for (const rule of this.#index.rulesFor("call", route)) {
       if (!rule.matcher.matchesPrincipal(client.principal)) continue;
       // Some call may be decided here, before a later rule can hide it.
       if (rule.when?.uses.has("args")) return true;
@@ -289,7 +272,7 @@ export class RuleSet {
 
   /** The result of every rule, in order, also of those behind the deciding one. */
   explain(input: PolicyInput): readonly RuleExplanation[] {
-    const readings = this.#readingsOf(input.route);
+    const readings = this.#index.readingsOf(input.route);
     const { all, alike } = readings ?? { all: [input.route], alike: [] };
     return this.#rules.map((rule) => {
       const answers = [...all, ...(rule.restricts ? alike : [])].map((route) =>
@@ -321,42 +304,6 @@ export class RuleSet {
   get hides(): boolean {
     return this.#rules.some(({ config }) => config.effect === "hide");
   }
-
-  #undecidedFor(input: PolicyInput): readonly Rule[] {
-    const rules = this.#rulesFor(input.on, input.route);
-    if (rules.length === 0) return rules;
-    let known = this.#undecided.get(rules);
-    if (known === undefined) {
-      known = new WeakMap();
-      this.#undecided.set(rules, known);
-    }
-    const { principal } = input.client;
-    let undecided = known.get(principal);
-    if (undecided === undefined) {
-      const facts = factsOf(input);
-      undecided = rules.filter(
-        ({ matcher, when }) => matcher.matchesPrincipal(principal) && when?.isRuledOut(facts) !== true,
-      );
-      known.set(principal, undecided);
-    }
-    return undecided;
-  }
-
-  #rulesFor(on: InteractionKind, route: Route): readonly Rule[] {
-    let known = this.#byRoute.get(on);
-    if (known === undefined) {
-      known = new WeakMap();
-      this.#byRoute.set(on, known);
-    }
-    let rules = known.get(route);
-    if (rules === undefined) {
-      rules = this.#rules.filter(
-        ({ config, matcher, restricts }) => config.on === on && matcher.matchesRoute(route, restricts),
-      );
-      known.set(route, rules);
-    }
-    return rules;
-  }
 }
 
 function explainRule(
@@ -369,26 +316,7 @@ function explainRule(
   return when?.evaluate(factsOf(input)) ?? "yes";
 }
 
-const dependsOnUri = ({ matcher, when }: Rule): boolean =>
-  matcher.namesUris || when?.uses.has("target") === true;
 const TOO_MANY_READINGS = "its URI has too many readings";
-
-/** The strictest decision, with what the others redact. */
-function strictest(decisions: readonly Decision[]): Decision {
-  const [first, ...others] = [...decisions].sort((a, b) => strictness(b) - strictness(a));
-  if (first === undefined) throw new TypeError("a URI has at least one reading");
-  const redacting = new Set(
-    others.flatMap(({ rule }) => (rule !== undefined && redacts(rule) ? [rule] : [])),
-  );
-  if (first.rule !== undefined && redacts(first.rule)) redacting.delete(first.rule);
-  return redacting.size === 0 ? first : { ...first, redacting: [...redacting] };
-}
-
-const EFFECTS: readonly RuleConfig["effect"][] = ["allow", "redact", "approve", "deny", "hide"];
-
-/** Of two equal effects the one with a rule is stricter. */
-const strictness = ({ effect, rule }: Decision): number =>
-  EFFECTS.indexOf(effect) * 2 + (rule === undefined ? 0 : 1);
 
 const ALLOW: Decision = { effect: "allow" };
 
