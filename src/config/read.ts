@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { SignInConfig } from "./auth-config.js";
+import { checkedFaults, settingsToCheck } from "./check-sections.js";
 import { completeAuth } from "./complete-sections.js";
 import { withConfigFiles } from "./complete-server.js";
 import type { Config, ConfiguredServer } from "./config.js";
@@ -14,7 +15,6 @@ import { readProfiles } from "./read-profiles.js";
 import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import {
-  checkedFaults,
   faultsOfSections,
   type LateFault,
   ownToolNames,
@@ -23,7 +23,6 @@ import {
   sectionsWithin,
   settingsIn,
   settingsOf,
-  settingsToCheck,
   warningsOfSections,
 } from "./section.js";
 import { isServerKey } from "./server-keys.js";

@@ -5,13 +5,13 @@ import type { Collision } from "./collisions.js";
 import type { Config, ConfiguredServer, ServerConfig } from "./config.js";
 import type { ExposeOf } from "./own-names.js";
 import type { FileShape } from "./schema.js";
-import { type Member, type ObjectTree, type Path, plainValue, type Tree } from "./tree.js";
+import type { Member, Path } from "./tree.js";
 
 /** What a feature adds to the file: a section, or a way to reach servers. */
 export type Section = SettingsSection | ChannelSection;
 
 /** One section. */
-interface SettingsSection {
+export interface SettingsSection {
   /** Whether it stands in the file, in each server, or in each profile. */
   readonly of: "file" | "server" | "profile";
   /** Its key: `audit`; or within a section of the gateway: `telemetry.otlp`. */
@@ -76,7 +76,7 @@ export interface SectionServer {
 }
 
 /** For sections of the file. */
-const NO_SERVER: SectionServer = { kind: "none", headers: {}, hasPrincipals: false };
+export const NO_SERVER: SectionServer = { kind: "none", headers: {}, hasPrincipals: false };
 
 /** A contradiction in a section of the file: a sentence, and the path of the key that it is about. */
 export class SectionError extends Error {
@@ -267,40 +267,6 @@ export const faultsOfSections = (sections: readonly Section[], file: FileShape):
     const content = contentOf(section, file);
     return content === undefined ? [] : section.faultsOf(content, file);
   });
-
-/** The settings of sections of the file with a check, as far as their own shapes are valid; `known` are those that are complete. */
-export const settingsToCheck = (
-  sections: readonly Section[],
-  tree: ObjectTree,
-  folder: string,
-  known: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    sectionsWithin(sections, "file").flatMap((section) => {
-      if (section.check === undefined) return [];
-      const settings =
-        known[section.path] ?? settingsAlone(section, tree.members.get(section.path)?.value, folder);
-      return settings === undefined ? [] : [[section.path, settings]];
-    }),
-  );
-
-function settingsAlone(section: SettingsSection, content: Tree | undefined, folder: string): unknown {
-  const shape = content && section.schema.safeParse(plainValue(content)).data;
-  return shape === undefined ? undefined : section.complete(shape, folder, NO_SERVER);
-}
-
-/** What the checks of sections find. */
-export const checkedFaults = async (
-  sections: readonly Section[],
-  settings: Readonly<Record<string, unknown>>,
-): Promise<readonly LateFault[]> =>
-  (
-    await Promise.all(
-      sectionsWithin(sections, "file").map(async ({ path, check }) =>
-        settings[path] === undefined ? [] : ((await check?.(settings[path], settings)) ?? []),
-      ),
-    )
-  ).flat();
 
 /** What may not be intended in the sections of a valid config. */
 export const warningsOfSections = (

@@ -105,11 +105,9 @@ export class ExpressionCompiler {
       throw new ExpressionError(`the expression gives a value of type ${type}, not true or false`);
     }
     const program = withExpressionErrors(() => plan(env, expr));
-    const precheck = withExpressionErrors(() => {
-      const parts = conjuncts(parse(text).expr).map((part) => translated(part));
-      const hangsOnCall = parts.findIndex((part) => part.uses.has("args") || part.uses.has("request"));
-      return parts.slice(0, hangsOnCall === -1 ? undefined : hangsOnCall).map((part) => plan(env, part.expr));
-    });
+    const precheck = withExpressionErrors(() =>
+      beforeCall(conjuncts(parse(text).expr).map(translated)).map((part) => plan(env, part.expr)),
+    );
     const bindings = (facts: Facts) => ({
       tool: facts.tool,
       server: facts.server,
@@ -173,6 +171,12 @@ export class ExpressionCompiler {
       return { failed: isCelError(result) ? result.message : "the result is neither true nor false" };
     }
   }
+}
+
+/** The parts of a condition before the first that depends on the call. */
+function beforeCall(parts: readonly ReturnType<typeof translate>[]): readonly ReturnType<typeof translate>[] {
+  const at = parts.findIndex(({ uses }) => uses.has("args") || uses.has("request"));
+  return at === -1 ? parts : parts.slice(0, at);
 }
 
 const ONE_TWIN: ConditionResult = {
