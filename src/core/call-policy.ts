@@ -12,8 +12,8 @@ export interface CallPolicy {
   /** The same limits with counts of their own, for calls that the gateway answers itself: none uses up a tool's. */
   readonly ownLimits: Middleware;
   /**
-   * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; it could be
-   * on account of anything that the client sees of the server: `targets`.
+   * What `server` asks of `client` when no call is under way that it must belong to, as it may be asked; anything that
+   * the client sees of the server may have caused it: `targets`.
    * @throws GatewayError `denied`, with the words for the server, where it may not
    */
   question(client: Client, server: string, targets: readonly Route[], question: JsonObject): JsonObject;

@@ -14,7 +14,7 @@ const MAX_REFUSED_ROUNDS = 8;
 export type InputRequired = Extract<Reply, { kind: "input_required" }>;
 type ErrorReply = Extract<Reply, { kind: "error" }>;
 
-/** The questions of one config. Belongs below `sealedState`, whose word it takes for what comes back with answers. */
+/** The questions of one config. Belongs below `sealedState`, which has verified the state that comes back with answers. */
 export class QuestionRounds {
   readonly #rules: QuestionRules;
   readonly #tasks: TaskQuestions;

@@ -21,7 +21,7 @@ import {
 } from "./rules/policy-input.js";
 
 /**
- * Belongs below `sealedState`, whose word it takes for what comes back with answers, and above the limits: what
+ * Belongs below `sealedState`, which has verified the state that comes back with answers, and above the limits: what
  * is refused here costs nothing. Calls without a route have no target that a rule could be about.
  */
 export function access(

@@ -9,7 +9,7 @@ import type { InteractionKind } from "./config.js";
 import type { DecisionLabel as Effect, PolicyMetrics } from "./metrics.js";
 import { type Decision, nameForRules } from "./rules/policy-input.js";
 
-/** One row of `/api/v1/decisions`: who wanted what, and which rule said what to it. Arguments stay out. */
+/** One row of `/api/v1/decisions`: who wanted what, and which rule decided what. It has no arguments. */
 export interface DecisionRow {
   /** ISO 8601. */
   readonly time: string;

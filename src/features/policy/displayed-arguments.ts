@@ -8,7 +8,7 @@ import { measureJson } from "./measured-json.js";
 /** Text for a person, and what of it is left out. */
 export interface DisplayedText {
   readonly text: string;
-  /** Present where it is not all of it; of the whole, so that the person can compare it with something else. */
+  /** Absent if all of it is shown; of the whole text, so that a person can compare it. */
   readonly cut?: { readonly bytes: number; readonly sha256: string };
 }
 

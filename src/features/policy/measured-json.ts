@@ -20,7 +20,7 @@ const MEMBER_COST = 8;
 const HASH_CHUNK = 65_536;
 
 function* measureSteps(value: unknown): Steps<JsonMeasure> {
-  // To ask an object of very many members for their names is a turn's work.
+  // Listing the names of an object of very many members takes as long as one turn may.
   yield;
   const hash = createHash("sha256");
   const work = new Work();

@@ -38,7 +38,7 @@ async function evaluateQuestion(
   let params = objectAt(request, "params") ?? {};
   let decisive: Decision | undefined;
   const { client } = call;
-  // On account of everything that a method names, each with arguments that only its server knows.
+  // Anything that a method names may have caused it, with arguments that only its server knows.
   for (const about of routesOf(route)) {
     const args = about === route ? questionArguments(call, route) : {};
     const decision = await ruleSet.evaluateYielding({
@@ -71,15 +71,15 @@ async function evaluateQuestion(
 const routesOf = (route: Route): readonly Route[] =>
   route.namedTargets === undefined ? [route] : [route, ...route.namedTargets.map((one) => one.route)];
 
-/** What a task was begun with is no longer known. */
+/** The arguments with which a task was created are no longer known. */
 function questionArguments(call: Call, route: Route): { readonly args?: unknown } {
   if (TASK_METHODS.has(call.method)) return {};
   return { args: route.kind === "methods" ? methodArguments(call.params) : argsOf(call) };
 }
 
 /**
- * The request as it may be asked when it belongs to no call, or to one of several; undefined when it may not. It could
- * be on account of any of `routes`, so it is asked only where each of them lets it, and counts for all of them.
+ * The request as it may be asked when it belongs to no call, or to one of several; undefined when it may not. Any
+ * of `routes` may have caused it, so it is asked only if each of them allows it, and counts for all of them.
  */
 export function evaluateSessionQuestion(
   { ruleSet, log, spend }: QuestionEvaluator,

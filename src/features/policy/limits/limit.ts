@@ -15,7 +15,7 @@ import { compileMatcher, type Matcher, type PolicyFault } from "../rules/rule.js
 
 /** The queue length where the config sets `concurrency` without `queue`. */
 const DEFAULT_QUEUE = 100;
-/** The one that was used longest ago goes first, and one that goes is full when it comes again. */
+/** The least recently used key is evicted first; its budget is full when it comes again. */
 const MAX_BUDGETS = 10_000;
 const NO_BUDGETS: readonly CallBudget[] = [];
 
@@ -27,7 +27,7 @@ export class Limit {
   /** Only those in use. */
   readonly #semaphores = new Map<string, Semaphore>();
 
-  /** What its keys begin with where replicas count together: what it limits, and what it counts. */
+  /** The prefix of its keys where replicas count together: what it limits, and what it counts. */
   readonly #scope: string;
 
   /** @param shared where replicas count together; @param purpose tells equal limits apart that count different things */
@@ -52,22 +52,22 @@ export class Limit {
     return isSame;
   }
 
-  /** What pays for this call, each for itself; nothing where the limit does not count. */
+  /** The budgets of this call; none where the limit does not count. */
   budgets(call: Call, route: Route): readonly CallBudget[] {
     const { rate, burst, quota } = this.config;
     if (rate === undefined && quota === undefined) return NO_BUDGETS;
     const key = this.#budgetKey(call, route);
-    let purses = this.#budgets.get(key);
-    if (purses === undefined) {
-      purses = [
+    let budgets = this.#budgets.get(key);
+    if (budgets === undefined) {
+      budgets = [
         ...(rate === undefined
           ? NO_BUDGETS
           : [this.#bucket(key, { capacity: burst ?? rate.count, perMs: rate.count / rate.windowMs })]),
         ...(quota === undefined ? NO_BUDGETS : [this.#quota(key, quota)]),
       ];
-      this.#budgets.set(key, purses);
+      this.#budgets.set(key, budgets);
     }
-    return purses;
+    return budgets;
   }
 
   #bucket(key: string, settings: TokenBucketSettings): CallBudget {
@@ -92,12 +92,12 @@ export class Limit {
     return this.shared?.places(`${this.#scope} places ${this.#budgetKey(call, route)}`);
   }
 
-  /** How long until a call would be let through by the purses; 0 for now. */
+  /** How long (ms) until the budgets admit a call; 0 for now. */
   waitMs(call: Call, route: Route): number {
     return Math.max(0, ...this.budgets(call, route).map((budget) => budget.knownWaitMs ?? budget.waitMs));
   }
 
-  /** The line that this call must go through, and how to leave it; undefined where the limit has none. */
+  /** The semaphore of this call, and its release; undefined where the limit has none. */
   semaphore(
     call: Call,
     route: Route,
@@ -119,7 +119,7 @@ export class Limit {
       case "principal":
         return boundedKey(principalKey(client.principal));
       case "session":
-        // Where a host has no session, its principal stands for it.
+        // A host without a session is counted by its principal.
         return client.session
           ? boundedKey(`${principalKey(client.principal)}\0${client.affinity}`)
           : boundedKey(principalKey(client.principal));

@@ -52,7 +52,7 @@ export class Limits {
     };
   }
 
-  /** The shortest time-out that a limit sets for this call; undefined where none does. */
+  /** The shortest timeout that a limit sets for this call; undefined where none does. */
   timeoutMs(call: Call): number | undefined {
     const { route } = call;
     // It waits until its task is done, however long that takes.
@@ -62,8 +62,8 @@ export class Limits {
   }
 
   /**
-   * Spends one question of a server, which is on account of one of `routes`: each limit that is about any of them
-   * pays once. The name of the limit that has nothing left, where one has not; then none pays.
+   * Spends one question of a server, which one of `routes` has caused: each limit that is about any of them
+   * is charged once. Returns the name of the first limit that is exhausted; then none is charged.
    */
   spendQuestion(kind: InteractionKind, call: Call, routes: readonly Route[]): string | undefined {
     const paying = new Map<Limit, Route>();
@@ -135,7 +135,7 @@ export class Limits {
     }
   }
 
-  /** Spends one of every purse, or of none. Returns how each is given back. */
+  /** Spends one call of each budget, or of none. Returns the refunds. */
   #spend(limits: readonly AppliedLimit[], call: Call): readonly (() => void)[] {
     const budgets: CallBudget[] = [];
     let longest = 0;

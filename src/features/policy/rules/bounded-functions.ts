@@ -61,7 +61,7 @@ function counted(
     : celMethod(name, target, types, result, call);
 }
 
-/** What there is to go through in values. */
+/** The sizes of values, in characters or elements. */
 class Sizes {
   readonly #isCelList: Cel["isCelList"];
 

@@ -70,8 +70,8 @@ export class EvaluationWork {
 export const scanCost = (length: number): number => 1 + length / 64;
 /** The same for code of ours. */
 export const readCost = (length: number): number => 1 + length / 8;
-/** To look for one text in another may take the product of both. */
+/** A search for one text in another may cost the product of their lengths. */
 export const searchCost = (length: number, sought: number): number => 1 + (length * Math.max(1, sought)) / 64;
-/** To match a pattern may touch each instruction of its program at each character. */
+/** A match may touch each instruction of the pattern's program at each character. */
 export const matchCost = (length: number, programSize: number): number =>
   1 + (length * Math.max(16, programSize)) / 64;

@@ -165,7 +165,7 @@ function characters(work: EvaluationWork, text: string): bigint {
 /**
  * The host name of a URL in lower case, or "" for what is no URL.
  *
- * @throws TypeError where it hangs on who reads it; RangeError where it is longer than is looked at
+ * @throws TypeError for a URL that parsers read differently; RangeError for one that is too long to be searched
  */
 function hostOf(work: EvaluationWork, url: string): string {
   work.spend(readCost(searchable(url).length));
