@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
-import { type AdminPage, BadQuery, inPlaces, NOTHING_ADDED } from "../../core/admin-page.js";
+import { type AdminPage, BadQuery, NOTHING_ADDED } from "../../core/admin-page.js";
 import { ERRORS, GatewayError } from "../../core/errors.js";
 import { checkOperatorRequestHead, rebindingProtection } from "../../http/check-request-head.js";
 import { negotiatedMetrics } from "../../telemetry/open-metrics.js";
@@ -184,10 +184,7 @@ function contents(
   { callFeed, call, mcp, featureActions = [], actions }: AdminListenerOptions,
   pages: readonly AdminPage[],
 ): object {
-  const names = [
-    ...inPlaces(pages, "inList").map(({ path }) => path),
-    ...(callFeed === undefined ? [] : ["calls/stream"]),
-  ];
+  const names = [...pages.map(({ path }) => path), ...(callFeed === undefined ? [] : ["calls/stream"])];
   return {
     pages: names.map((name) => `/api/v1/${name}`),
     actions: [

@@ -1,5 +1,6 @@
 /** The listener for operators, with what it shows and does of this process: pages, actions, calls, the console's MCP endpoint. */
 
+import { inPlaces } from "../../core/admin-page.js";
 import type { OperatorListener } from "../../core/feature.js";
 import { BodyBudget } from "../../downstream/read-body.js";
 import type { OperatedGateway } from "../../gateway/operated-gateway.js";
@@ -34,14 +35,17 @@ export function createOperatorListener(options: OperatedGateway): OperatorListen
     readiness: () => status.probe(),
     // Loaded with the first request for one, as the listener's routes are.
     pages: async () =>
-      (await import("./status-pages.js")).createStatusPages({
-        ...{ pipeline, liveCalls, status, version: info.version, replica: parts.replica },
-        pendingQuestions: telemetry.pendingQuestions,
-        ...{ legacy: edges.legacy, modern: edges.modern },
-        more: features.pages,
-        serverMembers: features.serverMembers,
-        disabledTools: () => actions.disabledTools,
-      }),
+      inPlaces(
+        (await import("./status-pages.js")).createStatusPages({
+          ...{ pipeline, liveCalls, status, version: info.version, replica: parts.replica },
+          pendingQuestions: telemetry.pendingQuestions,
+          ...{ legacy: edges.legacy, modern: edges.modern },
+          more: features.pages,
+          serverMembers: features.serverMembers,
+          disabledTools: () => actions.disabledTools,
+        }),
+        "inList",
+      ),
     callFeed: localCallFeed(liveCalls),
     mcp: operatorEndpoint({ gateway: edges.gateway, modern: edges.modern, bodyBudget, logger }),
     // The process that has started several has no tools, and only it reads their pages.
