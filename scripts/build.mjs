@@ -27,8 +27,10 @@ export function build({ installed = false, onlyProgram = false } = {}) {
   run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "tsconfig.json"]);
   // A process of its own: this file is imported before the packages are installed.
   run(process.execPath, [`${root}scripts/bundle.mjs`]);
-  run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "src/console/tsconfig.json"]);
-  run(process.execPath, [`${root}scripts/build-console.mjs`]);
+  if (existsSync(`${root}src/console`)) {
+    run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "-p", "src/console/tsconfig.json"]);
+    run(process.execPath, [`${root}scripts/build-console.mjs`]);
+  }
   chmodSync(`${root}dist/main.js`, 0o755);
   linkCommand();
   writeFileSync(stamp, sources);

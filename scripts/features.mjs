@@ -2,8 +2,8 @@
  * `npm run features`: the build without a feature, or without all.
  *
  * - `--list`: the features, each with what it is
- * - `--without NAME`: a copy of the tree without the folder of a feature, its tests and its line in src/features/index.ts passes the
- *   compiler and the tests that remain, the program starts, and a config with its section is refused with its position
+ * - `--without NAME [FOLDER…]`: a copy of the tree without the folder of a feature, its tests and its line in src/features/index.ts passes the
+ *   compiler and the tests that remain (in these folders of test/), the program starts, and a config with its section is refused with its position
  *   (features that import it go with it, and so do tests of two features)
  * - `--only-kernel`: the same without all of them
  * - `--all`: `--without` for each, then `--only-kernel`
@@ -86,10 +86,16 @@ function withDependents(left) {
   return more.length === 0 ? left : withDependents([...left, ...more]);
 }
 
-/** Removes the tests of features that import what is gone. */
+/**
+ * Removes the tests that import what is gone, such as one that a feature keeps for tests that need it, and the console where it
+ * shows the rows of a feature that is gone.
+ */
 function removeTestsOf(copy) {
+  const ofConsole = ["src", "test"].map((folder) => join(copy, folder, "console"));
+  if (filesIn(ofConsole[0]).some((file) => importsMissing(copy, file)))
+    for (const folder of ofConsole) rmSync(folder, { recursive: true });
   for (let isDone = false; !isDone; ) {
-    const broken = filesIn(join(copy, "test", "features")).filter((file) => importsMissing(file));
+    const broken = filesIn(join(copy, "test")).filter((file) => importsMissing(copy, file));
     for (const file of broken) rmSync(file);
     isDone = broken.length === 0;
   }
@@ -100,11 +106,15 @@ function removeWhatStartsPrograms(copy) {
     if (file.endsWith(".test.ts") && STARTS_PROGRAMS.test(readFileSync(file, "utf8"))) rmSync(file);
 }
 
-const importsMissing = (file) =>
-  [...readFileSync(file, "utf8").matchAll(/ from "(\.[^"]+)\.js"/g)].some(
-    ([, path]) =>
-      !["ts", "tsx", "js", "mjs"].some((end) => existsSync(join(dirname(file), `${path}.${end}`))),
-  );
+/** Whether it imports a file of src/ or test/ that is not there. */
+const importsMissing = (copy, file) =>
+  [...readFileSync(file, "utf8").matchAll(/(?: from|\bimport) "(\.[^"]+)\.js"/g)].some(([, path]) => {
+    const imported = join(dirname(file), path);
+    return (
+      ["src", "test"].some((folder) => imported.startsWith(join(copy, folder))) &&
+      !["ts", "tsx", "js", "mjs"].some((end) => existsSync(`${imported}.${end}`))
+    );
+  });
 
 /** Its section, or the type of the servers that it reaches; undefined for a feature without any. */
 function sectionOf(folder) {
@@ -163,9 +173,10 @@ const inCopy = (copy, command, args) =>
 /** The program serves, and ends when it is asked to. */
 function startAndStop(copy) {
   writeFileSync(join(copy, "empty.json"), '{ "mcpServers": {} }');
-  const serve = "node dist/main.js serve --config empty.json --port 0 --admin-port 0";
+  const serve = "node dist/main.js serve --config empty.json --port 0";
   const script = `${serve} 2>log & gateway=$!; for _ in $(seq 60); do grep -q 'ready: http' log && break; sleep 0.5; done; kill -TERM $gateway; wait $gateway && grep -q 'ready: http' log`;
-  const { status } = spawnSync("bash", ["-c", script], { cwd: copy, env: withState(copy) });
+  const env = { ...withState(copy), CARDEA_ADMIN_PORT: "0" };
+  const { status } = spawnSync("bash", ["-c", script], { cwd: copy, env });
   if (status !== 0) fail(`the program does not start: ${readFileSync(join(copy, "log"), "utf8")}`);
 }
 
@@ -205,10 +216,11 @@ function fail(sentence) {
 }
 
 const features = featuresOf(readFileSync(`${root}${INDEX}`, "utf8"));
-const [flag, name] = process.argv.slice(2);
+const [flag, name, ...folders] = process.argv.slice(2);
 const one = features.find((feature) => feature.name === name);
 if (flag === "--list") for (const each of features) console.log(`${each.name.padEnd(22)}${each.sentence}`);
-else if (flag === "--without" && one !== undefined) checkWithout([one], [""]);
+else if (flag === "--without" && one !== undefined)
+  checkWithout([one], folders.length === 0 ? [""] : folders);
 else if (flag === "--only-kernel") checkWithout(features, [""]);
 else if (flag === "--all") {
   for (const feature of features) checkWithout([feature], [""]);
@@ -220,6 +232,8 @@ else if (flag === "--all") {
   checkWithout(features, QUICK);
 } else {
   const names = features.map((feature) => feature.name).join("|");
-  console.error(`npm run features -- --list | --without ${names} | --only-kernel | --all | --sample`);
+  console.error(
+    `npm run features -- --list | --without ${names} [FOLDER…] | --only-kernel | --all | --sample`,
+  );
   process.exit(2);
 }

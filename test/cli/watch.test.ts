@@ -1,4 +1,5 @@
 /** `cardea status`, `tail` and `top`, asked of a gateway with a scripted server. */
+import "../features/admin/needed.js";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

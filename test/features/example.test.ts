@@ -1,5 +1,6 @@
 /** The feature of docs/adding-a-feature.md, in a gateway with hosts and servers. */
 
+import "./admin/needed.js";
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { sectionsOf } from "../../src/cli/feature.js";

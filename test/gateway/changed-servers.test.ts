@@ -1,5 +1,6 @@
 /** A reload that changes a server while calls to it run or wait. */
 
+import "../features/admin/needed.js";
 import { expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";

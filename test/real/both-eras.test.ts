@@ -1,4 +1,5 @@
 /** A server that speaks both eras, as the SDK makes them: each host is served as it would be directly. */
+import "../features/admin/needed.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inRepository } from "../support/cardea.js";
 import { type MetGateway, metGateway } from "../support/met-gateway.js";

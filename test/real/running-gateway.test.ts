@@ -2,6 +2,7 @@
  * `cardea list`, `call` and `explain` use the running gateway with their config; no other program can make it call
  * tools.
  */
+import "../features/admin/needed.js";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
 /** The program ends as it should: calls finished, streams closed, no process left behind, exit code 0. */
+import "../features/admin/needed.js";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 /** A gateway whose way out leads through a proxy, and servers with certificates of a private authority. */
+import "../features/admin/needed.js";
 import { createServer as createSecureServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";

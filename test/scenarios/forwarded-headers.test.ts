@@ -1,4 +1,5 @@
 /** Headers of hosts that the config carries to a server: what is whose. */
+import "../features/admin/needed.js";
 import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";

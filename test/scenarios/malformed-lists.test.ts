@@ -1,4 +1,5 @@
 /** One server with list entries that no host can read, beside one that is well: hosts see all that can be read. */
+import "../features/admin/needed.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { gatewayOf, listening } from "../support/gateway.js";

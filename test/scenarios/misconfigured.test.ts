@@ -1,5 +1,6 @@
 /** A server whose entry is wrong, in a gateway whose other servers serve. */
 
+import "../features/admin/needed.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Config, isMisconfigured } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";

@@ -1,4 +1,5 @@
 /** What goes by beside answers and questions: log lines, progress, roots that change, questions outside all calls. */
+import "../features/admin/needed.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
 import { eachValue, sample } from "../support/sample.js";

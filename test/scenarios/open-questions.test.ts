@@ -1,4 +1,5 @@
 /** What an operator sees of questions that are open, and what the limits of parked calls come to. */
+import "../features/admin/needed.js";
 import { expect, test } from "vitest";
 import type { Json } from "../support/peers/host.js";
 import { countOf } from "../support/scripted/ledger.js";

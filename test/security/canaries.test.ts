@@ -1,5 +1,6 @@
 /** Secrets of every kind go into the built program, and come out of it nowhere but where they belong. */
 
+import "../features/admin/needed.js";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

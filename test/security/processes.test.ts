@@ -1,4 +1,5 @@
 /** However often servers crash, nothing is left of them: no process, no zombie, no descriptor. */
+import "../features/admin/needed.js";
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { allMet, inRepository, serve } from "../support/cardea.js";

@@ -1,5 +1,6 @@
 /** Names that mean something to JavaScript are names like any other: of servers, tools, arguments, principals, profiles. */
 
+import "../features/admin/needed.js";
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";

@@ -1,4 +1,5 @@
 /** Members that set a prototype where JavaScript copies them are refused in messages of hosts and of servers. */
+import "../features/admin/needed.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { HOSTS, openHost } from "../scenarios/host.js";

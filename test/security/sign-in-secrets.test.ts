@@ -2,6 +2,7 @@
  * Secrets of a sign-in stay between the gateway and the issuer: no other peer receives them, and none is written
  * unencrypted.
  */
+import "../features/admin/needed.js";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
 /** The built program, started as a user would start it, with a config in a folder of its own. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ export interface Serving {
   readonly process: Started;
   /** Such as `http://127.0.0.1:41234/mcp`. */
   readonly url: string;
-  /** Such as `http://127.0.0.1:41235`. */
+  /** Such as `http://127.0.0.1:41235`; "" in a build without a listener for operators. */
   readonly admin: string;
   /** Ends it with SIGTERM and removes its folder. */
   stop(): Promise<Exit>;
@@ -34,9 +34,12 @@ export function writeConfig(config: object): { readonly file: string; readonly r
   return { file, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-const PORTS = ["--port", "0", "--admin-port", "0"];
+const HAS_ADMIN = existsSync(inRepository("src/features/admin"));
+const PORTS = ["--port", "0", ...(HAS_ADMIN ? ["--admin-port", "0"] : [])];
 /** The ready line: the endpoint and the admin listener stand in one line of stderr. */
-const READY = /(http:\/\/[^\s"',]+\/mcp)\b.*?(http:\/\/[^\s"',/]+)/;
+const READY = HAS_ADMIN
+  ? /(http:\/\/[^\s"',]+\/mcp)\b.*?(http:\/\/[^\s"',/]+)/
+  : /(http:\/\/[^\s"',]+\/mcp)\b/;
 
 /** `cardea serve` with this config, resolved as soon as it says that it is ready: its servers may still be starting. */
 export async function serveAtOnce(config: object): Promise<Serving> {
@@ -62,7 +65,7 @@ export async function bridge(command: string, args: readonly string[]): Promise<
 
 async function met(gateway: Serving): Promise<Serving> {
   try {
-    await until("every server", () => allMet(gateway.admin));
+    await until("every server", () => (HAS_ADMIN ? allMet(gateway.admin) : noneStarts(gateway.url)));
     return gateway;
   } catch (error) {
     await gateway.stop();
@@ -79,6 +82,12 @@ export async function allMet(admin: string): Promise<boolean> {
     readonly servers: readonly { readonly state: string; readonly stale: boolean }[];
   };
   return servers.every(({ state, stale }) => state === "ready" && !stale);
+}
+
+/** Whether no server is still starting, by the readiness of the listener for hosts. */
+export async function noneStarts(url: string): Promise<boolean> {
+  const page = await fetch(new URL("/readyz", url));
+  return ((await page.json()) as { readonly starting?: readonly string[] }).starting === undefined;
 }
 
 /** The gateway of this command line; `after` is called when it has stopped. */

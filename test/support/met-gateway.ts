@@ -1,5 +1,6 @@
 /** A gateway in front of servers that it has met, for tests whose subject is not its process. */
-import { allMet, type Config, serve } from "./cardea.js";
+import { allMet, type Config, noneStarts, serve } from "./cardea.js";
+import { hasFeature } from "./features.js";
 import { gatewayOf, listening } from "./gateway.js";
 import { TAKES_ALL } from "./sample.js";
 import { until } from "./until.js";
@@ -29,7 +30,7 @@ export async function metGateway(config: Config): Promise<MetGateway> {
   const stop = (): Promise<void> => gateway.stop({ immediate: true });
   const { url, adminUrl: admin } = await listening(gateway);
   try {
-    await until("every server", () => allMet(admin));
+    await until("every server", () => (hasFeature("admin") ? allMet(admin) : noneStarts(url)));
     return { url, admin, stop };
   } catch (error) {
     await stop();

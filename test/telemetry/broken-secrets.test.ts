@@ -1,5 +1,6 @@
 /** Secrets that are broken over lines, spelled with escapes, short, or where a text is cut, are in no output. */
 
+import "../features/admin/needed.js";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { redactedStart, shortText } from "../../src/core/short-text.js";

@@ -1,4 +1,5 @@
 /** The metrics as OpenMetrics, with the traces of calls as exemplars, for scrapers that ask for it. */
+import "../features/admin/needed.js";
 import { expect, onTestFinished, test } from "vitest";
 import { CallMetrics } from "../../src/telemetry/finished-calls.js";
 import { LabeledMetric } from "../../src/telemetry/labeled-metrics.js";

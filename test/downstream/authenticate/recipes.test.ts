@@ -1,4 +1,5 @@
 /** The recipes of docs/auth.md, as they stand there. */
+import "../../features/admin/needed.js";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { advise } from "../../../src/config/advice.js";

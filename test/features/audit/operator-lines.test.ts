@@ -1,4 +1,5 @@
 /** Which lines the audit log has of what operators do: actions over the admin listener, and new configs. */
+import "../admin/needed.js";
 import { createHash } from "node:crypto";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";

@@ -1,5 +1,6 @@
 /** Which lines the audit log has of persons who sign in to the gateway itself, in their hosts. */
 
+import "../admin/needed.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { listening } from "../../support/gateway.js";
 import { freePort } from "../../support/told-port.js";

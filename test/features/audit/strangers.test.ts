@@ -1,4 +1,5 @@
 /** What a client without credentials can cause to be written: a bounded number of log lines, and no line of the audit log. */
+import "../admin/needed.js";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 /** Sessions that outlive their replica: taken over by another one under the same id, so that the host notices nothing. */
+import "../admin/needed.js";
 import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

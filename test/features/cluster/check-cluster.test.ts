@@ -1,4 +1,5 @@
 /** What `cardea doctor` says of a cluster: each replica that others cannot use, and why. */
+import "../admin/needed.js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { checkCluster, replicaFinding } from "../../../src/features/cluster/check-cluster.js";

@@ -1,4 +1,5 @@
 /** A session that is not over is never answered 404, whatever moves while a request for it is under way. */
+import "../admin/needed.js";
 import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { type ClientRequest, request as httpRequest } from "node:http";

@@ -1,4 +1,5 @@
 /** Replicas that know each other by certificates, in addition to the key. */
+import "../admin/needed.js";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
 /** Signing in to servers behind a load balancer without stickiness: replicas share the sign-ins in a real Redis. */
+import "../admin/needed.js";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";

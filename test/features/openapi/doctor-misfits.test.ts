@@ -1,4 +1,5 @@
 /** What `cardea doctor` says of answers that do not keep their OpenAPI document, of which the running gateway knows. */
+import "../admin/needed.js";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,5 @@
 /** Answers of APIs that do not keep their documents: what hosts list and get, with the official SDKs as hosts. */
+import "../admin/needed.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";

@@ -1,4 +1,5 @@
 /** The state of a server whose sign-in was lost: every page says needs_sign_in until the next sign-in. */
+import "../admin/needed.js";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

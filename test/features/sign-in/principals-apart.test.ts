@@ -1,4 +1,5 @@
 /** Servers behind a login, for a team: nothing of one principal's reaches another. */
+import "../admin/needed.js";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

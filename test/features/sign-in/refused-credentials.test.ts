@@ -1,4 +1,5 @@
 /** A server that refuses requests with 401: a sign-in is offered only where its metadata, or a Bearer challenge, ask for one. */
+import "../admin/needed.js";
 import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
 /** A server behind a real login, from the first call of a host that is not signed in to the tool's result. */
+import "../admin/needed.js";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
 /** `find_tools` and `call_tool` in front of the whole gateway, for hosts of both eras over both transports. */
+import "../admin/needed.js";
 import { describe, expect, test } from "vitest";
 import { HOSTS, openGateway, type Running, type Server } from "../../support/open-gateway.js";
 import type { Json } from "../../support/peers/host.js";

@@ -1,4 +1,5 @@
 /** Where the trace context of a call comes from, and what servers and records get of it. */
+import "../admin/needed.js";
 import { expect, onTestFinished, test } from "vitest";
 import { type Collector, startCollector } from "../../support/collector.js";
 import { modernRequest } from "../../support/http-host.js";

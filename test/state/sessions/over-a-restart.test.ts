@@ -1,5 +1,6 @@
 /** Sessions of one machine that outlive their gateway: their records are in the state folder, and the next process adopts them. */
 
+import "../../features/admin/needed.js";
 import { hash } from "node:crypto";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
