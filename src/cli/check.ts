@@ -35,7 +35,7 @@ export async function check(
   const log = await shell.openLog();
   log.info({ file, by }, `checking ${file}`);
   // Like `serve`: variables such as CARDEA_HOST replace flags.
-  const overrides = listenOverrides({}, shell.env);
+  const overrides = listenOverrides({}, shell.env, shell.features);
   const sections = await sectionsOf(shell.features);
   const loaded = await loadConfig(file, {
     ...{ env: shell.env, cwd: shell.cwd, overrides, sections },

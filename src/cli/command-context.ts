@@ -35,7 +35,7 @@ export interface CommandContext {
   /** Several processes, started like one gateway; orphaned processes of an earlier one are reported or killed first. */
   openServing(run: ServingRun, config: Config, orphans: "name" | "end", logger: Logger): Promise<Served>;
   /** Set in one of several processes, whose signals come from the one that has started it. */
-  readonly worker?: Pick<JoinedProcess, "listen" | "announce">;
+  readonly worker?: Pick<JoinedProcess, "listen" | "sections" | "announce">;
   /** Probes one server. */
   probe(server: ServerConfig, signal: AbortSignal, config: Config): Promise<ProbeResult>;
   /** The store that the config shares with other processes, if it holds what features keep. The caller closes it. */

@@ -21,7 +21,8 @@ import type { OwnStore } from "../core/shared-store.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
 import type { ProbeResult } from "./probe.js";
-import type { ServeFlag, ServingMode } from "./serving-mode.js";
+import type { ServeFlag } from "./serve-flags.js";
+import type { ServingMode } from "./serving-mode.js";
 
 /** What a feature may use of the process. */
 export interface FeatureContext {

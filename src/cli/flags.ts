@@ -4,6 +4,7 @@ import type { ListenOverrides } from "../config/read.js";
 import { ANONYMOUS } from "../core/client.js";
 import { UsageError } from "./exit.js";
 import type { Feature } from "./feature.js";
+import { type ServeFlagValues, settingFlags } from "./serve-flags.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,8 +17,6 @@ export interface ConfigFlags {
 export interface ListenFlags {
   readonly host?: string;
   readonly port?: string;
-  readonly adminHost?: string;
-  readonly adminPort?: string;
   readonly insecure?: boolean;
 }
 
@@ -102,11 +101,12 @@ export function withStateFlag(command: Command, useFolder: (folder: string) => v
 export function withListenFlags(command: Command, features: readonly Feature[]): Command {
   command
     .option("--host <host>", "the address to listen on (CARDEA_HOST)", nonEmptyOption)
-    .option("--port <port>", "the port to listen on; 0 picks a free one (CARDEA_PORT)")
-    .option("--admin-host <host>", "the address of the admin listener (CARDEA_ADMIN_HOST)", nonEmptyOption)
-    .option("--admin-port <port>", "the port of the admin listener; 0 picks a free one (CARDEA_ADMIN_PORT)");
-  for (const { serveFlags = [] } of features)
-    for (const { flags, description } of serveFlags) command.option(flags, description);
+    .option("--port <port>", "the port to listen on; 0 picks a free one (CARDEA_PORT)");
+  for (const { serveFlags = [] } of features) {
+    for (const { flags, description, replaces } of serveFlags)
+      if (replaces?.kind === "text") command.option(flags, description, nonEmptyOption);
+      else command.option(flags, description);
+  }
   return command.option("--insecure", "listen beyond loopback without authentication (CARDEA_INSECURE)");
 }
 
@@ -155,18 +155,24 @@ export function withJsonFlag(command: Command): Command {
 }
 
 /** @throws UsageError if a port is invalid, or a variable means neither yes nor no */
-export function listenOverrides(flags: ListenFlags, env: Environment): ListenOverrides {
+export function listenOverrides(
+  flags: ListenFlags & ServeFlagValues,
+  env: Environment,
+  features: readonly Feature[],
+): ListenOverrides {
   const host = flags.host ?? nonEmpty(env.CARDEA_HOST);
   const port = portOf(flags.port, "--port", env, "CARDEA_PORT");
-  const adminHost = flags.adminHost ?? nonEmpty(env.CARDEA_ADMIN_HOST);
-  const adminPort = portOf(flags.adminPort, "--admin-port", env, "CARDEA_ADMIN_PORT");
+  const sections: Record<string, Record<string, unknown>> = {};
+  for (const { section, key, kind, name, variable, given } of settingFlags(features, flags)) {
+    const value = kind === "port" ? portOf(given, name, env, variable) : (given ?? nonEmpty(env[variable]));
+    if (value !== undefined) sections[section] = { ...sections[section], [key]: value };
+  }
   const insecure = flags.insecure ?? booleanVariable(env, "CARDEA_INSECURE");
   return {
     ...(insecure !== undefined && { insecure }),
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
-    ...(adminHost !== undefined && { adminHost }),
-    ...(adminPort !== undefined && { adminPort }),
+    sections,
   };
 }
 

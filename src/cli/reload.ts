@@ -35,13 +35,17 @@ function withoutRestartKeys(now: Config, running: Config, sections: readonly Sec
 }
 
 /** The changes that need a restart, by key. */
-const postponedKeys = (now: Config, running: Config, sections: readonly Section[]): readonly string[] => [
-  ...RESTART_KEYS.filter((key) => !isDeepStrictEqual(now[key], running[key])),
-  ...sectionsWithin(sections, "file")
+function postponedKeys(now: Config, running: Config, sections: readonly Section[]): readonly string[] {
+  const ofSections = sectionsWithin(sections, "file")
     .filter(({ change }) => change === "restart")
     .map(({ path }) => path)
-    .filter((path) => !isDeepStrictEqual(now.features[path], running.features[path])),
-];
+    .filter((path) => !isDeepStrictEqual(now.features[path], running.features[path]));
+  const isWithin = (key: string) => (path: string) => path.startsWith(`${key}.`);
+  const keys = RESTART_KEYS.filter(
+    (key) => !isDeepStrictEqual(now[key], running[key]) || ofSections.some(isWithin(key)),
+  );
+  return [...keys, ...ofSections.filter((path) => !RESTART_KEYS.some((key) => isWithin(key)(path)))];
+}
 
 /** `in effect: servers: added git`; without settings that need a restart. */
 function inEffect(changes: string, postponed: readonly string[]): string {

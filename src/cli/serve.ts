@@ -2,13 +2,15 @@
 
 import { randomBytes } from "node:crypto";
 import { serveObstacles } from "../config/advice.js";
-import type { Config, ListenConfig } from "../config/config.js";
+import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
+import type { Path } from "../config/tree.js";
 import { GatewayError } from "../core/errors.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
 import type { CommandContext, Log } from "./command-context.js";
 import { messageOf } from "./error-facts.js";
 import { asUsageError, EXIT, UsageError } from "./exit.js";
+import { type Feature, sectionsOf } from "./feature.js";
 import {
   type ConfigFlags,
   isFlagSet,
@@ -22,9 +24,10 @@ import { configOfCommand } from "./host-files/from-command.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
 import { stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
+import { isReplaced, type ServeFlagValues, settingFlags } from "./serve-flags.js";
 import {
+  type JoinedProcess,
   type Served,
-  type ServeFlagValues,
   type ServingRun,
   servingConflict,
   servingModeOf,
@@ -40,7 +43,7 @@ export type ServeFlags = ConfigFlags & ListenFlags & ReapFlag & StrictFlag & Ser
 
 /** Runs the gateway over HTTP until a signal. Returns the exit code. */
 export async function serve(flags: ServeFlags, shell: CommandContext): Promise<number> {
-  const overrides = listenOverrides(flags, shell.env);
+  const overrides = listenOverrides(flags, shell.env, shell.features);
   const several = severalAsked(flags, shell);
   const log = await shell.openLog();
   // The process that has started this one has already logged this.
@@ -50,13 +53,13 @@ export async function serve(flags: ServeFlags, shell: CommandContext): Promise<n
   const isStrict = isFlagSet(flags.strict, "CARDEA_STRICT", shell.env);
   // One of several that is replaced later starts with what the file is then.
   if (isStrict && shell.worker === undefined && (await refuseStrictly(found, shell, log))) return EXIT.config;
-  const opened = shell.worker === undefined ? found : atAddress(found, shell.worker.listen);
+  const opened = shell.worker === undefined ? found : atAddress(found, shell.worker);
   const { config } = opened.loaded;
   // When one of several restarts, the config path may differ from that of the process that starts it.
   const obstacle = shell.worker === undefined ? undefined : servingConflict(shell.features, config);
   if (obstacle !== undefined) return refuseSeveral(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
-  const faults = () => addressFaults(opened, flags);
+  const faults = () => addressFaults(opened, flags, shell.features);
   if (several !== undefined) return serveBySeveral(several, { config, orphans, faults }, shell, log);
   // With several processes the first one handles what earlier ones left behind.
   const first = firstProcess(shell, orphans);
@@ -87,9 +90,10 @@ export async function serveCommand(
   shell: CommandContext,
 ): Promise<number> {
   if (command === undefined || command === "") throw new UsageError("after -- comes the command of a server");
-  const overrides = listenOverrides(flags, shell.env);
+  const overrides = listenOverrides(flags, shell.env, shell.features);
   const several = severalAsked(flags, shell);
-  const config = asUsageError(() => configOfCommand(command, args, { cwd: shell.cwd, overrides }));
+  const sections = await sectionsOf(shell.features);
+  const config = asUsageError(() => configOfCommand(command, args, { cwd: shell.cwd, overrides, sections }));
   const log = await shell.openLog();
   const orphans = orphanPolicyFrom(flags, shell.env);
   if (several !== undefined) return serveBySeveral(several, { config, orphans }, shell, log);
@@ -136,23 +140,25 @@ function refuseSeveral({ message }: { readonly message: string }, log: Log): num
 
 /** The refused addresses in the config. The address of a flag is not a fault of the config. */
 function addressFaults(
-  { loaded: { config, problemAt } }: OpenedConfig,
-  flags: ListenFlags,
+  { loaded: { config, sections, problemAt } }: OpenedConfig,
+  flags: ListenFlags & ServeFlagValues,
+  features: readonly Feature[],
 ): readonly Problem[] {
-  const ofFlags = new Set([
-    ...(flags.host === undefined ? [] : ["http"]),
-    ...(flags.adminHost === undefined ? [] : ["admin"]),
-  ]);
-  return serveObstacles(config).flatMap(({ path, message }) =>
-    ofFlags.has(String(path[1])) ? [] : [problemAt(path, message)],
+  const isOfFlag = (path: Path): boolean =>
+    path[1] === "http" ? flags.host !== undefined : isReplaced(features, flags, path);
+  return serveObstacles(config, sections).flatMap(({ path, message }) =>
+    isOfFlag(path) ? [] : [problemAt(path, message)],
   );
 }
 
-/** All processes share one address, which stays as it was at the start. */
-const atAddress = (opened: OpenedConfig, listen: ListenConfig): OpenedConfig => ({
-  ...opened,
-  loaded: { ...opened.loaded, config: { ...opened.loaded.config, listen } },
-});
+/** All processes share their addresses, which stay as they were at the start. */
+function atAddress(
+  { loaded, ...opened }: OpenedConfig,
+  { listen, sections }: Pick<JoinedProcess, "listen" | "sections">,
+): OpenedConfig {
+  const features = { ...loaded.config.features, ...sections };
+  return { ...opened, loaded: { ...loaded, config: { ...loaded.config, listen, features } } };
+}
 
 interface RunContext {
   readonly shell: CommandContext;
@@ -201,7 +207,7 @@ async function run(
       return EXIT.config;
     }
     // For errors with known advice the stack is omitted.
-    const hint = hintFor(error, config.listen);
+    const hint = hintFor(error, config, shell.features);
     log.error(
       hint === undefined ? { error } : {},
       `the gateway cannot start: ${messageOf(error)}${hint ?? ""}`,
@@ -229,18 +235,30 @@ const HINTS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** Advice; undefined for an unknown error. GatewayErrors contain their own. */
-function hintFor(error: unknown, listen: ListenConfig): string | undefined {
+function hintFor(error: unknown, config: Config, features: readonly Feature[]): string | undefined {
   if (error instanceof GatewayError) return "";
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   const hint = HINTS.get(error.code);
   if (hint === undefined) return undefined;
   const port = "port" in error ? error.port : undefined;
-  const flag = error.code === "EADDRINUSE" ? portFlag(port, listen) : undefined;
+  const flag = error.code === "EADDRINUSE" ? portFlags(port, config, features) : undefined;
   return `; ${hint}${flag === undefined ? "" : ` ${flag} N takes another port, 0 a free one`}`;
 }
 
-/** The flag of the listener with this port; both flags if it is the port of neither. */
-function portFlag(port: unknown, { http, admin }: ListenConfig): string {
-  if (port === admin.port && port !== http.port) return "--admin-port";
-  return port === http.port ? "--port" : "--port or --admin-port";
+/** The flag of the listener with this port; all such flags if it is the port of none. */
+function portFlags(
+  port: unknown,
+  { listen, features: settings }: Config,
+  features: readonly Feature[],
+): string {
+  const ports = [
+    { name: "--port", port: listen.http.port },
+    ...settingFlags(features, {})
+      .filter(({ kind }) => kind === "port")
+      .map(({ name, section, key }) => ({ name, port: memberOf(settings[section], key) })),
+  ];
+  return ports.find((each) => each.port === port)?.name ?? ports.map(({ name }) => name).join(" or ");
 }
+
+const memberOf = (settings: unknown, key: string): unknown =>
+  (settings as Readonly<Record<string, unknown>> | undefined)?.[key];

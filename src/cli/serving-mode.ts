@@ -5,18 +5,7 @@ import type { ProcessMember } from "../core/process-member.js";
 import type { Gateway } from "../gateway/gateway.js";
 import type { Signals } from "./command-context.js";
 import type { Advised, Feature } from "./feature.js";
-
-/** A flag that a feature adds to `cardea serve`. */
-export interface ServeFlag {
-  /** In the form of commander: `--workers <n>`. */
-  readonly flags: string;
-  readonly description: string;
-  /** In the line of `serve` in `cardea --help`. Default: it is not there. */
-  readonly usage?: string;
-}
-
-/** The values of the flags of `cardea serve`, by the names of commander. */
-export type ServeFlagValues = Readonly<Record<string, unknown>>;
+import type { ServeFlagValues } from "./serve-flags.js";
 
 /** The way of a feature. */
 export interface ServingMode {
@@ -53,8 +42,10 @@ export interface Served extends Pick<Gateway, "start" | "stop" | "failed" | "has
 /** This process as one of several. */
 export interface JoinedProcess {
   readonly member: ProcessMember;
-  /** The address of all of them, even if the config file has changed. */
+  /** The addresses of all of them, even if the config file has changed. */
   readonly listen: ListenConfig;
+  /** The same in sections of features, by their paths. */
+  readonly sections: Readonly<Record<string, unknown>>;
   /** Reports to the process that has started it that it serves `url`. */
   announce(url: string): void;
   /** Messages of that process as signals: SIGTERM for stop, SIGHUP for reload. */

@@ -9,12 +9,12 @@ import { servingConflict, servingModeOf } from "./serving-mode.js";
 
 /** The problems of single servers, and what `serve` would refuse, with the variables that replace its flags. */
 export function problemsOf(
-  { config, problems, problemAt }: GoodConfig,
+  { config, problems, problemAt, sections }: GoodConfig,
   shell: CommandContext,
 ): readonly Problem[] {
   const isAsked = servingModeOf(shell.features)?.asked({}, shell.env) !== undefined;
   const conflict = isAsked ? servingConflict(shell.features, config) : undefined;
-  const obstacles = [...serveObstacles(config), ...(conflict === undefined ? [] : [conflict])].map(
+  const obstacles = [...serveObstacles(config, sections), ...(conflict === undefined ? [] : [conflict])].map(
     ({ path, message }) => problemAt(path, message),
   );
   return [...problems, ...obstacles];

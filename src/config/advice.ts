@@ -4,7 +4,7 @@ import { type ChannelSection, channelAt } from "./channel-section.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import { type Config, type ServerConfig, usableServers } from "./config.js";
 import { packageRunner, programName } from "./package-runner.js";
-import { channelsOf, type Section } from "./section.js";
+import { channelsOf, obstaclesOfSections, type Section } from "./section.js";
 import type { Path } from "./tree.js";
 
 /** Advice about one path of the config. */
@@ -108,18 +108,17 @@ function adviseOverrides(server: ServerConfig, config: Config): readonly Found[]
 }
 
 /** What `serve` refuses in a complete config; `stdio`, which has no listener, accepts it. */
-export function serveObstacles({ listen, auth }: Config): readonly Found[] {
+export function serveObstacles(
+  { listen, auth, features }: Config,
+  sections: readonly Section[],
+): readonly Found[] {
   const { host, insecure } = listen.http;
   const found: Found[] = [];
   if (auth === undefined && !insecure && !isLoopback(host)) {
     const message = `serve refuses to listen on ${host}, beyond this machine, without "auth" or "insecure": true`;
     found.push({ path: ["listen", "http", "host"], message });
   }
-  if (listen.admin.token === undefined && !isLoopback(listen.admin.host)) {
-    const message = `serve refuses to listen on ${listen.admin.host}, beyond this machine, without a "token" for the admin listener`;
-    found.push({ path: ["listen", "admin", "host"], message });
-  }
-  return found;
+  return [...found, ...obstaclesOfSections(sections, features)];
 }
 
 function adviseAccess({ listen, auth }: Config): readonly Found[] {

@@ -132,13 +132,5 @@ function isResource(text: string): boolean {
   return /^https?:$/.test(protocol) && [search, hash, username, password].every((part) => part === "");
 }
 
-/** Text with a secret in it, or its hash. */
-export const adminToken = z
-  .string()
-  .refine((text) => text.length >= 16 && /^[\x21-\x7e]+$/.test(text), {
-    error: "must have at least 16 characters, none of them a space",
-  })
-  .meta({ pattern: "^[!-~]{16,}$|\\$\\{" });
-
 /** The keys of the gateway in `auth`, as written in the file. */
 export type AuthShape = z.infer<z.ZodObject<typeof firstKeys & typeof lastKeys>>;

@@ -78,14 +78,6 @@ export interface ListenConfig {
     /** Listens beyond loopback without authentication. */
     readonly insecure: boolean;
   };
-  /** The admin token in plain text, or `sha256:` and its hash; absent if none is required on loopback. */
-  readonly admin: {
-    readonly host: string;
-    readonly port: number;
-    readonly token?: string;
-    /** Whether live calls show arguments and results. Default: no. */
-    readonly showArguments?: boolean;
-  };
 }
 
 /** Limits of parked calls: their number and how long they wait. */

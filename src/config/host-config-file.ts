@@ -1,7 +1,8 @@
 /** Detects files of hosts, and removes the parts that Cardea does not read. */
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
-import { NO_SUCH_FEATURE, type Section, sectionsWithin, serverKeyNames } from "./section.js";
+import { NO_SUCH_FEATURE } from "./missing-feature.js";
+import { type Section, sectionsWithin, serverKeyNames } from "./section.js";
 import { SERVER_KEYS } from "./server-keys.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";

@@ -1,7 +1,7 @@
 /** Turns zod issues into sentences with file positions, without showing values. */
 import { z } from "zod";
 import { closest } from "./closest.js";
-import { hasFeatureKeys, NO_SUCH_FEATURE } from "./section.js";
+import { hasFeatureKeys, NO_SUCH_FEATURE } from "./missing-feature.js";
 import { type Fault, keyOffset, MAX_FAULTS, type Path, type Tree, treeAt } from "./tree.js";
 import { describePath } from "./variables.js";
 
@@ -20,7 +20,7 @@ export function faultsOf(
     const at = pathOf(base, issue);
     if (issue.code === "unrecognized_keys") {
       const known = keysAt(schema, issue.path);
-      const otherwise = hasFeatureKeys(at) ? NO_SUCH_FEATURE : "";
+      const otherwise = hasFeatureKeys(at, known) ? NO_SUCH_FEATURE : "";
       return issue.keys.slice(0, MAX_FAULTS).map((key) => ({
         offset: keyOffset(root, at, key),
         message: `${describePath(at)} has an unknown key ${JSON.stringify(key)}${suggestion(key, known) || otherwise}`,

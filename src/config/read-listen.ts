@@ -16,14 +16,6 @@ function milliseconds(duration: string): number {
   return ms;
 }
 
-/** The problem of two listeners on one address; ports that the system picks never collide. */
-export function portConflict({ http, admin }: Config["listen"]): string | undefined {
-  const [one, other] = [http.host, admin.host].map((host) => host.toLowerCase());
-  const overlap = one === other || [one, other].some((host) => host === "0.0.0.0" || host === "::");
-  if (http.port === 0 || http.port !== admin.port || !overlap) return undefined;
-  return `listen.http and listen.admin would both be at port ${http.port}; one of them needs another (--port, --admin-port)`;
-}
-
 /** The listeners, as flags and the environment override them. */
 export function listenOf(
   { listen }: { readonly listen: FileShape["listen"] },
@@ -43,11 +35,6 @@ export function listenOf(
       host: overrides.host ?? listen.http.host,
       port: overrides.port ?? Number(listen.http.port),
       insecure: overrides.insecure ?? listen.http.insecure,
-    },
-    admin: {
-      ...listen.admin,
-      host: overrides.adminHost ?? listen.admin.host,
-      port: overrides.adminPort ?? Number(listen.admin.port),
     },
   };
 }

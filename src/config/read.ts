@@ -10,11 +10,12 @@ import type { Findings } from "./findings.js";
 import { type OpenedFile, openFile } from "./open-file.js";
 import { acceptExposedNames, exposeProfile, exposeSettings } from "./own-names.js";
 import { type Problem, SourcePositions } from "./problem.js";
-import { listenOf, parkedCallsOf, portConflict } from "./read-listen.js";
+import { listenOf, parkedCallsOf } from "./read-listen.js";
 import { readProfiles } from "./read-profiles.js";
 import { disabledServers, readServers, serverPath } from "./read-servers.js";
 import { type FileShape, fileSchema } from "./schema.js";
 import {
+  conflictsOf,
   faultsOfSections,
   type LateFault,
   ownToolNames,
@@ -34,9 +35,9 @@ import { describePath } from "./variables.js";
 export interface ListenOverrides {
   readonly host?: string;
   readonly port?: number;
-  readonly adminHost?: string;
-  readonly adminPort?: number;
   readonly insecure?: boolean;
+  /** In the settings of sections of features, by their paths. */
+  readonly sections?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
 /** Options of reading a config. */
@@ -171,9 +172,11 @@ function readContent(opened: OpenedFile, positions: SourcePositions, options: Re
   refuseProto(findings, findings.tree, []);
   const shape = readSettings(findings, sections);
   const listen = shape && listenOf(shape, options.overrides ?? {});
-  const conflict = listen && portConflict(listen);
-  if (conflict !== undefined) findings.add(["listen", "admin", "port"], conflict);
-  const { signIn, features } = settingsOfFile(findings, sections, shape, folder);
+  const { signIn, features } = settingsOfFile(findings, sections, shape, folder, options.overrides?.sections);
+  for (const { path: at, message, key } of listen === undefined
+    ? []
+    : conflictsOf(sections, features, listen))
+    findings.add(at, message, key);
   for (const { path: at, message, key } of shape === undefined ? [] : faultsOfSections(sections, shape))
     findings.add(at, message, key);
   const auth = listen && shape.auth && completeAuth(shape.auth, signIn, listen, findings);
@@ -220,9 +223,7 @@ function configOf(
 
 /** Secret values of a config that no variable was replaced by. */
 const secretsOf = (config: Config, sections: readonly Section[]): readonly string[] => [
-  ...[config.listen.admin.token, config.keys?.state, config.auth?.signIn?.clientSecret].filter(
-    (each) => each !== undefined,
-  ),
+  ...[config.keys?.state, config.auth?.signIn?.clientSecret].filter((each) => each !== undefined),
   ...secretsOfFeatures(sections, "file", [config]),
   ...secretsOfFeatures(sections, "server", config.servers),
   ...secretsOfFeatures(sections, "profile", Object.values(config.profiles)),
@@ -253,9 +254,16 @@ function settingsOfFile(
   sections: readonly Section[],
   shape: FileShape | undefined,
   folder: string,
+  replaced: ListenOverrides["sections"] = {},
 ): { readonly features: Config["features"]; readonly signIn?: SignInConfig | undefined } {
   try {
-    const { "auth.signIn": signIn, ...features } = settingsOf(sections, "file", shape, folder);
+    const { "auth.signIn": signIn, ...written } = settingsOf(sections, "file", shape, folder);
+    const features = Object.fromEntries(
+      Object.entries(written).map(([path, settings]) => [
+        path,
+        path in replaced ? { ...(settings as object), ...replaced[path] } : settings,
+      ]),
+    );
     return { features, signIn: signIn as SignInConfig | undefined };
   } catch (error) {
     if (!(error instanceof SectionError)) throw error;

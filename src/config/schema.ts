@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { addressRanges } from "../http/address-ranges.js";
-import { address, adminToken, authSchema } from "./auth-schema.js";
+import { address, authSchema } from "./auth-schema.js";
 import { duration, wait } from "./duration-schema.js";
 import { inOrder, keysWithin, type Section } from "./section.js";
 import { leaseSchema, nameFilter, wholeServerSchema } from "./server-schema.js";
@@ -12,7 +12,7 @@ import { parseDuration } from "./units.js";
 const PORT = /^([1-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/;
 
 /** A whole number, or the digits of one, so that a variable can stand there. */
-const port = z.union([
+export const port = z.union([
   z.int().min(0).max(65_535),
   z
     .string()
@@ -20,7 +20,8 @@ const port = z.union([
     .meta({ pattern: `${PORT.source}|\\$\\{` }),
 ]);
 
-const host = z.string().min(1);
+/** The address of a listener. */
+export const host = z.string().min(1);
 
 /** Paths of the listener's own, where nothing else can be; and one that every client can send as it stands. */
 /** What a server card may say beside the address. */
@@ -148,22 +149,6 @@ const http = z
     error: "is a path of the HTTP+SSE transport, which legacySse serves",
   });
 
-const admin = z.strictObject({
-  host: host.default("127.0.0.1").describe("The address of health checks, metrics and the status API."),
-  port: port.default(8081).describe("Its port; 0 picks a free one."),
-  token: adminToken
-    .exactOptional()
-    .describe(
-      "Required as `Authorization: Bearer …` for everything but health checks. At least 16 characters; a variable, or `sha256:` and the hash of the token. Without it the listener binds to loopback only.",
-    ),
-  showArguments: z
-    .boolean()
-    .default(false)
-    .describe(
-      "Whether live calls show the arguments and the result of each call: without known secrets, and cut to 2,000 characters.",
-    ),
-});
-
 const callCount = (least: number) => z.int().min(least).max(1_000_000);
 
 const parkedCalls = z.strictObject({
@@ -214,7 +199,7 @@ const firstKeys = (sections: readonly Section[]) => {
     listen: z
       .strictObject({
         http: http.prefault({}).describe("The listener for hosts."),
-        admin: admin.prefault({}).describe("The listener for operators."),
+        ...(keysWithin(sections, "listen") as Readonly<Record<never, z.ZodType>>),
       })
       .prefault({})
       .describe("The addresses and ports of the listeners. A change needs a restart."),

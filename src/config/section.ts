@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import type { Collision } from "./collisions.js";
-import type { Config, ConfiguredServer, ServerConfig } from "./config.js";
+import type { Config, ConfiguredServer, ListenConfig, ServerConfig } from "./config.js";
 import type { ExposeOf } from "./own-names.js";
 import type { FileShape } from "./schema.js";
 import type { Member, Path } from "./tree.js";
@@ -53,6 +53,10 @@ export interface SettingsSection {
   readonly changes: ((before: unknown, now: unknown) => readonly string[]) | undefined;
   /** What else the settings mean for a valid config, that may not be intended. */
   warningsOf(config: Config): readonly Omit<SectionFault, "key">[];
+  /** What contradicts the listener for hosts in the settings, with what flags replace. */
+  conflictsOf(settings: unknown, listen: ListenConfig): readonly SectionFault[];
+  /** Why `serve` refuses to listen with these settings. */
+  obstaclesOf(settings: unknown): readonly Omit<SectionFault, "key">[];
   /** The values in the settings that no log may show. */
   secretsOf(settings: unknown): readonly string[];
   /** When a change takes effect. */
@@ -131,11 +135,14 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   ) => Promise<readonly LateFault[]>;
   readonly changes?: (before: Settings | undefined, now: Settings | undefined) => readonly string[];
   readonly warningsOf?: SettingsSection["warningsOf"];
+  readonly conflictsOf?: (settings: Settings, listen: ListenConfig) => readonly SectionFault[];
+  readonly obstaclesOf?: (settings: Settings) => readonly Omit<SectionFault, "key">[];
   readonly secretsOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): SettingsSection {
   const { complete, of = "file", faultsOf = () => [], warningsOf = () => [], secretsOf = () => [] } = section;
   const { exposed = (settings) => settings, ownTools = () => undefined, check, changes } = section;
+  const { conflictsOf = () => [], obstaclesOf = () => [] } = section;
   return {
     ...section,
     check: check && ((settings, all) => check(settings as Settings, all)),
@@ -146,6 +153,8 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
     complete: (shape, folder, server) => complete(shape as z.output<Schema>, folder, server),
     exposed: (settings, expose, exposeOf) => exposed(settings as Settings, expose, exposeOf),
     ownTools: (settings) => ownTools(settings as Settings),
+    conflictsOf: (settings, listen) => conflictsOf(settings as Settings, listen),
+    obstaclesOf: (settings) => obstaclesOf(settings as Settings),
     secretsOf: (settings) => secretsOf(settings as Settings),
   };
 }
@@ -160,15 +169,6 @@ export const sectionsWithin = (
   where: SettingsSection["of"],
 ): readonly SettingsSection[] =>
   sections.filter((section): section is SettingsSection => section.of === where);
-
-/** The sections of the gateway in which features have keys too. */
-const SHARED_SECTIONS: readonly string[] = ["auth", "telemetry"];
-
-/** What an unknown key at this place may be, as the end of its sentence: a section of a feature that is not built in. */
-export const NO_SUCH_FEATURE = "; no feature of this build has such a section";
-/** Whether features have keys at this place of the file; in a server an unknown key is most often that of a host. */
-export const hasFeatureKeys = (at: readonly PropertyKey[]): boolean =>
-  at.length === 0 || (at.length === 1 && SHARED_SECTIONS.includes(String(at[0])));
 
 /** The keys of `sections` within the section `parent` of the gateway, or at the top, with their schemas; `where` the section stands. Default: in the file. */
 export function keysWithin(
@@ -277,6 +277,28 @@ export const warningsOfSections = (
     config.features[section.path] === undefined ? [] : section.warningsOf(config),
   );
 
+/** What contradicts the listener for hosts in the sections of a file. */
+export const conflictsOf = (
+  sections: readonly Section[],
+  features: Config["features"],
+  listen: ListenConfig,
+): readonly SectionFault[] =>
+  withSettings(sections, features).flatMap(({ section, settings }) => section.conflictsOf(settings, listen));
+
+/** Why `serve` refuses to listen with the sections of a config. */
+export const obstaclesOfSections = (
+  sections: readonly Section[],
+  features: Config["features"],
+): readonly Omit<SectionFault, "key">[] =>
+  withSettings(sections, features).flatMap(({ section, settings }) => section.obstaclesOf(settings));
+
+/** The sections of the file that have settings. */
+const withSettings = (sections: readonly Section[], features: Config["features"]) =>
+  sectionsWithin(sections, "file").flatMap((section) => {
+    const { [section.path]: settings } = features;
+    return settings === undefined ? [] : [{ section, settings }];
+  });
+
 /** The content of a section in a valid file or server; undefined if it is absent. */
 function contentOf({ path }: SettingsSection, file: unknown): unknown {
   let content = file;
@@ -284,44 +306,3 @@ function contentOf({ path }: SettingsSection, file: unknown): unknown {
     content = (content as Readonly<Record<string, unknown>> | undefined)?.[key];
   return content;
 }
-
-/** `config` with the settings of features where their sections stand in the file. */
-export function asInFile(config: Config): Readonly<Record<string, unknown>> {
-  const shown: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(config)) {
-    if (key === "features") Object.assign(shown, outerOf(config.features));
-    else if (key === "servers") shown[key] = config.servers.map(serverAsInFile);
-    else if (key === "profiles") shown[key] = profilesAsInFile(config.profiles);
-    else shown[key] = value;
-  }
-  return withInner(shown, config.features);
-}
-
-/** The settings of features that stand in no section of the gateway. */
-const outerOf = (features: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(features).filter(([path]) => !path.includes(".")));
-
-/** `shown` with the settings of features that stand within sections of the gateway. */
-function withInner(shown: Record<string, unknown>, features: Readonly<Record<string, unknown>>) {
-  for (const [path, settings] of Object.entries(features)) {
-    const [parent = "", key] = path.split(".");
-    if (key !== undefined) shown[parent] = { ...(shown[parent] as object | undefined), [key]: settings };
-  }
-  return shown;
-}
-
-const profilesAsInFile = (profiles: Config["profiles"]): object =>
-  // Not by assignment: a profile may be called __proto__.
-  Object.fromEntries(
-    Object.entries(profiles).map(([name, { features, ...profile }]) => [
-      name,
-      withInner({ ...profile, ...outerOf(features) }, features),
-    ]),
-  );
-
-const serverAsInFile = (server: ConfiguredServer): object =>
-  Object.fromEntries(
-    Object.entries(server).flatMap(([key, value]) =>
-      key === "features" ? Object.entries(server.features) : [[key, value]],
-    ),
-  );

@@ -234,6 +234,8 @@ export interface OpenFeature {
   /** Receives the record of each finished call. */
   onRecord?(record: CallRecord, call: Call, reply: Reply): void;
   onEvent?(event: GatewayEvent): void;
+  /** Whether it shows the last calls with their arguments and results. Default: no. */
+  readonly showsContent?: boolean;
   readonly readings?: readonly GaugeReading[];
   readonly counters?: readonly FeatureCounter[];
   /**

@@ -120,12 +120,10 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
   const metrics = new Metrics({ version });
   const parkedCalls = new ParkedCalls(config.parkedCalls);
   const ttlMs = () => Math.max(MIN_STATE_TTL_MS, parkedCalls.answerMs);
-  const liveCalls = new LiveCalls(
-    config.listen.admin.showArguments === true ? callContent(redact) : undefined,
-  );
   metrics.gauge("orphans", {}, async () => (await processRegistry?.orphans())?.length ?? 0);
   metrics.gauge("parkedCalls", {}, () => parkedCalls.size);
   const features = new Slots(options.features ?? [], metrics, options.channels);
+  const liveCalls = new LiveCalls(features.showsContent ? callContent(redact) : undefined);
   const { shared } = features;
   const replica = shared?.replica;
   const records = replica === undefined ? options.sessionFiles : replica.sessions;

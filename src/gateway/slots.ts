@@ -57,6 +57,8 @@ export class Slots {
   readonly #counters = new Map<string, CountLabels>();
   readonly observers: readonly Observer[];
   readonly recordSinks: readonly RecordSink[];
+  /** Whether a feature shows the last calls with their arguments and results. */
+  readonly showsContent: boolean;
   /** Undefined if no feature listens. */
   readonly emit: EmitEvent | undefined;
   /** Of the first feature that has some. */
@@ -78,6 +80,7 @@ export class Slots {
   ) {
     this.#features = features;
     this.channels = channels;
+    this.showsContent = features.some(({ showsContent }) => showsContent === true);
     this.observers = features.flatMap(({ observers = [] }) => observers);
     this.recordSinks = features.flatMap((feature) => feature.onRecord?.bind(feature) ?? []);
     const listeners = features.flatMap((feature) => feature.onEvent?.bind(feature) ?? []);

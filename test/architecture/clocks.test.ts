@@ -72,7 +72,11 @@ test("no file in test/ compares with a wall clock", () => {
 test("every exception of the clock rule is still needed", () => {
   const needed = FILES.filter(({ text }) => faultsOf(text).length > 0).map(({ file }) => file);
   const folders = new Set(FILES.map(({ file }) => folderOfFeature(file)));
-  const inBuild = Object.keys(REASONS).filter((file) => folders.has(folderOfFeature(file)));
+  // A build may be without a feature, and without the tests that ask the listener for operators.
+  const hasAll = folders.has("features/admin");
+  const inBuild = Object.keys(REASONS).filter(
+    (file) => folders.has(folderOfFeature(file)) && (hasAll || FILES.some((each) => each.file === file)),
+  );
   expect(needed.sort()).toEqual(inBuild.sort());
 });
 

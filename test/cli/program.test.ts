@@ -207,7 +207,8 @@ describe("a flag overrides the environment, which overrides the file, which over
     shell.signal("SIGTERM");
     expect(await runCommandLine(["serve", ...argv], shell)).toBe(0);
     const [config] = shell.configs;
-    const { http, admin } = config?.listen ?? {};
+    const { http } = config?.listen ?? {};
+    const admin = config?.features["listen.admin"];
     expect([config?.servers[0]?.name, http?.host, http?.port, admin?.host, admin?.port]).toEqual(expected);
   });
 

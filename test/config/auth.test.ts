@@ -94,19 +94,10 @@ describe("beyond this machine", () => {
     expect(good({ listen: { http: { insecure: true } } }).config.listen.http.insecure).toBe(true);
   });
 
-  test("the admin listener's token comes from a variable and is kept out of everything that is shown", () => {
-    const token = "a-token-of-some-length";
-    const file = { listen: { admin: { token: "${TOKEN}" } } };
-    const { config, secrets } = good(file, { env: { TOKEN: token } });
-    expect([config.listen.admin.token, secrets]).toEqual([token, [token, token]]);
-    expect(good({ listen: { admin: { token } } }).secrets).toEqual([token]);
-    const message = "listen.admin.token must have at least 16 characters, none of them a space";
-    expect(problems(file, { env: { TOKEN: "" } })).toEqual([message]);
-  });
-
   test("check reports what serve would refuse, and what is open to all", () => {
     const advice = (config: object) => advise(good(config).config).map(({ message }) => message);
-    const obstacles = (config: object) => serveObstacles(good(config).config).map(({ message }) => message);
+    const obstacles = (config: object) =>
+      serveObstacles(good(config).config, []).map(({ message }) => message);
     const http = { host: "0.0.0.0" };
     const server = { mcpServers: { a: { command: "x" } } };
     expect(obstacles({ ...server, listen: { http } })).toEqual([
@@ -115,13 +106,9 @@ describe("beyond this machine", () => {
     expect(advice({ ...server, listen: { http: { ...http, insecure: true } } })).toEqual([
       "every client that reaches this address may call every tool",
     ]);
-    expect(obstacles({ ...server, listen: { admin: { host: "::" } } })).toEqual([
-      'serve refuses to listen on ::, beyond this machine, without a "token" for the admin listener',
-    ]);
     // What serve takes for this machine, check does too, and nothing else.
     for (const host of ["dev.localhost", "127.999.1.1"]) {
       expect(obstacles({ ...server, listen: { http: { host } } })).toHaveLength(1);
-      expect(obstacles({ ...server, listen: { admin: { host } } })).toHaveLength(1);
     }
     expect(obstacles({ ...server, listen: { http: { host: "LOCALHOST" } } })).toEqual([]);
     const keys = [key("old", { expires: "2020-01-01" })];

@@ -37,7 +37,6 @@ describe("a config file", () => {
           legacySse: false,
           insecure: false,
         },
-        admin: { host: "127.0.0.1", port: 8081, showArguments: false },
       },
       servers: [],
       startupWaitMs: 10_000,
@@ -181,9 +180,9 @@ mcpServers:
   });
 
   test("takes a port from a variable", () => {
-    const text = `{ "listen": { "http": { "port": "\${P:-9001}" }, "admin": { "port": "\${Q}" } } }`;
-    const { listen } = good(text, undefined, { env: { Q: "0" } }).config;
-    expect([listen.http.port, listen.admin.port]).toEqual([9001, 0]);
+    const text = `{ "listen": { "http": { "port": "\${P:-9001}" } } }`;
+    const { listen } = good(text).config;
+    expect(listen.http.port).toBe(9001);
   });
 
   test.each([
@@ -202,25 +201,6 @@ mcpServers:
     const messages = outcome.problems.map(({ message }) => message);
     expect(messages).toEqual(
       complaint === undefined ? [] : [expect.stringContaining(`listen.http.path ${complaint}`)],
-    );
-  });
-
-  test.each([
-    [{ http: { port: 9000 }, admin: { port: 9000 } }, {}, 9000],
-    [{ http: { port: "9000", host: "0.0.0.0" }, admin: { port: 9000 } }, {}, 9000],
-    [{}, { port: 8081 }, 8081],
-    [{ http: { port: 9000 }, admin: { port: 9000 } }, { adminPort: 9001 }, undefined],
-    [{ http: { port: 9000 }, admin: { port: 9000, host: "127.0.0.2" } }, {}, undefined],
-    [{ http: { port: 0 }, admin: { port: 0 } }, {}, undefined],
-  ])("has its two listeners at two places: %j with %j", (listen, overrides, port) => {
-    const outcome = readConfig(JSON.stringify({ listen }), "/home/me/cardea.jsonc", { env: {}, overrides });
-    const messages = outcome.problems.map(({ message }) => message);
-    expect(messages).toEqual(
-      port === undefined
-        ? []
-        : [
-            `listen.http and listen.admin would both be at port ${port}; one of them needs another (--port, --admin-port)`,
-          ],
     );
   });
 
@@ -265,16 +245,9 @@ mcpServers:
   });
 
   test("gives way to flags", () => {
-    const overrides = { host: "::1", port: 1, adminPort: 2 };
-    const { listen } = good(`{ "listen": { "http": { "port": 3 }, "admin": { "host": "h" } } }`, undefined, {
-      overrides,
-    }).config;
-    expect([listen.http.host, listen.http.port, listen.admin.host, listen.admin.port]).toEqual([
-      "::1",
-      1,
-      "h",
-      2,
-    ]);
+    const overrides = { host: "::1", port: 1 };
+    const { listen } = good(`{ "listen": { "http": { "port": 3 } } }`, undefined, { overrides }).config;
+    expect([listen.http.host, listen.http.port]).toEqual(["::1", 1]);
   });
 
   test("has profiles, which may name disabled servers and show every server by default", () => {

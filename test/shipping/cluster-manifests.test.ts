@@ -161,7 +161,7 @@ describe("the manifests for Kubernetes", () => {
     const { listen, features } = configOf(configMapText);
     const section = features.cluster as { readonly peers: { readonly listen: { readonly port: number } } };
     const peers = section.peers.listen.port;
-    const ports = [listen.http.port, listen.admin.port, peers];
+    const ports = [listen.http.port, features["listen.admin"]?.port, peers];
     expect(pod.containers[0].ports.map(({ containerPort }) => containerPort)).toEqual(ports);
     const exposed = last(stagesOf(read("Dockerfile")).at(-1) ?? [], "EXPOSE")
       ?.split(" ")

@@ -1,4 +1,5 @@
 /** The image and its examples, as far as they can be checked where nothing runs containers. */
+
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -149,13 +150,13 @@ describe.each(EXAMPLES)("%s", (name, text) => {
     const config = await loaded(file);
     expect(config.listen.http).toMatchObject({ host: "0.0.0.0", insecure: false });
     expect(config.auth?.keys).toHaveLength(1);
-    expect(config.listen.admin.token).toBe(ENVIRONMENT.CARDEA_ADMIN_TOKEN);
+    expect(config.features["listen.admin"]?.token).toBe(ENVIRONMENT.CARDEA_ADMIN_TOKEN);
     expect(advise(config)).toEqual([]);
   });
 
   test("listens on the ports of the image and the examples", async () => {
-    const { http, admin } = (await loaded(file)).listen;
-    const ports = [http.port, admin.port];
+    const { listen, features } = await loaded(file);
+    const ports = [listen.http.port, features["listen.admin"]?.port];
     expect(last(stagesOf(read("Dockerfile")).at(-1) ?? [], "EXPOSE")).toBe(ports.join(" "));
     expect(container.ports.map(({ containerPort }) => containerPort)).toEqual(ports);
     expect(ofKind("Service").spec.ports.map(({ port }) => port)).toEqual(ports);

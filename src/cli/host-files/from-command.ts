@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { completeServer } from "../../config/complete-server.js";
 import type { Config } from "../../config/config.js";
 import { type ListenOverrides, readConfig } from "../../config/read.js";
+import type { Section } from "../../config/section.js";
 import { ServerConfigError } from "../../config/server-config-error.js";
 import { serverSchema } from "../../config/server-schema.js";
 
@@ -10,6 +11,8 @@ import { serverSchema } from "../../config/server-schema.js";
 export interface CommandConfigOptions {
   readonly cwd: string;
   readonly overrides?: ListenOverrides;
+  /** Of features. Default: none. */
+  readonly sections?: readonly Section[];
 }
 
 /**
@@ -39,14 +42,18 @@ export function configOfUrl(
   return configOfServer(name, { url, headers }, options);
 }
 
-function configOfServer(name: string, server: object, { cwd, overrides = {} }: CommandConfigOptions): Config {
+function configOfServer(
+  name: string,
+  server: object,
+  { cwd, overrides = {}, sections = [] }: CommandConfigOptions,
+): Config {
   const shape = serverSchema.safeParse({ ...server, prefix: "" });
   if (!shape.success) {
     const [issue] = shape.error.issues;
     const message = issue?.code === "invalid_key" ? issue.issues[0]?.message : issue?.message;
     throw new RangeError(`the server's ${String(issue?.path[0])}: it ${message}`);
   }
-  const empty = readConfig("{}", "cardea.jsonc", { overrides });
+  const empty = readConfig("{}", "cardea.jsonc", { overrides, sections });
   // Any problem comes from the flags.
   if (!empty.ok) throw new RangeError(empty.problems[0]?.message);
   const { file: _, ...config } = empty.config;

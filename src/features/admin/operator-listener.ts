@@ -11,12 +11,13 @@ import { readCallQuery, shownCall } from "./call-rows.js";
 import type { CallFeed } from "./call-stream.js";
 import { LiveActions } from "./live-actions.js";
 import { operatorEndpoint } from "./operator-endpoint.js";
+import type { AdminListen } from "./section.js";
 import { createAdminListener } from "./server.js";
 
 /** The listener, unbound. One of several processes binds it to a socket that only the one that has started it reads. */
-export function createOperatorListener(options: OperatedGateway): OperatorListener {
+export function createOperatorListener(admin: AdminListen, options: OperatedGateway): OperatorListener {
   const { parts, liveConfig, edges, status, ownerToken } = options;
-  const { http, admin } = options.listen;
+  const { http } = options.listen;
   const { pressure, onShed, bodyBudgetBytes } = options.overload;
   const { telemetry, features, callIds } = parts;
   const { logger, metrics, redact, liveCalls } = telemetry;

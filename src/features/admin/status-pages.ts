@@ -1,7 +1,8 @@
 /** The admin pages of the running gateway, at the time of the request. */
+
+import { asInFile } from "../../config/as-in-file.js";
 import { type Config, isMisconfigured } from "../../config/config.js";
 import { placedReasonOf } from "../../config/misconfigured.js";
-import { asInFile } from "../../config/section.js";
 import { type AdminPage, type OwnServerMembers, served } from "../../core/admin-page.js";
 import type { ListKind } from "../../core/lists.js";
 import type { ReplicaParts } from "../../core/replicas.js";

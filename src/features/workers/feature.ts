@@ -1,7 +1,8 @@
 /** Several processes as one gateway, to use more than one core (`cardea serve --workers`, docs/workers.md). */
 import { UsageError } from "../../cli/exit.js";
 import type { Feature } from "../../cli/feature.js";
-import type { ServeFlagValues, ServingMode } from "../../cli/serving-mode.js";
+import type { ServeFlagValues } from "../../cli/serve-flags.js";
+import type { ServingMode } from "../../cli/serving-mode.js";
 import { WORKER_ENV } from "./identity.js";
 
 /** Nothing of it is open in a worker: it is a gateway like any other. */

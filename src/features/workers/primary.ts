@@ -14,6 +14,7 @@ import type { Config } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
 import { Metrics } from "../../telemetry/metrics.js";
 import { typesOf } from "../../upstream/supervision/channel-kind.js";
+import { DEFAULT_LISTEN } from "../admin/feature.js";
 import { createAdminListener } from "../admin/server.js";
 import { workerActions } from "./act-on-workers.js";
 import { workerCallFeed } from "./follow-calls.js";
@@ -34,6 +35,7 @@ export async function createPrimary(
 ): Promise<Served> {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const featureAdmin = await Promise.all(features.flatMap((feature) => feature.loadAdmin?.() ?? []));
+  const { "listen.admin": listen = DEFAULT_LISTEN } = config.features;
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
   const identity = { count, folder, secret: randomBytes(32).toString("base64") };
   cluster.setupPrimary({ exec: process.argv[1], args: process.argv.slice(2) });
@@ -43,7 +45,7 @@ export async function createPrimary(
   });
   const workers = new WorkerPool({
     identity,
-    listen: config.listen,
+    addresses: { listen: config.listen, sections: sectionsOfListen(config.features) },
     logger,
     onWorkerLost: onProcessLost,
     fork: () => cluster.fork({ [WORKER_ENV]: "1" }),
@@ -69,7 +71,7 @@ export async function createPrimary(
   });
   const toAnyWorker = forwardToAnyWorker(identity, () => workers.status());
   const admin = createAdminListener({
-    ...config.listen.admin,
+    ...listen,
     allowedHosts: config.listen.http.allowedHosts,
     logger,
     metrics: { text: () => overview.metrics() },
@@ -108,3 +110,7 @@ export async function createPrimary(
     reload: () => workers.reload(),
   };
 }
+
+/** Those that stand in `listen`. */
+const sectionsOfListen = (features: Config["features"]): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(features).filter(([path]) => path.startsWith("listen.")));

@@ -1,9 +1,8 @@
 /** Runs the configured number of workers: restarts crashed ones, and stops all together. */
 import { rm } from "node:fs/promises";
-import type { ListenConfig } from "../../config/config.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
-import type { FromWorker, ToWorker } from "./worker.js";
+import type { Addresses, FromWorker, ToWorker } from "./worker.js";
 
 /** A process as `cluster.fork` returns it. */
 export interface WorkerProcess {
@@ -18,8 +17,8 @@ export interface WorkerProcess {
 /** How workers are started and monitored. */
 export interface WorkerPoolOptions {
   readonly identity: Omit<WorkerIdentity, "number">;
-  /** The common address of all workers while the primary runs. */
-  readonly listen: ListenConfig;
+  /** The common addresses of all workers while the primary runs. */
+  readonly addresses: Addresses;
   readonly logger: Logger;
   readonly fork: () => WorkerProcess;
   /** Runs after a worker crashed and before its successor starts. */
@@ -124,14 +123,14 @@ export class WorkerPool {
   }
 
   #spawn(number: number, slot: WorkerSlot): void {
-    const { identity, listen, logger } = this.#options;
+    const { identity, addresses, logger } = this.#options;
     slot.startedAt = performance.now();
     const worker = this.#fork(number, slot);
     if (worker === undefined) return;
     slot.process = worker;
     worker.on("message", (message) => {
       if (message.kind === "connected") {
-        send(worker, { kind: "identity", identity: { ...identity, number }, listen });
+        send(worker, { kind: "identity", identity: { ...identity, number }, ...addresses });
         // The worker may have been spawned just before the stop.
         if (this.#stopping !== "no") send(worker, { kind: "stop", immediate: this.#stopping === "at once" });
       } else {

@@ -1,7 +1,6 @@
 /** The worker side: receives its identity from the primary process, reports readiness, and stops. */
 
 import type { JoinedProcess } from "../../cli/serving-mode.js";
-import type { ListenConfig } from "../../config/config.js";
 import { WORKER_ENV, type WorkerIdentity } from "./identity.js";
 import { memberOf } from "./member.js";
 
@@ -31,6 +30,7 @@ export async function joinWorkers(self: CurrentProcess = process): Promise<Joine
         resolve({
           member: memberOf(message.identity),
           listen: message.listen,
+          sections: message.sections,
           announce: (url) => sendToPrimary({ kind: "ready", url }),
           signals: {
             next: () => stop.next(),
@@ -77,10 +77,13 @@ function deferredSignal(): { come(): void; readonly came: Promise<NodeJS.Signals
   return { come: () => come(), came };
 }
 
+/** Where the listeners are bound: `listen` of the config, and the sections of features in it. */
+export type Addresses = Pick<JoinedProcess, "listen" | "sections">;
+
 /** From the primary process to a worker. */
 export type ToWorker =
-  /** `listen` is the config with which the primary was started; the file may have changed since. */
-  | { readonly kind: "identity"; readonly identity: WorkerIdentity; readonly listen: ListenConfig }
+  /** The addresses are those with which the primary was started; the file may have changed since. */
+  | ({ readonly kind: "identity"; readonly identity: WorkerIdentity } & Addresses)
   /** Drain; the second time, stop immediately. */
   | { readonly kind: "stop"; readonly immediate: boolean }
   /** Read the config file again. */

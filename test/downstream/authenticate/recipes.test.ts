@@ -66,7 +66,7 @@ describe("recipe", () => {
 
   test("4: the token comes from the environment, and allows listening beyond loopback", () => {
     const made = config(4, { CARDEA_ADMIN_TOKEN: "a-token-of-some-length" });
-    expect(made.listen.admin).toMatchObject({ host: "0.0.0.0", token: "a-token-of-some-length" });
+    expect(made.features["listen.admin"]).toMatchObject({ host: "0.0.0.0", token: "a-token-of-some-length" });
     expect(advise(made).map(({ message }) => message)).toEqual(["there are no servers in it"]);
   });
 });

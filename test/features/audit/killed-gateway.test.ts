@@ -1,4 +1,5 @@
 /** The built program with an audit log: no answer without its line, whatever happens to the process or the log. */
+import "../admin/needed.js";
 import { readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";

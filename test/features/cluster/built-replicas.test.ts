@@ -1,4 +1,5 @@
 /** Two replicas of the built program with a real Redis, and no balancer: each request names the replica that it goes to. */
+import "../admin/needed.js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Host, newAgent } from "../../support/host/host.mjs";
 import type { Json } from "../../support/peers/host.js";

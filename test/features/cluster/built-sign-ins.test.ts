@@ -1,4 +1,5 @@
 /** Two replicas of the built program, a real Redis and a server behind a real login, whose tokens are renewed in a process of their own. */
+import "../admin/needed.js";
 import { readFileSync } from "node:fs";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";

@@ -1,4 +1,5 @@
 /** Two replicas behind a balancer that sends each request to the other one: what is served where it arrives, and what is forwarded. */
+import "../admin/needed.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Fixture, startFixture } from "../../support/fixture.js";
 import { Host, type Json, openHost, refusalOf, textOf } from "../../support/host/host.mjs";

@@ -1,5 +1,5 @@
 /** Calls of methods without a target: their routes, and that each of them is evaluated. */
-import "../features/admin/needed.js";
+import "../admin/needed.js";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { HOSTS, openGateway, type Server } from "../../support/open-gateway.js";

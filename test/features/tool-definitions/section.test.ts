@@ -1,8 +1,8 @@
 /** Which definitions the config shortens, and for which models schemas are listed. */
 import { describe, expect, test } from "vitest";
+import { asInFile } from "../../../src/config/as-in-file.js";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
-import { asInFile } from "../../../src/config/section.js";
 import { dialectAt, shorteningOf } from "../../../src/features/tool-definitions/forms.js";
 import { SECTIONS } from "../../../src/features/tool-definitions/section.js";
 

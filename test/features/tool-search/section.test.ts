@@ -1,8 +1,8 @@
 /** Which tools hosts list, at the top level of the config and in profiles. */
 import { describe, expect, test } from "vitest";
+import { asInFile } from "../../../src/config/as-in-file.js";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
-import { asInFile } from "../../../src/config/section.js";
 import { exposureOf, exposureOfProfile, SECTIONS } from "../../../src/features/tool-search/section.js";
 
 const read = (text: string) => readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });

@@ -98,7 +98,7 @@ describe("--workers", () => {
 
   test("a worker listens on the shared port, and refuses counting limits, also after a change of the file", async () => {
     const { shell } = shellWithWorkers();
-    const worker: FakeShell = { ...shell, worker: { listen: LISTEN, announce: () => {} } };
+    const worker: FakeShell = { ...shell, worker: { listen: LISTEN, sections: {}, announce: () => {} } };
     config({ listen: { http: { port: 2222 } } });
     const ended = runCommandLine(["serve"], worker);
     await vi.waitFor(() => expect(shell.configs).toMatchObject([{ listen: { http: { port: 1111 } } }]), {
@@ -115,7 +115,7 @@ describe("--workers", () => {
     const urls: string[] = [];
     const { shell, orders } = shellWithWorkers({ CARDEA_WORKERS: "3" });
     const announce = (url: string): void => void urls.push(url);
-    const worker = { ...shell, worker: { listen: LISTEN, announce } };
+    const worker = { ...shell, worker: { listen: LISTEN, sections: {}, announce } };
     const ended = runCommandLine(["serve"], worker);
     await vi.waitFor(() => expect(urls).toEqual(["http://127.0.0.1:1/mcp"]), { timeout: 60_000 });
     expect(orders).toEqual([]);

@@ -13,5 +13,4 @@ export const LISTEN: ListenConfig = {
     legacySse: false,
     insecure: false,
   },
-  admin: { host: "127.0.0.1", port: 0 },
 };

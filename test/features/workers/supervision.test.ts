@@ -6,6 +6,8 @@ import type { FromWorker, ToWorker } from "../../../src/features/workers/worker.
 import { WorkerPool, type WorkerProcess } from "../../../src/features/workers/worker-pool.js";
 import { LISTEN } from "./listen.js";
 
+const ADDRESSES = { listen: LISTEN, sections: {} };
+
 class FakeWorker extends EventEmitter implements WorkerProcess {
   readonly process: { pid?: number; kill(signal: string): void } = {
     pid: 1,
@@ -46,7 +48,7 @@ function two(canFork: () => boolean = () => true) {
   const gaveUp: number[] = [];
   let cleared = 0;
   const workers = new WorkerPool({
-    listen: LISTEN,
+    addresses: ADDRESSES,
     identity: { count: 2, folder: "/nowhere", secret: "s" },
     logger: SILENT,
     fork: () => {
@@ -84,7 +86,7 @@ test("each worker gets its identity when it listens, and the pool is ready when 
   expect(url).toBe("http://here/mcp");
   expect(forked.map(({ heard }) => heard)).toEqual(
     [1, 2].map((number) => [
-      { kind: "identity", identity: { count: 2, folder: "/nowhere", secret: "s", number }, listen: LISTEN },
+      { kind: "identity", identity: { count: 2, folder: "/nowhere", secret: "s", number }, ...ADDRESSES },
     ]),
   );
 });

@@ -11,6 +11,7 @@ import {
 } from "../../../src/features/workers/worker.js";
 import { LISTEN } from "./listen.js";
 
+const SECTIONS = { "listen.admin": { host: "127.0.0.1", port: 0 } };
 const identity = { number: 2, count: 3, folder: "/nowhere", secret: "s" };
 
 class FakeProcess extends EventEmitter implements CurrentProcess {
@@ -27,7 +28,7 @@ class FakeProcess extends EventEmitter implements CurrentProcess {
 async function seated(): Promise<{ readonly process: FakeProcess; readonly worker: JoinedProcess }> {
   const process = new FakeProcess();
   const taking = joinWorkers(process);
-  process.hears({ kind: "identity", identity, listen: LISTEN });
+  process.hears({ kind: "identity", identity, listen: LISTEN, sections: SECTIONS });
   return { process, worker: (await taking) as JoinedProcess };
 }
 
@@ -44,7 +45,7 @@ test("a worker reports that it listens, takes its identity, and reports its URLs
     adminSocket: workerSocket(identity, 2, "admin"),
     listener: { bind: { path: workerSocket(identity, 2, "requests") } },
   });
-  expect(worker.listen).toEqual(LISTEN);
+  expect([worker.listen, worker.sections]).toEqual([LISTEN, SECTIONS]);
   worker.announce("http://here/mcp");
   expect(process.said).toEqual([{ kind: "connected" }, { kind: "ready", url: "http://here/mcp" }]);
 });

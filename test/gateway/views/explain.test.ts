@@ -1,4 +1,5 @@
 /** Why a call would be let through or not, asked of the status API. */
+import "../../features/admin/needed.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { unknownPrincipal } from "../../../src/gateway/views/explain.js";
 import { openStage } from "../../scenarios/stage.js";

@@ -1,4 +1,5 @@
 /** `call_tool(x)` is `x`: for arbitrary calls, policies and replies, all that a call is seen by is the same. */
+import "../../admin/needed.js";
 import { expect, onTestFinished, test, vi } from "vitest";
 import fc from "../../../support/fast-check.js";
 import { calls, config, EXAMPLES, entries, TOOLS } from "./arbitraries.js";
