@@ -14,7 +14,7 @@ export interface ServeFlag {
 }
 
 /** A key in the settings of a section. */
-export interface ReplacedSetting {
+interface ReplacedSetting {
   /** The path of the section. */
   readonly section: string;
   readonly key: string;

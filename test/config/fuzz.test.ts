@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read.js";
 import fc from "../support/fast-check.js";
+import { SECTIONS } from "../support/features.js";
 
 const keys = fc.oneof(
   fc.constantFrom(
@@ -67,6 +68,7 @@ const values = fc.letrec((tie) => ({
 
 const files = fc.constantFrom("cardea.jsonc", "cardea.yaml", ".mcp.json", "config", "settings.json");
 const options = {
+  sections: SECTIONS,
   env: { A: "value", B: "" },
   readFile: (path: string): string => {
     if (path.length % 2 === 0) throw new Error("no");

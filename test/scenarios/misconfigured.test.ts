@@ -7,7 +7,7 @@ import { readConfig } from "../../src/config/read.js";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import type { JsonObject } from "../../src/wire/json.js";
-import { openedFeatures } from "../support/features.js";
+import { openedFeatures, SECTIONS } from "../support/features.js";
 import { listening } from "../support/gateway.js";
 import { JSON_HEADERS, modernRequest, send } from "../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../support/scripted/upstreams.js";
@@ -18,7 +18,9 @@ const LISTEN = { http: { port: 0 }, admin: { port: 0 } };
 const KIND = UPSTREAMS.find(({ key }) => key === "modern-http") ?? UPSTREAMS[0];
 
 function configOf(file: object, env: Record<string, string> = {}): Config {
-  const read = readConfig(JSON.stringify({ listen: LISTEN, ...file }, null, 1), "cardea.json", { env });
+  const read = readConfig(JSON.stringify({ listen: LISTEN, ...file }, null, 1), "cardea.json", {
+    ...{ env, sections: SECTIONS },
+  });
   if (!read.ok) throw new Error(read.problems[0]?.message);
   return read.config;
 }

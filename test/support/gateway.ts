@@ -6,7 +6,7 @@ import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
 import { CHANNELS, hasFeature, openedFeatures, SECTIONS } from "./features.js";
 
 /** `listen` of a config file: free ports. */
-export const FREE_PORTS = { http: { port: 0 }, ...(hasFeature("admin") && { admin: { port: 0 } }) };
+const FREE_PORTS = { http: { port: 0 }, ...(hasFeature("admin") && { admin: { port: 0 } }) };
 
 /** The config that a file with this content is; its listeners take free ports. @throws Error with the problems */
 export function configOf(file: object | string): Config {
