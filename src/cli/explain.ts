@@ -51,6 +51,7 @@ function linesOf(
 
 const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
   allow: "is let through",
+  depends_on_groups: "depends on groups that are not known",
   approve: "needs the approval of a person at the host",
   redact: "is allowed with redaction",
   deny: "is refused",
@@ -60,7 +61,12 @@ const OUTCOMES: Readonly<Record<KnownTarget["effect"], string>> = {
 function asText(name: string, explained: KnownTarget, features: readonly Feature[]): string {
   const { effect, rule, message, server, target, rules, limits, badArguments, argumentNames } = explained;
   const ofFeatures = linesOf(explained, features);
-  const decider = rule === "default" ? "no rule decides, so policy.default does" : `rule "${rule}" decides`;
+  const decider =
+    effect === "depends_on_groups"
+      ? "no token of this principal was seen; give its groups with --groups"
+      : rule === "default"
+        ? "no rule decides, so policy.default does"
+        : `rule "${rule}" decides`;
   const about = rules.filter(
     ({ matches, decides, on, why }) => matches || decides || (on === "call" && !UNRELATED_REASONS.has(why)),
   );
@@ -104,8 +110,9 @@ const UNRELATED_REASONS: ReadonlySet<string> = new Set([
   "it applies to other tools, prompts, resources or servers",
 ]);
 
-function principalText({ principal: { id, groups, scopes } }: KnownTarget): string {
+function principalText({ principal: { id, groups, scopes, seenAt } }: KnownTarget): string {
   const more = [
+    ...(seenAt === undefined ? [] : [`as its token of ${seenAt} says`]),
     ...(groups.length === 0 ? [] : [`groups ${groups.join(", ")}`]),
     ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(", ")}`]),
   ];

@@ -27,8 +27,12 @@ export interface CallPolicy {
   readonly maySubscribe: ((client: Client, route: Route) => boolean) | undefined;
   /** The timeout that a limit sets for this call, in ms; for `deadline`. */
   readonly timeoutMs: ((call: Call) => number | undefined) | undefined;
-  /** What would become of a call, and why; nothing is called and nothing spent. */
-  explain(call: Call): Explanation;
+  /**
+   * What would become of a call, and why; nothing is called and nothing spent.
+   *
+   * @param knowsGroups whether the groups and claims of the call's principal are those that it has
+   */
+  explain(call: Call, knowsGroups: boolean): Explanation;
 }
 
 /** What a rule does. */
@@ -36,7 +40,8 @@ type RuleEffect = "allow" | "deny" | "approve" | "redact" | "hide";
 
 /** Why a call is allowed or refused, for `cardea explain`. */
 export interface Explanation {
-  readonly effect: RuleEffect;
+  /** `depends_on_groups`: on groups of the principal, which are not known. */
+  readonly effect: RuleEffect | "depends_on_groups";
   /** The rule that decides, or `default`. */
   readonly rule: string;
   readonly message?: string;

@@ -110,7 +110,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   );
   const addressOf = clientAddress(config.listen.http.trustedProxies);
   const { tokenIssuer } = features;
-  const authentication = new LiveAuthentication(config.auth, telemetry, status, tokenIssuer, addressOf);
+  const authentication = new LiveAuthentication(config.auth, parts, status, tokenIssuer, addressOf);
   const { listen } = config;
   const operators = features.operatorListener({
     ...{ listen, parts, liveConfig, edges, status, overload },

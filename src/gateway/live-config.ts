@@ -18,7 +18,7 @@ import { followTasks } from "../routing/task-notifications.js";
 import { cooperativeYield } from "../runtime/cooperative-yield.js";
 import { HostHeaderSets } from "./host-header-sets.js";
 import { refusalAt } from "./misconfigured-server.js";
-import type { GatewayParts, Telemetry } from "./parts.js";
+import type { GatewayParts } from "./parts.js";
 import { createPipeline, type Pipeline } from "./pipeline.js";
 import type { ConfigInEffect, EvaluateQuestion } from "./server-runtime.js";
 import type { GatewayStatus } from "./status.js";
@@ -205,7 +205,7 @@ export function createGatewayApi(
 
 /** The authentication of the live config. */
 export class LiveAuthentication implements Authentication {
-  readonly #telemetry: Telemetry;
+  readonly #parts: Pick<GatewayParts, "telemetry" | "sessions">;
   readonly #status: Pick<GatewayStatus, "url">;
   readonly #tokenIssuer: TokenIssuer | undefined;
   readonly #addressOf: ClientAddress;
@@ -213,13 +213,13 @@ export class LiveAuthentication implements Authentication {
 
   constructor(
     auth: Config["auth"],
-    telemetry: Telemetry,
+    parts: Pick<GatewayParts, "telemetry" | "sessions">,
     status: Pick<GatewayStatus, "url">,
     tokenIssuer: TokenIssuer | undefined,
     addressOf: ClientAddress,
   ) {
     this.#addressOf = addressOf;
-    this.#telemetry = telemetry;
+    this.#parts = parts;
     this.#status = status;
     this.#tokenIssuer = tokenIssuer;
     this.#current = this.#create(auth);
@@ -246,7 +246,8 @@ export class LiveAuthentication implements Authentication {
 
   #create(auth: Config["auth"]): Authentication {
     if (auth === undefined) return NO_AUTHENTICATION;
-    const { logger, metrics } = this.#telemetry;
+    const { logger, metrics } = this.#parts.telemetry;
+    const { principals } = this.#parts.sessions;
     return createAuthentication(auth, {
       url: () => this.#status.url ?? "",
       logger,
@@ -254,6 +255,7 @@ export class LiveAuthentication implements Authentication {
       ...(auth.signIn !== undefined &&
         this.#tokenIssuer !== undefined && { authorizationServer: this.#tokenIssuer }),
       onFailure: (reason) => metrics.authFailed(reason),
+      onToken: (principal) => principals.seen(principal),
     });
   }
 }

@@ -1,4 +1,5 @@
 /** The parts of the gateway that live as long as the process, across configs. */
+
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import type { Config, ServerConfig } from "../config/config.js";
 import { CallIds, type Middleware } from "../core/call.js";
@@ -20,6 +21,7 @@ import type { OpenChannel } from "../upstream/supervision/connect.js";
 import { SpawnLimiter } from "../upstream/supervision/spawn-limiter.js";
 import { ProcessGroups, type ProcessRegistry } from "../upstream/transport/process-group.js";
 import { DrainingServers } from "./draining-servers.js";
+import { KnownPrincipals } from "./known-principals.js";
 import { SessionDirectory } from "./server-runtime.js";
 import { Slots } from "./slots.js";
 
@@ -82,6 +84,8 @@ interface ServerProcesses {
 }
 
 interface SessionParts {
+  /** What tokens have said of those who sent them. */
+  readonly principals: KnownPrincipals;
   readonly directory: SessionDirectory;
   /** Where sessions over HTTP outlive this process; absent where they end with it. */
   readonly records?: SessionRecords;
@@ -149,7 +153,12 @@ export function createParts(config: Config, options: GatewayOptions): GatewayPar
       requestIds: new CallIds(),
       draining: new DrainingServers(logger),
     },
-    sessions: { directory: new SessionDirectory(), parkedCalls, ...(records !== undefined && { records }) },
+    sessions: {
+      principals: new KnownPrincipals(),
+      directory: new SessionDirectory(),
+      parkedCalls,
+      ...(records !== undefined && { records }),
+    },
     sealed: {
       state: sealedState({
         key: keys.states,

@@ -33,6 +33,7 @@ import { callRecords, policyTimed } from "../telemetry/call-records.js";
 import { accessLog, callMetrics, upstreamMetrics } from "../telemetry/finished-calls.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import { argumentForms } from "./argument-forms.js";
+import type { KnownPrincipals } from "./known-principals.js";
 import { refuseAtOwnUrl, showMisconfigured } from "./misconfigured-server.js";
 import type { GatewayParts } from "./parts.js";
 import {
@@ -51,6 +52,7 @@ export interface Pipeline {
   readonly policy: CallPolicy;
   readonly features: Slots;
   readonly tasks: Tasks;
+  readonly principals: KnownPrincipals;
   readonly handle: Handler;
   /** The innermost part of `handle`, for a call that has passed the middleware of an earlier config. */
   readonly route: Handler;
@@ -121,7 +123,8 @@ export function createPipeline(
     route,
   );
   const evaluateQuestion = evaluationOf(catalog, policy);
-  return { config, servers, catalog, policy, features, tasks, handle, route, evaluateQuestion };
+  const { principals } = parts.sessions;
+  return { config, servers, catalog, policy, features, tasks, principals, handle, route, evaluateQuestion };
 }
 
 interface CatalogParts {

@@ -23,6 +23,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   decline: "bad",
   approve: "warn",
   redact: "warn",
+  depends_on_groups: "info",
 };
 
 /** The severity of a state, an outcome or a decision; refusals are bad. */

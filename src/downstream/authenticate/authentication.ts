@@ -59,6 +59,8 @@ export interface AuthenticationOptions {
   readonly url: () => string;
   readonly logger?: Logger;
   readonly onFailure?: (reason: AuthFailure) => void;
+  /** A token of this principal was verified. */
+  readonly onToken?: (principal: Principal) => void;
   /** Default: the address of the connection. */
   readonly addressOf?: ClientAddress;
   /** The gateway's own authorization server, where `auth.signIn` makes it one. */
@@ -168,6 +170,7 @@ class CredentialCheck implements Authentication {
   ): Promise<Principal> {
     try {
       const { principal, expiresAt, endpoints } = await this.#verify(text);
+      this.#options.onToken?.(principal);
       const until = Math.min(expiresAt, Date.now() + CACHE_TTL_MS);
       const cached = this.#cachePrincipal(name, { principal, endpoints, until, size: text.length });
       if (endpoints !== undefined && !isFor(endpoints, place)) throw elsewhere();

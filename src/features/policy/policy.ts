@@ -1,10 +1,11 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
 import type { Call, Route } from "../../core/call.js";
 import type { CallPolicy, Explanation } from "../../core/call-policy.js";
-import type { Client } from "../../core/client.js";
+import type { Client, Principal } from "../../core/client.js";
 import type { Logger } from "../../core/logger.js";
 import type { SharedApprovals, SharedLimits } from "../../core/replicas.js";
 import { Stop } from "../../core/stop.js";
+import { glob } from "../../patterns/globs.js";
 import { refusedQuestion } from "../../resilience/refused-questions.js";
 import { onlyForUrlElicitation } from "../../resilience/safe-links.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
@@ -18,10 +19,9 @@ import type { PolicyMetrics } from "./metrics.js";
 import { evaluateSessionQuestion, type QuestionEvaluator } from "./questions.js";
 import { messageRedaction } from "./redaction/outside-calls.js";
 import { RuleRedactions } from "./redaction/rule-redactions.js";
-import type { ConditionResult } from "./rules/expression.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
-import { RuleSet } from "./rules/rule-set.js";
+import { type RuleExplanation, RuleSet } from "./rules/rule-set.js";
 
 /** The policy of one config, with what operators see of it. */
 export interface Policy extends CallPolicy {
@@ -115,7 +115,7 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
     approvals: () => approvals.remembered(),
     revokeApproval: (id) => approvals.revoke(id),
     close: () => approvals.close(),
-    explain: (call) => explain(ruleSet, limits, call),
+    explain: (call, knowsGroups) => explain(ruleSet, limits, call, knowsGroups),
     carried: { log, approvals, limits, ownLimits },
   };
 }
@@ -147,7 +147,7 @@ export interface PolicyParts {
 const limitsQuestions = (limits: readonly LimitConfig[] | undefined): boolean =>
   (limits ?? []).some(({ on }) => on !== "call");
 
-function explain(ruleSet: RuleSet, limits: Limits, call: Call): Explanation {
+function explain(ruleSet: RuleSet, limits: Limits, call: Call, knowsGroups: boolean): Explanation {
   const { route, client } = call;
   if (route === undefined) return { effect: "allow", rule: "default", visible: true, rules: [], limits: [] };
   const inputs =
@@ -171,17 +171,18 @@ function explain(ruleSet: RuleSet, limits: Limits, call: Call): Explanation {
         on: rule.on,
         matches: answer === "yes",
         decides,
-        why: reason(answer, rule),
+        why: !knowsGroups && isOfGroups(answer, rule, client.principal) ? DEPENDS : reason(answer, rule),
         ...(of !== undefined && { of }),
       });
     }
   }
+  const explained = [...rows.values()];
   return {
-    effect: decision.effect,
+    effect: mayBeOther(explained, decision.effect) ? "depends_on_groups" : decision.effect,
     rule: decision.rule?.name ?? "default",
     ...(decision.rule?.message !== undefined && { message: decision.rule.message }),
     visible: ruleSet.isVisible(client, route),
-    rules: [...rows.values()],
+    rules: explained,
     limits: limits.applicable("call", call, route).map(({ limit, route: about }) => ({
       limit: limit.config.name,
       per: limit.config.per,
@@ -192,10 +193,31 @@ function explain(ruleSet: RuleSet, limits: Limits, call: Call): Explanation {
   };
 }
 
-function reason(
-  answer: ConditionResult | "other kind" | "other target" | "other principal",
-  rule: RuleConfig,
-): string {
+const DEPENDS = "it depends on groups, which are not known";
+
+/** Whether the answer of a rule for a principal without groups may be another one for it with some. */
+function isOfGroups(
+  answer: RuleExplanation["answer"],
+  { principals, groups, scopes, when }: RuleConfig,
+  { id }: Principal,
+): boolean {
+  if (answer === "other kind" || answer === "other target") return false;
+  if (answer === "other principal")
+    return (groups ?? scopes) !== undefined && (principals?.some((pattern) => glob(pattern)(id)) ?? true);
+  return when !== undefined && READS_GROUPS.test(when);
+}
+/** Anything of the principal but its id. */
+const READS_GROUPS = /\bprincipal\b(?!\s*\.\s*id\b)/;
+
+/** Whether a rule up to the deciding one depends on groups, and would decide otherwise. */
+function mayBeOther(rows: Explanation["rules"], effect: Decision["effect"]): boolean {
+  const end = rows.findIndex(({ decides }) => decides);
+  return (end === -1 ? rows : rows.slice(0, end + 1)).some(
+    (row) => row.why === DEPENDS && (row.decides || row.effect !== effect),
+  );
+}
+
+function reason(answer: RuleExplanation["answer"], rule: RuleConfig): string {
   if (typeof answer === "object") return `its condition cannot be evaluated: ${answer.failed}`;
   switch (answer) {
     case "other kind":

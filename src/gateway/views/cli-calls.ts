@@ -17,7 +17,13 @@ import { CLI_CLIENT } from "../live-config.js";
 import type { Pipeline } from "../pipeline.js";
 import type { ServerRuntime } from "../server-runtime.js";
 import { requiredServers } from "../status.js";
-import { type ExplainQuery, explainCall, type PrincipalQuery, supposedClient } from "./explain.js";
+import {
+  type ExplainQuery,
+  explainCall,
+  knownPrincipal,
+  type PrincipalQuery,
+  supposedClient,
+} from "./explain.js";
 
 /** The outcome of a server's first start. */
 export interface ServerOutcome {
@@ -74,7 +80,10 @@ export async function cliLists(
 ): Promise<CliList> {
   await awaitServers(pipeline, wait);
   const { catalog, config } = pipeline();
-  const known = as === undefined ? CLI_CLIENT : supposedClient(as, config.auth);
+  const known =
+    as === undefined
+      ? CLI_CLIENT
+      : supposedClient(as, config.auth, knownPrincipal(as, pipeline())?.principal);
   const caller =
     capabilities === undefined
       ? known

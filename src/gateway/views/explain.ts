@@ -6,7 +6,7 @@ import { closest } from "../../config/closest.js";
 import { type ArgumentNames, argumentNames } from "../../core/argument-names.js";
 import type { Call, Route } from "../../core/call.js";
 import type { Explanation } from "../../core/call-policy.js";
-import { ANONYMOUS, type Client } from "../../core/client.js";
+import { ANONYMOUS, type Client, type Principal } from "../../core/client.js";
 import { GatewayError, unknownMethod } from "../../core/errors.js";
 import type { ExplainPlace } from "../../core/feature.js";
 import { LIST_KINDS } from "../../core/lists.js";
@@ -18,6 +18,7 @@ import { withNormalizedArguments } from "../../routing/normalized-arguments.js";
 import type { JsonObject } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { argumentForms } from "../argument-forms.js";
+import type { KnownPrincipal } from "../known-principals.js";
 import type { Pipeline } from "../pipeline.js";
 
 /** A hypothetical caller. */
@@ -46,6 +47,8 @@ export interface ExplainResult extends Explanation {
   readonly principal: {
     readonly id: string;
     readonly groups: readonly string[];
+    /** When the token was verified of which the groups are (ISO 8601); absent if they are given, or those of keys. */
+    readonly seenAt?: string;
     readonly scopes: readonly string[];
     /** Why no host can have this principal, as far as the config shows; absent if one can. */
     readonly unknown?: string;
@@ -58,11 +61,12 @@ export interface ExplainResult extends Explanation {
 
 /** Explains a hypothetical call; no server receives it and no budget is charged. */
 export async function explainCall(
-  pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "features" | "tasks">,
+  pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "features" | "tasks" | "principals">,
   { name, args, ...caller }: ExplainQuery,
 ): Promise<ExplainResult | { readonly unknown: string }> {
   const { auth } = pipeline.config;
-  const client = supposedClient(caller, auth);
+  const known = knownPrincipal(caller, pipeline);
+  const client = supposedClient(caller, auth, known?.principal);
   const hypotheticalCall = (message: Pick<Call, "method" | "params">, route?: Route): Call => ({
     id: 0,
     ...message,
@@ -98,10 +102,11 @@ export async function explainCall(
     principal: {
       id: caller.as,
       groups: client.principal.groups,
+      ...(known !== undefined && { seenAt: known.seenAt }),
       scopes: caller.scopes,
       ...(unknown !== undefined && { unknown }),
     },
-    ...pipeline.policy.explain(call),
+    ...pipeline.policy.explain(call, known !== undefined || !isOfTokens(caller, auth)),
     ...ofFeatures("definition"),
     ...ofFeatures("list"),
     ...(names !== undefined && { argumentNames: names }),
@@ -144,21 +149,44 @@ function membersOfFeatures(
   return features.explained(tool, config);
 }
 
-/** The client of a hypothetical caller. It declares no capabilities. */
+/** Whether tokens say which groups and scopes the caller has, and the query does not. */
+const isOfTokens = ({ as, groups, scopes }: PrincipalQuery, auth: AuthConfig | undefined): boolean =>
+  groups === undefined &&
+  scopes.length === 0 &&
+  (auth?.jwt ?? auth?.signIn) !== undefined &&
+  as !== ANONYMOUS.id &&
+  auth?.keys.every(({ id }) => id !== as) === true;
+
+/** The caller as its last token has shown it, where tokens say which groups it has; undefined if none was seen. */
+export function knownPrincipal(
+  caller: PrincipalQuery,
+  { config: { auth }, principals }: Pick<Pipeline, "config" | "principals">,
+): KnownPrincipal | undefined {
+  return isOfTokens(caller, auth) ? principals.of(principalNamed(caller.as, auth)) : undefined;
+}
+
+/** The client of a hypothetical caller. It declares no capabilities. `known`: as its last token has shown it. */
 export function supposedClient(
   { as, groups: given, scopes }: PrincipalQuery,
   auth: AuthConfig | undefined,
+  known?: Principal,
 ): Client {
+  if (known !== undefined)
+    return {
+      ...HYPOTHETICAL,
+      principal: known,
+      affinity: `explain ${writeJson([as, known.groups, known.claims])}`,
+    };
   const named = principalNamed(as, auth);
   const groups = given ?? named.groups;
   return {
     principal: { ...named, groups, claims: scopes.length === 0 ? {} : { scope: scopes.join(" ") } },
     affinity: `explain ${writeJson([as, groups, scopes])}`,
-    session: false,
-    endpoint: "",
-    capabilities: {},
+    ...HYPOTHETICAL,
   };
 }
+
+const HYPOTHETICAL = { session: false, endpoint: "", capabilities: {} } as const;
 
 /** `as=…&group=…&group=…&scope=…` */
 export function readPrincipalQuery(query: URLSearchParams): PrincipalQuery {
@@ -172,7 +200,7 @@ export function readPrincipalQuery(query: URLSearchParams): PrincipalQuery {
 
 /** Why no host can have the principal `id`, with the most similar id in the config; undefined if one can. */
 export function unknownPrincipal(id: string, auth: AuthConfig | undefined): string | undefined {
-  if (id === ANONYMOUS.id || auth?.jwt !== undefined) return undefined;
+  if (id === ANONYMOUS.id || (auth?.jwt ?? auth?.signIn) !== undefined) return undefined;
   if (auth === undefined) {
     return `no host comes as ${id} over HTTP: without "auth" in the config every host is ${ANONYMOUS.id}`;
   }

@@ -56,7 +56,7 @@ describe("explain", () => {
       ],
     });
     const call = toolCall("db", "write", { env: "prod" });
-    expect(policy.explain(call)).toEqual({
+    expect(policy.explain(call, true)).toEqual({
       effect: "deny",
       rule: "no-prod-writes",
       message: "production is read-only here",
@@ -99,12 +99,12 @@ describe("explain", () => {
     });
     expect(policy.decisions()).toEqual([]);
     expect(wordOf(await handle(toolCall("db", "write")))).toBe("result");
-    expect(policy.explain(call).limits[0]?.waitMs).toBeGreaterThan(50_000);
+    expect(policy.explain(call, true).limits[0]?.waitMs).toBeGreaterThan(50_000);
   });
 
   test("reports what it cannot evaluate", () => {
     const { policy } = policyOf({ rules: [{ when: "args.n > 'a'", effect: "deny" }] });
-    const explained = policy.explain(toolCall("db", "write", { n: 1 }));
+    const explained = policy.explain(toolCall("db", "write", { n: 1 }), true);
     expect(explained.effect).toBe("deny");
     expect(explained.rules[0]).toMatchObject({ matches: false, decides: true });
     expect(explained.rules[0]?.why).toMatch(/^its condition cannot be evaluated: /);

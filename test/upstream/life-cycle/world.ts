@@ -10,6 +10,7 @@ import type { OpenFeature } from "../../../src/core/feature.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { Stop } from "../../../src/core/stop.js";
 import { DrainingServers } from "../../../src/gateway/draining-servers.js";
+import { KnownPrincipals } from "../../../src/gateway/known-principals.js";
 import { LiveConfig } from "../../../src/gateway/live-config.js";
 import { SessionDirectory } from "../../../src/gateway/server-runtime.js";
 import { Slots } from "../../../src/gateway/slots.js";
@@ -131,7 +132,11 @@ export class World {
           };
         },
       },
-      sessions: { directory: new SessionDirectory(), parkedCalls: new ParkedCalls() },
+      sessions: {
+        principals: new KnownPrincipals(),
+        directory: new SessionDirectory(),
+        parkedCalls: new ParkedCalls(),
+      },
       sealed: {
         state: (next) => next,
         answerMs: () => 3_600_000,
