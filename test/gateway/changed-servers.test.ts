@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../src/core/logger.js";
 import { createGateway } from "../../src/gateway/gateway.js";
 import { wordOf } from "../support/calls.js";
-import { openedFeatures } from "../support/features.js";
+import { openedFeatures, testOf } from "../support/features.js";
 import { configOf, listening } from "../support/gateway.js";
 import { recordingServer } from "../support/servers/recording-server.js";
 import { until } from "../support/until.js";
@@ -19,7 +19,7 @@ async function changing(era: "legacy" | "modern", limits: readonly object[] = []
   const at = (version: number) =>
     configOf({
       mcpServers: { db: { type: "http", url: server.url, headers: { "x-version": String(version) } } },
-      limits,
+      ...(limits.length > 0 && { limits }),
     });
   const features = await openedFeatures(at(0));
   const gateway = createGateway(at(0), { logger: SILENT, version: "0.0.0-test", features });
@@ -36,7 +36,7 @@ async function changing(era: "legacy" | "modern", limits: readonly object[] = []
   return { gateway, adminUrl, reload: (version: number) => gateway.reload(at(version)), letGo, release };
 }
 
-test.each(["legacy", "modern"] as const)(
+testOf("policy").each(["legacy", "modern"] as const)(
   "calls to a %s server that wait for a limit end where they began",
   async (era) => {
     const { gateway, reload, letGo, release } = await changing(era, [

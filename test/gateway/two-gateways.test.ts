@@ -1,5 +1,6 @@
 /** Two gateways in one process share no state. */
 import { expect, test } from "vitest";
+import { testOf } from "../support/features.js";
 import { modernRequest } from "../support/http-host.js";
 import { openGateway } from "../support/open-gateway.js";
 
@@ -17,7 +18,7 @@ test("each gateway has its own call ids, tools and servers", async () => {
   expect([await namesOf(one), await namesOf(other)]).toEqual([["s__say"], ["s__tell"]]);
 });
 
-test("a rate limit exhausted in one gateway does not affect the other", async () => {
+testOf("policy")("a rate limit exhausted in one gateway does not affect the other", async () => {
   const limits = [{ name: "once", tools: ["s__say"], quota: "1/day", per: "principal" }];
   const [one, other] = [await openGateway(TOOLS, { limits }), await openGateway(TOOLS, { limits })];
   const say = async (running: typeof one) => {

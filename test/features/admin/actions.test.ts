@@ -1,6 +1,7 @@
 /** What operators do over the admin listener, and what comes of it at hosts and servers. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { META } from "../../../src/wire/names.js";
+import { testOf } from "../../support/features.js";
 import { gatewayOf, listening } from "../../support/gateway.js";
 import { modernRequest, send } from "../../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../../support/scripted/upstreams.js";
@@ -111,7 +112,7 @@ test("a finished call cannot be cancelled", async () => {
   expect(await act("calls/77/cancel")).toEqual([409, { error: "no such call is running" }]);
 });
 
-test("a remembered approval is listed and revoked; the next call asks again", async () => {
+testOf("policy")("a remembered approval is listed and revoked; the next call asks again", async () => {
   const { url, act, page } = await started({
     policy: { rules: [{ name: "ask", tools: ["*"], effect: "approve", remember: "1h" }] },
   });

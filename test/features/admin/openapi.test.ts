@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { NOTHING_ADDED } from "../../../src/core/admin-page.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { OPERATOR_ACTIONS } from "../../../src/features/admin/actions.js";
@@ -12,10 +12,13 @@ import { adminApp } from "../../../src/features/admin/app.js";
 import { openApiDocument } from "../../../src/features/admin/openapi.js";
 import { PAGE_TABLE } from "../../../src/features/admin/page-table.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
-import { FEATURES } from "../../support/features.js";
+import { FEATURES, testOf } from "../../support/features.js";
 import { gatewayOf, listening } from "../../support/gateway.js";
 import { modernRequest, send } from "../../support/http-host.js";
 import { startUpstream, UPSTREAMS } from "../../support/scripted/upstreams.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const TOKEN = "operator-token-of-this-test";
 

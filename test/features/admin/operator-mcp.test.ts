@@ -1,9 +1,13 @@
 /** `POST /api/v1/mcp`: the operator as a host of the gateway. */
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import type { Gateway } from "../../../src/gateway/gateway.js";
 import { inRepository } from "../../support/cardea.js";
+import { testOf } from "../../support/features.js";
 import { gatewayOf, listening } from "../../support/gateway.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const TOKEN = "the-token-of-the-operator";
 const META = {

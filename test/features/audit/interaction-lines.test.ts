@@ -2,11 +2,15 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
+import { testOf } from "../../support/features.js";
 import { hostOf } from "../../support/modern-host.js";
 import { startUpstream } from "../../support/scripted/upstreams.js";
 import { until } from "../../support/until.js";
 import { auditedGatewayOf } from "./audited-gateway.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 async function world({
   remember,

@@ -3,13 +3,17 @@ import "../admin/needed.js";
 import { createHash } from "node:crypto";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { inRepository } from "../../support/cardea.js";
+import { testOf } from "../../support/features.js";
 import { configOf, listening } from "../../support/gateway.js";
 import { hostOf } from "../../support/modern-host.js";
 import { startUpstream } from "../../support/scripted/upstreams.js";
 import { until } from "../../support/until.js";
 import { auditedGatewayOf } from "./audited-gateway.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const EVERYTHING = inRepository("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
 /** A server with a tool that runs until it is cancelled. */

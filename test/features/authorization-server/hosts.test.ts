@@ -1,13 +1,17 @@
 /** Real hosts that know only the URL of the gateway: SDK 1.32, and SDK 2.4 in both eras, before a real issuer. */
 import { createHash } from "node:crypto";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished } from "vitest";
 import { inRepository } from "../../support/cardea.js";
+import { testOf } from "../../support/features.js";
 import { gatewayOf } from "../../support/gateway.js";
 import { sample } from "../../support/sample.js";
 import type { RealIssuer } from "../../support/sign-in/real-issuer.mjs";
 import { freePort } from "../../support/told-port.js";
 import { host1, host2, signedIn } from "./sdk-hosts.js";
 import { realCompany, signInOf } from "./support.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 /** The key of the robots, beside the sign-in of persons. */
 const KEY = "the-key-of-a-robot";

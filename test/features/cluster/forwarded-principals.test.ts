@@ -1,11 +1,15 @@
 /** Hosts with credentials at replicas whose store an attacker writes: who is served, as whom, and what is sent where. */
 import { createHash } from "node:crypto";
 import { type AddressInfo, createServer } from "node:net";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { testOf } from "../../support/features.js";
 import { type Fixture, startFixture } from "../../support/fixture.js";
 import { openHost } from "../../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../../support/http-host.js";
 import { introduce, memoryStore, peerUrlOf, type Replica, startReplica, storedValues } from "./replicas.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const KEYS = { ann: "the-key-of-ann", bob: "the-key-of-bob" } as const;
 const store = memoryStore();

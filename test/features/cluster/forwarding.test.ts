@@ -1,11 +1,15 @@
 /** Two replicas behind a balancer that sends each request to the other one: what is served where it arrives, and what is forwarded. */
 import "../admin/needed.js";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { testOf } from "../../support/features.js";
 import { type Fixture, startFixture } from "../../support/fixture.js";
 import { Host, type Json, openHost, refusalOf, textOf } from "../../support/host/host.mjs";
 import { JSON_HEADERS, send } from "../../support/http-host.js";
 import { type RoundRobin, roundRobin } from "../../support/round-robin.js";
 import { introduce, memoryStore, peerUrlOf, type Replica, startReplica } from "./replicas.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const store = memoryStore();
 let modern: Fixture;

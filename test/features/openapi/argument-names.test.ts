@@ -208,7 +208,7 @@ describe("a call", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test.each(["args.filter_name == 'secret'", "args['filter[name]'] == 'secret'"])(
+  testOf("policy").each(["args.filter_name == 'secret'", "args['filter[name]'] == 'secret'"])(
     "is ruled by the argument under either name: %s",
     async (when) => {
       const { call, asked } = await apiGateway(PATHS, {
@@ -223,7 +223,7 @@ describe("a call", () => {
     },
   );
 
-  test("is ruled by members of arguments under either name", async () => {
+  testOf("policy")("is ruled by members of arguments under either name", async () => {
     for (const when of ["args.where.name_eq == 'x'", "args.where['name[eq]'] == 'x'"]) {
       const { call, asked } = await apiGateway(PATHS, {
         config: { policy: { rules: [{ name: "no", tools: ["*"], when, effect: "deny" }] } },
@@ -253,7 +253,7 @@ describe("a call", () => {
     ]);
   });
 
-  test.each([
+  testOf("policy").each([
     ["filter[name]", "where.name[eq]", "body.@type"],
     ["filter_name", "where.name_eq", "body.type"],
   ])("has what rules redact removed, by the paths %s, %s and %s", async (...paths) => {

@@ -2,6 +2,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { parseJson, writeJson } from "../../../src/wire/json-text.js";
+import { testOf } from "../../support/features.js";
 import { gatewayOf } from "../../support/gateway.js";
 import { scriptedServer } from "../../support/servers/scripted-http.js";
 import { apiGateway } from "./api-gateway.js";
@@ -52,7 +53,7 @@ describe("a tool of an HTTP API", () => {
     expect(String(asked[0]?.body)).toBe(typeof value === "string" ? value : JSON.stringify(value));
   });
 
-  test("gets a query parameter as the value that rules have seen", async () => {
+  testOf("policy")("gets a query parameter as the value that rules have seen", async () => {
     const parameters = [{ name: "limit", in: "query", schema: { type: "integer" } }];
     const { call, asked } = await apiGateway(op({ parameters }), {
       config: { policy: { rules: [{ name: "few", tools: ["*"], when: "args.limit > 10", effect: "deny" }] } },
@@ -117,7 +118,7 @@ describe("a tool of an HTTP API", () => {
     expect(String(asked[0]?.body)).toBe(long);
   });
 
-  test("is explained with the arguments that rules see", async () => {
+  testOf("policy")("is explained with the arguments that rules see", async () => {
     const { gateway } = await apiGateway(op(body(ISSUE)), {
       config: {
         policy: { rules: [{ name: "no", tools: ["*"], when: "args.body.title == 'x'", effect: "deny" }] },
@@ -203,7 +204,7 @@ describe("a tool of a server", () => {
     expect(await call("s__other", { filter: "{}" })).toBe('{"filter":"{}"}');
   });
 
-  test("is ruled by what it gets", async () => {
+  testOf("policy")("is ruled by what it gets", async () => {
     const call = await serverWith(
       { arguments: { parseJsonText: true } },
       {

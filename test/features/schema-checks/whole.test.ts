@@ -1,16 +1,19 @@
 /** Checks and overrides as the config says them, through the whole gateway. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import type { Config } from "../../../src/config/config.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt } from "../../../src/wire/json.js";
-import { openedFeatures } from "../../support/features.js";
+import { openedFeatures, testOf } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
 import {
   type Received,
   type RecordingServer,
   recordingServer,
 } from "../../support/servers/recording-server.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 let server: RecordingServer;
 let gateway: Gateway;

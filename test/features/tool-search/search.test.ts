@@ -1,6 +1,7 @@
 /** `find_tools` and `call_tool` in front of the whole gateway, for hosts of both eras over both transports. */
 import "../admin/needed.js";
 import { describe, expect, test } from "vitest";
+import { testOf } from "../../support/features.js";
 import { HOSTS, openGateway, type Running, type Server } from "../../support/open-gateway.js";
 import type { Json } from "../../support/peers/host.js";
 import type { RawHost } from "../../support/peers/raw.js";
@@ -202,25 +203,28 @@ describe.each(DRAWN)("a $era host over $door", (kind) => {
     expect(resultOf(response)).toMatchObject({ isError: true });
   });
 
-  test("can neither find nor describe what rules hide from it, nor learn that it is there", async () => {
-    const hide = { tools: ["bank__*"], principals: ["ann"], effect: "hide" };
-    const running = await servers({ policy: { rules: [hide] } });
-    const host = await running.host(kind);
-    for (const query of ["transfer money", "bank__transfer", "bank", ""]) {
-      expect(JSON.stringify(await find(host, query, { limit: 50 }))).not.toMatch(/bank__|"bank"/);
-    }
-    const hidden = await call(host, "call_tool", { name: "bank__transfer" });
-    const absent = await call(host, "call_tool", { name: "bank__nothing" });
-    expect(hidden.error).toMatchObject({ code: -32602 });
-    expect(JSON.stringify(hidden.error)).toBe(
-      JSON.stringify(absent.error).replaceAll("bank__nothing", "bank__transfer"),
-    );
-    const noServer = textOf(await call(host, "find_tools", { query: "x", server: "bank" }));
-    const unknown = textOf(await call(host, "find_tools", { query: "x", server: "none" }));
-    expect(noServer.replaceAll("bank", "none")).toBe(unknown);
-    expect(host.introduction().instructions).not.toContain("bank");
-    expect(running.received).toEqual([]);
-  });
+  testOf("policy")(
+    "can neither find nor describe what rules hide from it, nor learn that it is there",
+    async () => {
+      const hide = { tools: ["bank__*"], principals: ["ann"], effect: "hide" };
+      const running = await servers({ policy: { rules: [hide] } });
+      const host = await running.host(kind);
+      for (const query of ["transfer money", "bank__transfer", "bank", ""]) {
+        expect(JSON.stringify(await find(host, query, { limit: 50 }))).not.toMatch(/bank__|"bank"/);
+      }
+      const hidden = await call(host, "call_tool", { name: "bank__transfer" });
+      const absent = await call(host, "call_tool", { name: "bank__nothing" });
+      expect(hidden.error).toMatchObject({ code: -32602 });
+      expect(JSON.stringify(hidden.error)).toBe(
+        JSON.stringify(absent.error).replaceAll("bank__nothing", "bank__transfer"),
+      );
+      const noServer = textOf(await call(host, "find_tools", { query: "x", server: "bank" }));
+      const unknown = textOf(await call(host, "find_tools", { query: "x", server: "none" }));
+      expect(noServer.replaceAll("bank", "none")).toBe(unknown);
+      expect(host.introduction().instructions).not.toContain("bank");
+      expect(running.received).toEqual([]);
+    },
+  );
 
   test("gets the most similar names that it may see", async () => {
     const host = await (await servers()).host(kind);
@@ -228,7 +232,7 @@ describe.each(DRAWN)("a $era host over $door", (kind) => {
     expect((error as Json).message).toMatch(/^unknown tool: git__commits; the nearest are git__commit/);
   });
 
-  test("searches and calls what a policy that denies by default allows", async () => {
+  testOf("policy")("searches and calls what a policy that denies by default allows", async () => {
     const policy = { default: "deny", rules: [{ tools: ["git__log"], effect: "allow" }] };
     const host = await (await servers({ policy })).host(kind);
     expect((await find(host, "log")).tools[0]).toMatchObject({ name: "git__log" });
@@ -239,7 +243,7 @@ describe.each(DRAWN)("a $era host over $door", (kind) => {
     });
   });
 
-  test("has a limit for its searches, which its calls do not use up", async () => {
+  testOf("policy")("has a limit for its searches, which its calls do not use up", async () => {
     const limits = [{ name: "few", tools: ["*"], rate: "2/h", per: "principal" }];
     const host = await (await servers({ limits })).host(kind);
     for (let at = 0; at < 2; at += 1) await find(host, "log");

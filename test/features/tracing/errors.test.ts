@@ -8,6 +8,7 @@ import { openTracing } from "../../../src/features/tracing/open-tracing.js";
 import { errorBoundary } from "../../../src/resilience/error-boundary.js";
 import { type CollectedSpan, startCollector } from "../../support/collector.js";
 import { fakeCall, textResult } from "../../support/fake-call.js";
+import { testOf } from "../../support/features.js";
 import { openGateway } from "../../support/open-gateway.js";
 
 const TOOLS = ["say", "hide"].map((name) => ({ name, inputSchema: { type: "object" } }));
@@ -37,7 +38,7 @@ test("a failing tool is an error in both spans, of the type tool_error", async (
   expect(JSON.stringify(spans)).not.toContain("private words");
 });
 
-test("a call refused by a rule has one span, which names the rule", async () => {
+testOf("policy")("a call refused by a rule has one span, which names the rule", async () => {
   const policy = { rules: [{ name: "no hiding", tools: ["s__hide"], effect: "deny" }] };
   const collector = await calling({ content: [] }, "s__hide", { policy });
   const spans = await collector.received(1);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../../src/cli/program.js";
 import { type FakeShell, fakeShell } from "../../cli/fake-shell.js";
+import { testOf } from "../../support/features.js";
 import { LISTEN } from "./listen.js";
 
 let folder: string;
@@ -69,7 +70,7 @@ describe("--workers", () => {
     expect(orders).toEqual([]);
   });
 
-  test.each([{ rate: "10/min" }, { quota: "10/day" }, { concurrency: 3 }])(
+  testOf("policy").each([{ rate: "10/min" }, { quota: "10/day" }, { concurrency: 3 }])(
     "refuses a config with the limit %o",
     async (bound) => {
       config({ limits: [{ name: "few", tools: ["*"], timeout: "1m", ...bound }] });
@@ -80,14 +81,14 @@ describe("--workers", () => {
     },
   );
 
-  test("`check` reports a limit that `serve` would refuse", async () => {
+  testOf("policy")("`check` reports a limit that `serve` would refuse", async () => {
     writeFileSync(join(folder, "limited.json"), '{ "limits": [{ "rate": "1/s" }] }');
     const shell = fakeShell({ cwd: folder, env: { CARDEA_WORKERS: "2" } });
     expect(await runCommandLine(["check", "--config", "limited.json"], shell)).toBe(78);
     expect(shell.out()).toContain("1:13: the limit");
   });
 
-  test("accepts limits without shared counters", async () => {
+  testOf("policy")("accepts limits without shared counters", async () => {
     config({ limits: [{ tools: ["*"], timeout: "1m" }] });
     const { shell, orders } = shellWithWorkers();
     const ended = runCommandLine(["serve", "--workers", "2"], shell);

@@ -1,5 +1,6 @@
 /** `cardea serve --workers 2`: two processes that hosts, operators and servers cannot tell from one gateway. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { testOf } from "../../support/features.js";
 import { type Fixture, startFixture } from "../../support/fixture.js";
 import { textOf } from "../../support/host/host.mjs";
 import { type Answer, JSON_HEADERS, send } from "../../support/http-host.js";
@@ -17,6 +18,9 @@ import {
   textIn,
   times,
 } from "./two-workers.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const endings: (() => Promise<unknown>)[] = [];
 const ends = (end: () => Promise<unknown>): void => void endings.push(end);

@@ -1,8 +1,9 @@
 /** Why a call would be let through or not, asked of the status API. */
 import "../../features/admin/needed.js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { unknownPrincipal } from "../../../src/gateway/views/explain.js";
 import { openStage } from "../../scenarios/stage.js";
+import { testOf } from "../../support/features.js";
 import { UPSTREAMS } from "../../support/scripted/upstreams.js";
 
 describe("an explanation", () => {
@@ -21,27 +22,30 @@ describe("an explanation", () => {
       stage.status(`explain?${new URLSearchParams({ name, as }).toString()}`);
   };
 
-  test("names the rule that hides a tool from a principal, with the groups of its key", async () => {
-    const explain = await started();
-    expect(await explain("legacy-http__echo", "bob")).toMatchObject({
-      target: "echo",
-      effect: "hide",
-      rule: "hidden",
-      visible: false,
-    });
-    expect(await explain("legacy-http__echo", "ann")).toMatchObject({
-      principal: { id: "ann", groups: ["ops"] },
-      effect: "allow",
-      rule: "for-ops",
-      visible: true,
-    });
-    expect(await explain("legacy-http__ecco", "ann")).toEqual({
-      unknown:
-        "there is no tool, prompt or resource legacy-http__ecco for ann; did you mean legacy-http__echo?",
-    });
-  });
+  testOf("policy")(
+    "names the rule that hides a tool from a principal, with the groups of its key",
+    async () => {
+      const explain = await started();
+      expect(await explain("legacy-http__echo", "bob")).toMatchObject({
+        target: "echo",
+        effect: "hide",
+        rule: "hidden",
+        visible: false,
+      });
+      expect(await explain("legacy-http__echo", "ann")).toMatchObject({
+        principal: { id: "ann", groups: ["ops"] },
+        effect: "allow",
+        rule: "for-ops",
+        visible: true,
+      });
+      expect(await explain("legacy-http__ecco", "ann")).toEqual({
+        unknown:
+          "there is no tool, prompt or resource legacy-http__ecco for ann; did you mean legacy-http__echo?",
+      });
+    },
+  );
 
-  test("says when no host can have that principal, and suggests the most similar", async () => {
+  testOf("policy")("says when no host can have that principal, and suggests the most similar", async () => {
     const explain = await started();
     const principal = async (as: string) =>
       ((await explain("legacy-http__echo", as)) as { principal: unknown }).principal;
@@ -60,7 +64,7 @@ describe("an explanation", () => {
     );
   });
 
-  test("exists for resources too", async () => {
+  testOf("policy")("exists for resources too", async () => {
     const explain = await started();
     expect(await explain("legacy-http+memo://one", "bob")).toMatchObject({
       server: "legacy-http",

@@ -10,15 +10,19 @@ import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import type { Gateway } from "../../../../src/gateway/gateway.js";
 import { isObject, type JsonObject } from "../../../../src/wire/json.js";
 import fc from "../../../support/fast-check.js";
+import { testOf } from "../../../support/features.js";
 import { gatewayOf } from "../../../support/gateway.js";
 import { modernRequest } from "../../../support/http-host.js";
 import { TAKES_ALL } from "../../../support/sample.js";
 import { DOCUMENT, type FormCall, formCalls } from "./form-calls.js";
 import { type FormReadings, type FormRequest, formReaders } from "./form-readers.js";
+
+/** The gateway of these tests has rules. */
+const test = testOf("policy");
 
 const RUNS = Number(process.env.CARDEA_RUNS ?? (TAKES_ALL ? 2_000 : 700));
 const AT_ONCE = 16;

@@ -1,7 +1,8 @@
 /** `call_tool(x)` is `x`: for arbitrary calls, policies and replies, all that a call is seen by is the same. */
 import "../../admin/needed.js";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import fc from "../../../support/fast-check.js";
+import { testOf } from "../../../support/features.js";
 import { calls, config, EXAMPLES, entries, TOOLS } from "./arbitraries.js";
 import { type Json, openPair, type Seen } from "./pair.js";
 
@@ -12,27 +13,30 @@ function throughCallTool({ log, ...seen }: Seen): Seen {
   return { ...seen, log: lines, searchCalls: log.filter(isCall).length };
 }
 
-test("a call through call_tool is decided, counted, recorded, asked about and answered as the call of the tool", async () => {
-  // The clocks are suspended: durations and budgets that refill are equal on both sides.
-  const now = vi.spyOn(performance, "now").mockReturnValue(1_000_000);
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => {
-    now.mockRestore();
-    vi.useRealTimers();
-  });
-  const [straight, through] = await openPair(TOOLS, entries, onTestFinished);
-  const outcomes = new Set<unknown>();
-  await fc.assert(
-    fc.asyncProperty(config, calls, async (sections, made) => {
-      const seen = await straight.play(sections, made);
-      expect(seen.searchCalls).toBe(0);
-      expect(await through.play(sections, made)).toEqual(throughCallTool(seen));
-      for (const { outcome } of seen.log) outcomes.add(outcome);
-    }),
-    { numRuns: 30, examples: EXAMPLES },
-  );
-  expect([...outcomes]).toEqual(expect.arrayContaining(OUTCOMES));
-});
+testOf("policy")(
+  "a call through call_tool is decided, counted, recorded, asked about and answered as the call of the tool",
+  async () => {
+    // The clocks are suspended: durations and budgets that refill are equal on both sides.
+    const now = vi.spyOn(performance, "now").mockReturnValue(1_000_000);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => {
+      now.mockRestore();
+      vi.useRealTimers();
+    });
+    const [straight, through] = await openPair(TOOLS, entries, onTestFinished);
+    const outcomes = new Set<unknown>();
+    await fc.assert(
+      fc.asyncProperty(config, calls, async (sections, made) => {
+        const seen = await straight.play(sections, made);
+        expect(seen.searchCalls).toBe(0);
+        expect(await through.play(sections, made)).toEqual(throughCallTool(seen));
+        for (const { outcome } of seen.log) outcomes.add(outcome);
+      }),
+      { numRuns: 30, examples: EXAMPLES },
+    );
+    expect([...outcomes]).toEqual(expect.arrayContaining(OUTCOMES));
+  },
+);
 
 /** Of the examples. */
 const OUTCOMES = ["ok", "tool_error", "denied", "rate_limited", "input_required", "unknown_target"];
