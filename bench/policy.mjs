@@ -7,6 +7,7 @@ import { build } from "../scripts/build.mjs";
 build();
 const { createPolicy } = await import("../build/features/policy/policy.js");
 const { Metrics } = await import("../build/telemetry/metrics.js");
+const { COUNTERS, countedIn } = await import("../build/features/policy/metrics.js");
 const silent = { error() {}, warn() {}, info() {}, debug() {} };
 
 const rules = Array.from({ length: 1000 }, (_, at) => ({
@@ -17,11 +18,14 @@ const rules = Array.from({ length: 1000 }, (_, at) => ({
     ? { tools: ["db__*"], when: `args.env == 'no-${at}' && args.limit > ${at} && principal.id != 'root'` }
     : { tools: [`server-${at}__*`, `*__tool_${at}_*`] }),
 }));
+const all = new Metrics({ version: "bench", process: false });
+const counters = new Map(COUNTERS.map((counter) => [counter.name, all.featureCounter(counter)]));
+const metrics = countedIn({
+  count: ({ name }, labels) => counters.get(name)(labels),
+  enterQueue: (server) => all.enterQueue(server),
+});
 const started = performance.now();
-const policy = createPolicy(
-  { policy: { default: "allow", rules } },
-  { metrics: new Metrics({ version: "bench", process: false }), logger: silent },
-);
+const policy = createPolicy({ policy: { default: "allow", rules } }, { metrics, logger: silent });
 const compiled = performance.now() - started;
 
 const route = {

@@ -16,13 +16,10 @@ const rules = Array.from({ length: 1_000 }, (_, at) => ({
 await row("L8", "1,000 rules, 20 of them CEL: what a decision costs", async (row) => {
   // The layer by itself, as the program has it.
   const { createPolicy } = await import("../build/features/policy/policy.js");
-  const { Metrics } = await import("../build/telemetry/metrics.js");
+  const metrics = { policyDecided() {}, rateLimited() {}, enterQueue: () => () => {} };
   const silent = { error() {}, warn() {}, info() {}, debug() {} };
   const given = { default: "allow", rules: rules.map((rule) => ({ on: "call", ...rule })) };
-  const policy = createPolicy(
-    { policy: given },
-    { metrics: new Metrics({ version: "1", process: false }), logger: silent },
-  );
+  const policy = createPolicy({ policy: given }, { metrics, logger: silent });
   const route = {
     upstream: "pipe",
     target: "echo",
