@@ -1,7 +1,6 @@
 /** The admin pages of the running gateway, at the time of the request. */
 
-import { asInFile } from "../../config/as-in-file.js";
-import { type Config, isMisconfigured } from "../../config/config.js";
+import { isMisconfigured } from "../../config/config.js";
 import { placedReasonOf } from "../../config/misconfigured.js";
 import { type AdminPage, type OwnServerMembers, served } from "../../core/admin-page.js";
 import type { ListKind } from "../../core/lists.js";
@@ -16,12 +15,12 @@ import { cliExplain, cliLists, missingServers } from "../../gateway/views/cli-ca
 import { explainCall, readPrincipalQuery } from "../../gateway/views/explain.js";
 import type { LiveCalls } from "../../telemetry/live-calls.js";
 import type { PendingQuestions } from "../../telemetry/pending-questions.js";
-import { isSecretField } from "../../telemetry/secrets.js";
 import { stringAt } from "../../wire/json.js";
 import { readCallQuery, shownCall } from "./call-rows.js";
+import { maskedConfig } from "./masked-config.js";
 import { PAGES } from "./page-table.js";
 import { readCapabilities, readExplainQuery, readListKind } from "./queries.js";
-import type { CatalogRow } from "./rows.js";
+import type { CatalogRow, ServerRow, SessionRow, Status } from "./rows.js";
 
 /** The sources of the pages. */
 export interface StatusPagesOptions {
@@ -41,77 +40,11 @@ export interface StatusPagesOptions {
 }
 
 /** The pages of one gateway. */
-export function createStatusPages({
-  pipeline,
-  pendingQuestions,
-  liveCalls,
-  legacy,
-  modern,
-  status,
-  version,
-  replica,
-  more,
-  serverMembers,
-  disabledTools,
-}: StatusPagesOptions): readonly AdminPage[] {
-  const rows = (kind: ListKind): readonly CatalogRow[] =>
-    pipeline()
-      .catalog.view(OPERATOR_CLIENT)
-      .list(kind)
-      .entries.map(({ route, item }) => {
-        const title = stringAt(item, "title");
-        return { name: route.exposed, server: route.upstream, ...(title !== undefined && { title }) };
-      });
+export function createStatusPages(options: StatusPagesOptions): readonly AdminPage[] {
+  const { pipeline, pendingQuestions, liveCalls, status, version, replica, more, disabledTools } = options;
   return [
-    served(PAGES.status, () => {
-      const { config } = pipeline();
-      const { url, startedAt } = status;
-      return {
-        version,
-        node: process.version,
-        pid: process.pid,
-        uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
-        ...(config.file !== undefined && { config: config.file }),
-        ...(config.digest !== undefined && { configDigest: config.digest }),
-        ...status.readiness(),
-        ...(url !== undefined && { url }),
-        sessions: legacy.sessions().length,
-        openQuestions: pendingQuestions.list().length,
-        servers: pipeline().catalog.status(),
-      };
-    }),
-    served(PAGES.servers, async () => {
-      const members = await Promise.all(serverMembers.map((each) => each.read()));
-      const { servers, catalog } = pipeline();
-      const lists = new Map(catalog.status().map((status) => [status.name, status]));
-      const latencies = liveCalls.recent.upstreamLatencies();
-      return [...servers.values()].map(({ config, upstream, breaker, semaphore, life }) => {
-        const latency = latencies.get(config.name);
-        const { lastError, malformed = [] } = lists.get(config.name) ?? {};
-        return {
-          name: config.name,
-          transport: config.transport.kind,
-          state: stateInUse(upstream),
-          revisions: upstream.revisions ?? [],
-          required: config.required,
-          ...(isMisconfigured(config)
-            ? { lastError: placedReasonOf(config), problems: config.problems }
-            : lastError !== undefined && { lastError }),
-          ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
-          circuit: breaker.state,
-          inFlight: semaphore.running,
-          waiting: semaphore.queued,
-          calls: liveCalls.callsOf(config.name),
-          ...(latency !== undefined && { latencyMs: latency }),
-          restarts: life.restarts,
-          ...(life.startedAt !== undefined && { startedAt: new Date(life.startedAt).toISOString() }),
-          ...(config.transport.kind === "stdio" && { stderr: life.stderr }),
-          malformed,
-          ...(life.misfits.length > 0 && { misfits: life.misfits }),
-          ...Object.assign({}, ...members.map((ofServer) => ofServer(config.name))),
-        };
-      });
-    }),
+    served(PAGES.status, () => statusOf(options)),
+    served(PAGES.servers, () => serverRows(options)),
     served(PAGES.calls, (query) => {
       const { limit, matches } = readCallQuery(query);
       return liveCalls.recent.latest(limit, matches).map(shownCall);
@@ -137,32 +70,99 @@ export function createStatusPages({
       return { entries, missing: missingServers(pipeline()) };
     }),
     served(PAGES.catalog, () => ({
-      tools: rows("tools"),
-      prompts: rows("prompts"),
-      resources: rows("resources"),
-      resourceTemplates: rows("resourceTemplates"),
+      tools: catalogRows(pipeline(), "tools"),
+      prompts: catalogRows(pipeline(), "prompts"),
+      resources: catalogRows(pipeline(), "resources"),
+      resourceTemplates: catalogRows(pipeline(), "resourceTemplates"),
     })),
-    served(PAGES.sessions, () => [
-      ...legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
-        ...shown,
-        era: "legacy" as const,
-        ...(client !== undefined && { client }),
-        ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
-        idleSeconds: Math.round(idleMs / 1000),
-      })),
-      ...modern.clients().map(({ principal, client, scope, firstAt, lastAt }) => ({
-        principal,
-        scope,
-        era: "modern" as const,
-        ...(client !== undefined && { client }),
-        ageSeconds: Math.round((Date.now() - firstAt) / 1000),
-        idleSeconds: Math.round((Date.now() - lastAt) / 1000),
-      })),
-    ]),
+    served(PAGES.sessions, () => sessionRows(options)),
     ...more,
     served(PAGES.disabledTools, () => ({ tools: disabledTools() })),
   ];
 }
+
+function statusOf({ pipeline, pendingQuestions, legacy, status, version }: StatusPagesOptions): Status {
+  const { config, catalog } = pipeline();
+  const { url, startedAt } = status;
+  return {
+    version,
+    node: process.version,
+    pid: process.pid,
+    uptimeSeconds: Math.round((Date.now() - startedAt) / 1000),
+    ...(config.file !== undefined && { config: config.file }),
+    ...(config.digest !== undefined && { configDigest: config.digest }),
+    ...status.readiness(),
+    ...(url !== undefined && { url }),
+    sessions: legacy.sessions().length,
+    openQuestions: pendingQuestions.list().length,
+    servers: catalog.status(),
+  };
+}
+
+async function serverRows({
+  pipeline,
+  liveCalls,
+  serverMembers,
+}: StatusPagesOptions): Promise<readonly ServerRow[]> {
+  const members = await Promise.all(serverMembers.map((each) => each.read()));
+  const { servers, catalog } = pipeline();
+  const lists = new Map(catalog.status().map((status) => [status.name, status]));
+  const latencies = liveCalls.recent.upstreamLatencies();
+  return [...servers.values()].map(({ config, upstream, breaker, semaphore, life }) => {
+    const latency = latencies.get(config.name);
+    const { lastError, malformed = [] } = lists.get(config.name) ?? {};
+    return {
+      name: config.name,
+      transport: config.transport.kind,
+      state: stateInUse(upstream),
+      revisions: upstream.revisions ?? [],
+      required: config.required,
+      ...(isMisconfigured(config)
+        ? { lastError: placedReasonOf(config), problems: config.problems }
+        : lastError !== undefined && { lastError }),
+      ...(upstream.facts !== undefined && { serverInfo: upstream.facts.serverInfo }),
+      circuit: breaker.state,
+      inFlight: semaphore.running,
+      waiting: semaphore.queued,
+      calls: liveCalls.callsOf(config.name),
+      ...(latency !== undefined && { latencyMs: latency }),
+      restarts: life.restarts,
+      ...(life.startedAt !== undefined && { startedAt: new Date(life.startedAt).toISOString() }),
+      ...(config.transport.kind === "stdio" && { stderr: life.stderr }),
+      malformed,
+      ...(life.misfits.length > 0 && { misfits: life.misfits }),
+      ...Object.assign({}, ...members.map((ofServer) => ofServer(config.name))),
+    };
+  });
+}
+
+const catalogRows = ({ catalog }: Pipeline, kind: ListKind): readonly CatalogRow[] =>
+  catalog
+    .view(OPERATOR_CLIENT)
+    .list(kind)
+    .entries.map(({ route, item }) => {
+      const title = stringAt(item, "title");
+      return { name: route.exposed, server: route.upstream, ...(title !== undefined && { title }) };
+    });
+
+/** Sessions of legacy hosts, and modern ones that were seen. */
+const sessionRows = ({ legacy, modern }: StatusPagesOptions): readonly SessionRow[] => [
+  ...legacy.sessions().map(({ id: _, client, openedAt, idleMs, followed: __, ...shown }) => ({
+    ...shown,
+    era: "legacy" as const,
+    ...(client !== undefined && { client }),
+    ageSeconds: Math.round((Date.now() - openedAt.getTime()) / 1000),
+    idleSeconds: Math.round(idleMs / 1000),
+  })),
+  ...modern.clients().map(({ principal, client, scope, firstAt, lastAt }) => ({
+    principal,
+    scope,
+    era: "modern" as const,
+    ...(client !== undefined && { client }),
+    ageSeconds: Math.round((Date.now() - firstAt) / 1000),
+    idleSeconds: Math.round((Date.now() - lastAt) / 1000),
+  })),
+];
 
 /** The replicas known to this one, itself first. */
 function clusterPage(replica: StatusPagesOptions["replica"], version: string, startedAt: number) {
@@ -175,36 +175,4 @@ function clusterPage(replica: StatusPagesOptions["replica"], version: string, st
     ...(at !== undefined && { startedAt: new Date(at).toISOString() }),
   }));
   return { replicas, ...(store !== undefined && { storeIsUp: store.isUp }) };
-}
-
-const MASK = "[masked]";
-/** All values in these are masked: their names do not reveal which are secrets. */
-const MASKED_MEMBERS: ReadonlySet<string> = new Set(["env", "headers"]);
-/** The names of secrets in a config; hashes of keys are masked too. */
-const SECRET_MEMBERS: ReadonlySet<string> = new Set([
-  ...["token", "state", "key", "sha256", "hash", "clientSecret", "privateKey", "keys"],
-]);
-
-/** A copy for JSON; other texts are redacted like all admin pages. */
-const maskedConfig = (config: Config): unknown => masked(asInFile(config));
-
-function masked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(masked);
-  if (value instanceof Map) return masked(Object.fromEntries(value as Map<string, unknown>));
-  if (value instanceof Set) return [...(value as Set<unknown>)].map(masked);
-  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") return undefined;
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]: [string, unknown]) => [name, maskedMember(name, member)]),
-  );
-}
-
-function maskedMember(name: string, value: unknown): unknown {
-  if (MASKED_MEMBERS.has(name) && typeof value === "object" && value !== null) {
-    return Object.fromEntries(Object.keys(value).map((key) => [key, MASK]));
-  }
-  // `keys` of `auth` is a list of objects, whose members are masked one by one.
-  const isText =
-    typeof value === "string" || (Array.isArray(value) && value.every((one) => typeof one === "string"));
-  return isText && (SECRET_MEMBERS.has(name) || isSecretField(name)) ? MASK : masked(value);
 }
