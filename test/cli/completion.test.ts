@@ -1,10 +1,12 @@
 /** The scripts of `cardea completion`, in the shells themselves where these are installed. */
+
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCommandLine } from "../../src/cli/program.js";
+import { hasFeature } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 const isInstalled = (shell: string): boolean => spawnSync(shell, ["-c", "true"]).status === 0;
@@ -59,7 +61,8 @@ describe.each(["bash", "fish"].filter(isInstalled))("in %s", (shell) => {
   });
 
   test("completion offers the flags of the command, and no others", () => {
-    expect(offered("serve", "--admin-")).toEqual(expect.arrayContaining(["--admin-host", "--admin-port"]));
+    if (hasFeature("admin"))
+      expect(offered("serve", "--admin-")).toEqual(expect.arrayContaining(["--admin-host", "--admin-port"]));
     expect(offered("serve", "--port", "1", "--ins")).toEqual(["--insecure"]);
     expect(offered("check", "--ins")).toEqual([]);
     expect(offered("key", "revoke", "--con")).toEqual(["--config"]);

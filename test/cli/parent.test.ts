@@ -1,3 +1,4 @@
+import "../features/admin/needed.js";
 import { expect, test, vi } from "vitest";
 import { wasStartedByNpm, watchParent } from "../../src/cli/parent.js";
 import { MAIN } from "../support/cardea.js";

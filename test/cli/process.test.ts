@@ -1,4 +1,5 @@
 /** The built program as a process: what only a process can show. */
+import "../features/admin/needed.js";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -10,7 +10,7 @@ import { fakeShell } from "./fake-shell.js";
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "cardea-program-"));
-  const listen = { http: { host: "filehost", port: 1 }, admin: { port: 2 } };
+  const listen = { http: { host: "filehost", port: 1 } };
   writeFileSync(join(folder, "cardea.json"), JSON.stringify({ listen, mcpServers: { a: { command: "x" } } }));
   writeFileSync(join(folder, "insecure.json"), '{ "listen": { "http": { "insecure": true } } }');
   writeFileSync(join(folder, "other.json"), JSON.stringify({ mcpServers: { b: { command: "x" } } }));
@@ -88,11 +88,9 @@ describe("a usage error exits with 2, names the mistake, and prints no data", ()
       "option '--host <host>' argument '' is invalid. It must not be empty.",
       undefined,
     ],
-    [["serve", "--admin-host", ""], "option '--admin-host <host>' argument '' is invalid.", undefined],
     [["check", "--config", ""], "option '--config <file>' argument '' is invalid.", undefined],
     [["--port", "9000"], "a command is missing before --port", "(did you mean serve?)"],
     [["--config", "x.json"], "a command is missing before --config", undefined],
-    [["--port", "8081", "--", "node"], "listen.http and listen.admin would both be at port 8081", undefined],
     [["--frob"], "unknown option '--frob'", undefined],
     [["serve", "extra"], "too many arguments for 'serve'. Expected 0 arguments but got 1.", undefined],
     [["list", "toolz"], 'there is no list of "toolz"; did you mean tools?', undefined],
@@ -179,28 +177,21 @@ describe("a flag overrides the environment, which overrides the file, which over
   const env = {
     CARDEA_HOST: "envhost",
     CARDEA_PORT: "11",
-    CARDEA_ADMIN_HOST: "envadmin",
-    CARDEA_ADMIN_PORT: "12",
     CARDEA_CONFIG: "other.json",
   };
-  const flags = ["--host", "flaghost", "--port", "21", "--admin-host", "flagadmin", "--admin-port", "22"];
+  const flags = ["--host", "flaghost", "--port", "21"];
 
   test.each([
-    ["default", [], { CARDEA_CONFIG: "other.json" }, ["b", "127.0.0.1", 8080, "127.0.0.1", 8081]],
-    ["file", [], {}, ["a", "filehost", 1, "127.0.0.1", 2]],
-    ["environment", [], env, ["b", "envhost", 11, "envadmin", 12]],
-    ["flags", ["--config", "cardea.json", ...flags], env, ["a", "flaghost", 21, "flagadmin", 22]],
-    [
-      "empty environment",
-      [],
-      { CARDEA_PORT: "", CARDEA_HOST: "", CARDEA_CONFIG: "" },
-      ["a", "filehost", 1, "127.0.0.1", 2],
-    ],
+    ["default", [], { CARDEA_CONFIG: "other.json" }, ["b", "127.0.0.1", 8080]],
+    ["file", [], {}, ["a", "filehost", 1]],
+    ["environment", [], env, ["b", "envhost", 11]],
+    ["flags", ["--config", "cardea.json", ...flags], env, ["a", "flaghost", 21]],
+    ["empty environment", [], { CARDEA_PORT: "", CARDEA_HOST: "", CARDEA_CONFIG: "" }, ["a", "filehost", 1]],
     [
       "what Kubernetes sets for a Service called cardea",
       [],
       { CARDEA_PORT: "tcp://10.0.0.1:80" },
-      ["a", "filehost", 1, "127.0.0.1", 2],
+      ["a", "filehost", 1],
     ],
   ])("%s", async (_, argv, environment, expected) => {
     const shell = fakeShell({ cwd: folder, env: environment });
@@ -208,8 +199,7 @@ describe("a flag overrides the environment, which overrides the file, which over
     expect(await runCommandLine(["serve", ...argv], shell)).toBe(0);
     const [config] = shell.configs;
     const { http } = config?.listen ?? {};
-    const admin = config?.features["listen.admin"];
-    expect([config?.servers[0]?.name, http?.host, http?.port, admin?.host, admin?.port]).toEqual(expected);
+    expect([config?.servers[0]?.name, http?.host, http?.port]).toEqual(expected);
   });
 
   test("and so for a command after --", async () => {
@@ -340,7 +330,6 @@ describe("check", () => {
 
   test.each([
     ['{ "listen": { "http": { "host": "0.0.0.0" } } }', {}, 78, "1:33: serve refuses to listen on 0.0.0.0"],
-    ['{ "listen": { "admin": { "host": "::" } } }', {}, 78, "1:34: serve refuses to listen on ::"],
     ["{}", { CARDEA_HOST: "0.0.0.0" }, 78, "1:1: serve refuses to listen on 0.0.0.0"],
     ["{}", { CARDEA_HOST: "0.0.0.0", CARDEA_INSECURE: "1" }, 0, "all right"],
   ] as [string, Record<string, string>, number, string][])(

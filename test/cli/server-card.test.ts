@@ -1,4 +1,5 @@
 /** The server card: what of a gateway is public (SEP-2127, a draft), and how `cardea add URL` uses that of another server. */
+import "../features/admin/needed.js";
 import { hash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

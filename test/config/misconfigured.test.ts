@@ -168,7 +168,7 @@ describe("what concerns the whole file is refused", () => {
     ["an envFile of all servers", '{ "envFile": "/nowhere/.env" }'],
     ["a profile of an unknown server", '{ "profiles": { "p": { "servers": ["nobody"] } } }'],
   ])("%s", (_, text) => {
-    expect(readConfig(text, "/p/cardea.jsonc", { env: {} }).ok).toBe(false);
+    expect(readConfig(text, "/p/cardea.jsonc", { env: {}, sections: SECTIONS }).ok).toBe(false);
   });
 
   test("with what is wrong with servers beside it", () => {

@@ -1,5 +1,6 @@
 /** Hosts made of the official SDKs whose gateway is restarted: the same object calls again, in the same session. */
 
+import "../features/admin/needed.js";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

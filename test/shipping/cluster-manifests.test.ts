@@ -1,4 +1,5 @@
 /** The examples of a cluster, as far as they can be checked where nothing runs containers: Compose, Kubernetes, and the Helm chart. */
+import "../features/admin/needed.js";
 import { spawnSync } from "node:child_process";
 import {
   existsSync,

@@ -1,5 +1,6 @@
 /** The image and its examples, as far as they can be checked where nothing runs containers. */
 
+import "../features/admin/needed.js";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -26,11 +26,18 @@ export interface Serving {
   end(): Promise<Exit>;
 }
 
+/** A config file without `listen.admin` in a build that has no such section. */
+export function inThisBuild(config: object): object {
+  if (HAS_ADMIN || !("listen" in config)) return config;
+  const { admin: _, ...listen } = config.listen as { readonly admin?: object };
+  return { ...config, listen };
+}
+
 /** A config file in a new temporary folder. */
 export function writeConfig(config: object): { readonly file: string; readonly remove: () => Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), "cardea-"));
   const file = join(folder, "cardea.json");
-  writeFileSync(file, JSON.stringify(config, null, 2));
+  writeFileSync(file, JSON.stringify(inThisBuild(config), null, 2));
   return { file, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 

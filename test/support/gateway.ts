@@ -3,14 +3,15 @@ import type { Config } from "../../src/config/config.js";
 import { readConfig } from "../../src/config/read.js";
 import { type Logger, SILENT } from "../../src/core/logger.js";
 import { createGateway, type Gateway } from "../../src/gateway/gateway.js";
-import { CHANNELS, hasFeature, openedFeatures, SECTIONS } from "./features.js";
+import { inThisBuild } from "./cardea.js";
+import { CHANNELS, openedFeatures, SECTIONS } from "./features.js";
 
 /** `listen` of a config file: free ports. */
-const FREE_PORTS = { http: { port: 0 }, ...(hasFeature("admin") && { admin: { port: 0 } }) };
+const FREE_PORTS = { http: { port: 0 }, admin: { port: 0 } };
 
 /** The config that a file with this content is; its listeners take free ports. @throws Error with the problems */
 export function configOf(file: object | string): Config {
-  const text = typeof file === "string" ? file : JSON.stringify({ listen: FREE_PORTS, ...file });
+  const text = typeof file === "string" ? file : JSON.stringify(inThisBuild({ listen: FREE_PORTS, ...file }));
   const read = readConfig(text, "cardea.json", { env: {}, sections: SECTIONS });
   if (!read.ok || read.problems.length > 0) throw new Error(JSON.stringify(read.problems));
   return read.config;

@@ -25,10 +25,7 @@ interface Listen {
 export async function metGateway(config: Config): Promise<MetGateway> {
   if (TAKES_ALL) return serve(config);
   const { http = {}, admin: adminListener = {} } = (config.listen ?? {}) as Listen;
-  const listen = {
-    http: { ...http, port: 0 },
-    ...(hasFeature("admin") && { admin: { ...adminListener, port: 0 } }),
-  };
+  const listen = { http: { ...http, port: 0 }, admin: { ...adminListener, port: 0 } };
   const gateway = await gatewayOf({ ...config, listen });
   const stop = (): Promise<void> => gateway.stop({ immediate: true });
   const { url, adminUrl: admin } = await listening(gateway);

@@ -1,4 +1,5 @@
 /** What a run of the program has learned of its servers the next run begins with, however it ended. */
+import "../admin/needed.js";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

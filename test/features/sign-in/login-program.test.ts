@@ -1,4 +1,5 @@
 /** The built program in front of a real issuer: `login`, `logins` and `logout`, with a gateway that runs and without one. */
+import "../admin/needed.js";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 /** The built program exports the spans of its calls, to the last one when it ends, and says what is wrong at its start. */
 
+import "../admin/needed.js";
 import { expect, type TestContext, test } from "vitest";
 import { MAIN, startServing, writeConfig } from "../../support/cardea.js";
 import { type Collector, startCollector } from "../../support/collector.js";
