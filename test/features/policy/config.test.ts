@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { checkSections } from "../../../src/config/check-sections.js";
 import { formatProblem } from "../../../src/config/problem.js";
 import { readConfig } from "../../../src/config/read.js";
-import { SECTIONS } from "../../support/features.js";
+import { SECTIONS, testOf } from "../../support/features.js";
 
 const read = (text: string, env = {}) =>
   checkSections(readConfig(text, "cardea.json", { env, sections: SECTIONS }));
@@ -67,7 +67,7 @@ describe("policy and limits", () => {
     });
   });
 
-  test("that cannot be compiled are errors with their line, beside all other errors", async () => {
+  testOf("admin")("that cannot be compiled are errors with their line, beside all other errors", async () => {
     const outcome = await read(
       `{ "listen": { "prot": 1 },
   "policy": { "rules": [{ "effect": "deny", "when": "args.env ==" }, { "effect": "hide", "on": "roots" }] },
@@ -99,7 +99,7 @@ describe("policy and limits", () => {
   });
 });
 
-test("the example of the design, with every section in it, is valid", async () => {
+testOf("admin")("the example of the design, with every section in it, is valid", async () => {
   const text = readFileSync(new URL("../../config/example.jsonc", import.meta.url), "utf8");
   const outcome = await read(text, { SENTRY_TOKEN: "x" });
   expect(outcome.problems.map(formatProblem)).toEqual([]);

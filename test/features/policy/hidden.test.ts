@@ -1,4 +1,5 @@
 /** Calls of what is hidden: nothing to those who make them, and plain to operators. */
+import "../admin/needed.js";
 import { expect, onTestFinished, test } from "vitest";
 import { HOSTS, openHost } from "../../scenarios/host.js";
 import { openStage } from "../../scenarios/stage.js";
