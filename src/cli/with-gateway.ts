@@ -100,7 +100,7 @@ async function findRunning(
 ) {
   const found = file === undefined ? undefined : await gatewayOfConfig(shell.env, file);
   if (found?.adminUrl === undefined) return undefined;
-  // Several workers as one gateway make no calls for commands.
+  // Several processes as one gateway make no calls for commands.
   if (calls && found.token === undefined) return undefined;
   const { adminUrl, pid } = found;
   const gateway = remoteGateway({ adminUrl, token: found.token ?? token });

@@ -52,7 +52,7 @@ export interface HttpListenerOptions {
   readonly peers?: PeerListener;
 }
 
-/** The part of the listener that other workers or replicas use. */
+/** The part of the listener that other processes of this gateway use. */
 export interface PeerListener {
   readonly forwarder: Forwarder;
   /** A socket of this machine, or an address. */

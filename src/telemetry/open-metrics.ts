@@ -5,7 +5,7 @@
 
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/** Asks the admin listener of a worker for the form with exemplars. */
+/** In `Accept`: asks for the form with exemplars. */
 export const ACCEPT_OPEN_METRICS = "application/openmetrics-text";
 /** Its range in an `Accept` header, unless it is refused there. */
 const ACCEPTED =
