@@ -5,6 +5,8 @@ export interface GatewayEvent {
   readonly kind: "approval" | "reload" | "admin" | "sign_in";
   /** The id of who did it. */
   readonly principal?: string;
+  /** Of an action of an operator: where it came from. */
+  readonly address?: string;
   /** Name and version of the host. */
   readonly host?: string;
   /** Of an action of an operator its name, such as `restart_server`. */

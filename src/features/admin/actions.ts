@@ -3,6 +3,8 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { BadQuery } from "../../core/admin-page.js";
 import type { OperatorAction } from "../../core/feature.js";
+import type { ClientAddress } from "../../http/client-address.js";
+import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { bodyObject } from "./body-text.js";
 
 /** The actions of the gateway itself, by their names in logs. None of them can create or change a server. */
@@ -32,12 +34,23 @@ export type ActionName = keyof typeof ACTIONS;
 /** Undefined on success, otherwise the reason as a sentence. */
 export type ActionOutcome = string | undefined;
 
+/** Who acts. */
+export interface Operator {
+  /** The id in the audit log. */
+  readonly principal: string;
+  /** Where the request came from; absent where the connection has no address. */
+  readonly address?: string;
+}
+
+/** The principal of all who have a token of the listener. */
+const ADMIN_TOKEN = "admin-token";
+
 /** Executes operator actions. */
 export interface AdminActions {
   /** Those of the gateway itself, then those of features. */
   readonly kinds: readonly OperatorAction[];
   /** `worker`: the number of the process; default: all. Never rejects for an unknown target. */
-  act(action: OperatorAction, target: string, worker?: number): Promise<ActionOutcome>;
+  act(action: OperatorAction, target: string, by: Operator, worker?: number): Promise<ActionOutcome>;
 }
 
 type App = Hono<{ Bindings: HttpBindings }>;
@@ -50,24 +63,36 @@ export function isActionPath({ kinds }: AdminActions): (path: string) => boolean
   return (path) => pattern.test(path);
 }
 
-/**
- * Adds the routes: `{ "done": true }`, or 409 with `error`.
- *
- * @param refused the response to an unauthorized request; undefined for an authorized one
- */
+/** How requests for actions are checked. */
+interface ActionRequests {
+  /** The response to an unauthorized request; undefined for an authorized one. */
+  readonly refused: (c: Request) => Response | undefined;
+  /** Where a request comes from. */
+  readonly addressOf: ClientAddress;
+  /** Whether only a process of this gateway can connect, which says in the body for whom it acts. */
+  readonly isInternal: boolean;
+}
+
+/** Adds the routes: `{ "done": true }`, or 409 with `error`. */
 export function addActionRoutes(
   app: App,
   actions: AdminActions,
-  refused: (c: Request) => Response | undefined,
+  { refused, addressOf, isInternal }: ActionRequests,
 ): void {
   for (const action of actions.kinds) {
     app.post(`/api/v1/${action.path}`, async (c) => {
       const refusal = refused(c);
       if (refusal !== undefined) return refusal;
-      const { worker } = await bodyObject(c.req.raw);
+      const { worker, by } = await bodyObject(c.req.raw);
       if (worker !== undefined && typeof worker !== "number") throw new BadQuery('"worker" is a number');
-      const error = await actions.act(action, c.req.param("target") ?? "", worker);
+      const operator = operatorOf(isInternal && isObject(by) ? by : {}, addressOf(c.env.incoming));
+      const error = await actions.act(action, c.req.param("target") ?? "", operator, worker);
       return error === undefined ? c.json({ done: true }) : c.json({ error }, 409);
     });
   }
+}
+
+function operatorOf(by: JsonObject, from: string | undefined): Operator {
+  const address = stringAt(by, "address") ?? from;
+  return { principal: stringAt(by, "principal") ?? ADMIN_TOKEN, ...(address !== undefined && { address }) };
 }

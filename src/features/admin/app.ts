@@ -6,6 +6,7 @@ import { Hono } from "hono";
 import { type AdminPage, BadQuery, NOTHING_ADDED } from "../../core/admin-page.js";
 import { ERRORS, GatewayError } from "../../core/errors.js";
 import { checkOperatorRequestHead, rebindingProtection } from "../../http/check-request-head.js";
+import { peerOf } from "../../http/client-address.js";
 import { negotiatedMetrics } from "../../telemetry/open-metrics.js";
 import { writeJson } from "../../wire/json-text.js";
 import { AdminAccess, type AdminContext } from "./access.js";
@@ -55,7 +56,11 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
   addCalls(app, settings, access);
   addFeatureRoutes(app, settings.featureActions ?? [], access.refusedAction);
   if (settings.actions !== undefined)
-    addActionRoutes(app, settings.actions, (c) => access.refusedAction(c, "an action"));
+    addActionRoutes(app, settings.actions, {
+      refused: (c) => access.refusedAction(c, "an action"),
+      addressOf: settings.addressOf ?? peerOf,
+      isInternal: settings.socket !== undefined,
+    });
   addPages(app, settings, pages);
   for (const [path, file] of files) {
     app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));

@@ -7,7 +7,13 @@ import { shortText } from "../../core/short-text.js";
 import type { LegacyEdge } from "../../downstream/legacy/edge.js";
 import { type LiveConfig, OPERATOR_CLIENT } from "../../gateway/live-config.js";
 import type { Telemetry } from "../../gateway/parts.js";
-import { type ActionName, type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "./actions.js";
+import {
+  type ActionName,
+  type ActionOutcome,
+  type AdminActions,
+  OPERATOR_ACTIONS,
+  type Operator,
+} from "./actions.js";
 
 interface LiveActionsOptions {
   readonly liveConfig: LiveConfig;
@@ -63,13 +69,13 @@ export class LiveActions implements AdminActions {
     this.#disabled = new Map();
   }
 
-  async act({ name: action }: OperatorAction, target: string): Promise<ActionOutcome> {
+  async act({ name: action }: OperatorAction, target: string, by: Operator): Promise<ActionOutcome> {
     const { telemetry, emit } = this.#options;
     const error = await this.#acts.get(action)?.(target);
     const outcome = error ?? "done";
-    telemetry.logger.info({ action, target: shortText(target, 200), outcome }, "an operator acted");
+    telemetry.logger.info({ action, target: shortText(target, 200), outcome, ...by }, "an operator acted");
     const server = action === "restart_server" ? { server: target } : {};
-    emit?.({ kind: "admin", method: action, target, outcome, ...server });
+    emit?.({ kind: "admin", ...by, method: action, target, outcome, ...server });
     return error;
   }
 

@@ -4,6 +4,7 @@ import { inPlaces } from "../../core/admin-page.js";
 import type { OperatorListener } from "../../core/feature.js";
 import { BodyBudget } from "../../downstream/read-body.js";
 import type { OperatedGateway } from "../../gateway/operated-gateway.js";
+import { clientAddress } from "../../http/client-address.js";
 import type { LiveCalls } from "../../telemetry/live-calls.js";
 import { typesOf } from "../../upstream/supervision/channel-kind.js";
 import { answerCallRequest } from "./call-request.js";
@@ -31,6 +32,7 @@ export function createOperatorListener(admin: AdminListen, options: OperatedGate
   const listener = createAdminListener({
     ...(member === undefined ? admin : { host: "localhost", port: 0, socket: member.adminSocket }),
     allowedHosts: http.allowedHosts,
+    addressOf: clientAddress(http.trustedProxies),
     ...{ logger, redact, metrics, version: info.version },
     added: { serverTypes: typesOf(features.channels), serverMembers: features.serverMembers },
     readiness: () => status.probe(),

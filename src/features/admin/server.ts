@@ -5,6 +5,7 @@ import type { AddedToPages, AdminPage } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Readiness } from "../../core/gateway-api.js";
 import type { Logger } from "../../core/logger.js";
+import type { ClientAddress } from "../../http/client-address.js";
 import { isLoopback } from "../../http/loopback.js";
 import type { AdminActions } from "./actions.js";
 import type { CallFeed } from "./call-stream.js";
@@ -46,7 +47,9 @@ export interface AdminListenerOptions {
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** The actions of features, in this or another process. Default: none. */
   readonly featureActions?: FeatureActions;
-  /** A Unix socket or named pipe to listen on, instead of `host` and `port`. */
+  /** Where a request comes from. Default: the address of its connection. */
+  readonly addressOf?: ClientAddress;
+  /** A Unix socket or named pipe of this gateway's processes to listen on, instead of `host` and `port`. */
   readonly socket?: string;
 }
 

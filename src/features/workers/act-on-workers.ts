@@ -1,7 +1,7 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
 import type { OperatorAction } from "../../core/feature.js";
-import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../admin/actions.js";
+import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS, type Operator } from "../admin/actions.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
@@ -16,7 +16,7 @@ export function workerActions(
 ): AdminActions {
   return {
     kinds: [...OPERATOR_ACTIONS, ...ofFeatures],
-    async act(action, target, worker) {
+    async act(action, target, by, worker) {
       if (action.name === "cancel_call" && worker === undefined) {
         return 'several workers number their calls: the body needs "worker", as the row of the call has it';
       }
@@ -26,7 +26,7 @@ export function workerActions(
       if (asked.length === 0) return "no worker is ready";
       const outcomes = await Promise.all(
         asked.map(({ worker: number }) =>
-          actAt(workerSocket(identity, number, "admin"), identity.secret, action, target).then(
+          actAt(workerSocket(identity, number, "admin"), identity.secret, { action, target, by }).then(
             (outcome) => outcome,
             (error: Error) => `worker ${number} does not answer: ${error.message}`,
           ),
@@ -38,19 +38,22 @@ export function workerActions(
   };
 }
 
+/** What a worker is to do, and for whom. */
+interface Order {
+  readonly action: OperatorAction;
+  readonly target: string;
+  readonly by: Operator;
+}
+
 /** @throws Error if the worker does not respond in time */
-function actAt(
-  socketPath: string,
-  token: string,
-  action: OperatorAction,
-  target: string,
-): Promise<ActionOutcome> {
+function actAt(socketPath: string, token: string, { action, target, by }: Order): Promise<ActionOutcome> {
   const path = `/api/v1/${action.path.replace(":target", encodeURIComponent(target))}`;
+  const body = JSON.stringify({ by });
   const headers = {
     host: "localhost",
     authorization: `Bearer ${token}`,
     "content-type": "application/json",
-    "content-length": 2,
+    "content-length": Buffer.byteLength(body),
   };
   return new Promise((resolve, reject) => {
     const sent = request({ socketPath, path, method: "POST", headers }, (response) => {
@@ -67,6 +70,6 @@ function actAt(
     });
     sent.once("error", reject);
     sent.setTimeout(TIMEOUT_MS, () => sent.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
-    sent.end("{}");
+    sent.end(body);
   });
 }

@@ -12,6 +12,7 @@ import { channelsOf } from "../../cli/feature.js";
 import type { Served, ServingContext } from "../../cli/serving-mode.js";
 import type { Config } from "../../config/config.js";
 import { GatewayError } from "../../core/errors.js";
+import { clientAddress } from "../../http/client-address.js";
 import { Metrics } from "../../telemetry/metrics.js";
 import { typesOf } from "../../upstream/supervision/channel-kind.js";
 import { DEFAULT_LISTEN } from "../admin/feature.js";
@@ -73,6 +74,7 @@ export async function createPrimary(
   const admin = createAdminListener({
     ...listen,
     allowedHosts: config.listen.http.allowedHosts,
+    addressOf: clientAddress(config.listen.http.trustedProxies),
     logger,
     metrics: { text: () => overview.metrics() },
     readiness: () => overview.readiness(),

@@ -54,8 +54,9 @@ describe("a tool that is disabled", () => {
     expect(await act("tools/one__echo/enable")).toEqual(DONE);
     expect(await names(gateway)).toContain("one__echo");
     expect(await act("tools/one__echo/enable")).toEqual([409, { error: "this tool is not disabled" }]);
+    const by = { principal: "admin-token", address: "127.0.0.1" };
     expect(actions).toMatchObject([
-      { action: "disable_tool", target: "one__echo", outcome: "done" },
+      { action: "disable_tool", target: "one__echo", outcome: "done", ...by },
       { action: "enable_tool", outcome: "done" },
       { action: "enable_tool", outcome: "this tool is not disabled" },
     ]);

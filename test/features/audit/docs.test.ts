@@ -14,6 +14,7 @@ test("each field of an audit line is in its table, and no other is", () => {
       outcome: "h",
       argumentsDigest: "i",
       arguments: {},
+      address: "k",
       traceId: "j",
     },
     ms: { total: 1, queue: 0, policy: 0, upstream: 0, input: 0 },

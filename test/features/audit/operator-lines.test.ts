@@ -19,6 +19,7 @@ const EVERYTHING = inRepository("node_modules/@modelcontextprotocol/server-every
 /** A server with a tool that runs until it is cancelled. */
 const EVERY = { every: { command: process.execPath, args: [EVERYTHING, "stdio"] } };
 const TOKEN = "the-token-of-the-operator";
+const BY = { principal: "admin-token", address: "127.0.0.1" };
 
 async function world(more: object = {}) {
   const asking = await startUpstream({
@@ -28,7 +29,7 @@ async function world(more: object = {}) {
     transport: "stdio",
   });
   const file = {
-    listen: { http: { port: 0 }, admin: { port: 0, token: TOKEN } },
+    listen: { http: { port: 0, trustedProxies: ["loopback"] }, admin: { port: 0, token: TOKEN } },
     mcpServers: { asking: asking.entry, ...more },
     policy: { rules: [{ name: "ask", tools: ["asking__echo"], effect: "approve", remember: "1h" }] },
   };
@@ -40,7 +41,7 @@ async function world(more: object = {}) {
   });
   const authorization = `Bearer ${TOKEN}`;
   return {
-    ...{ url, file, gateway, lines },
+    ...{ url, adminUrl, file, gateway, lines },
     page: async (name: string) =>
       (await fetch(`${adminUrl}/api/v1/${name}`, { headers: { authorization } })).json() as Promise<never>,
     act: async (path: string, headers: Record<string, string> = { authorization }) =>
@@ -62,14 +63,29 @@ describe("an operator action", () => {
     expect(await act("tools/asking__echo/disable")).toBe(200);
     expect(await act("tools/asking__echo/enable")).toBe(200);
     expect(lines("admin")).toEqual([
-      { method: "restart_server", target: "asking", server: "asking", outcome: "done" },
+      { ...BY, method: "restart_server", target: "asking", server: "asking", outcome: "done" },
       {
-        ...{ method: "restart_server", target: "nothing", server: "nothing" },
+        ...{ ...BY, method: "restart_server", target: "nothing", server: "nothing" },
         outcome: "there is no such server",
       },
-      { method: "disable_tool", target: "asking__echo", outcome: "done" },
-      { method: "enable_tool", target: "asking__echo", outcome: "done" },
+      { ...BY, method: "disable_tool", target: "asking__echo", outcome: "done" },
+      { ...BY, method: "enable_tool", target: "asking__echo", outcome: "done" },
     ]);
+  });
+
+  test("has the address that a trusted proxy names, and nothing that the request says of its sender", async () => {
+    const { gateway, adminUrl, lines } = await world();
+    await gateway.lists("tools");
+    const sent = await fetch(`${adminUrl}/api/v1/servers/asking/restart`, {
+      method: "POST",
+      headers: {
+        ...{ authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        "x-forwarded-for": "10.9.8.7, 203.0.113.5",
+      },
+      body: JSON.stringify({ by: { principal: "ann", address: "192.0.2.1" } }),
+    });
+    expect(sent.status).toBe(200);
+    expect(lines("admin")).toMatchObject([{ principal: "admin-token", address: "203.0.113.5" }]);
   });
 
   test("is no line if its sender is unauthorized", async () => {
@@ -85,7 +101,7 @@ describe("an operator action", () => {
     await call("asking__echo", await call("asking__echo"), { action: "accept" });
     const [{ id } = { id: "" }] = (await page("approvals")) as readonly { id: string }[];
     expect(await act(`approvals/${id}/revoke`)).toBe(200);
-    expect(lines("admin")).toEqual([{ method: "revoke_approval", target: id, outcome: "done" }]);
+    expect(lines("admin")).toEqual([{ ...BY, method: "revoke_approval", target: id, outcome: "done" }]);
   });
 
   test("that ends a session, or cancels a call, is a line with its handle or number", async () => {
@@ -106,8 +122,8 @@ describe("an operator action", () => {
     expect(await act(`sessions/${handle}/end`)).toBe(200);
     const done = lines("admin").filter(({ outcome }) => outcome === "done");
     expect(done).toEqual([
-      { method: "cancel_call", target: String(id), outcome: "done" },
-      { method: "end_session", target: handle, outcome: "done" },
+      { ...BY, method: "cancel_call", target: String(id), outcome: "done" },
+      { ...BY, method: "end_session", target: handle, outcome: "done" },
     ]);
   });
 });
