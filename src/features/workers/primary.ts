@@ -50,14 +50,7 @@ export async function createPrimary(
     logger,
     onWorkerLost: onProcessLost,
     fork: () => cluster.fork({ [WORKER_ENV]: "1" }),
-    onRequiredServerMissing: (number) =>
-      fail(
-        new GatewayError(
-          "upstream_unavailable",
-          "upstream",
-          `worker ${number} could not connect to a required server`,
-        ),
-      ),
+    onRequiredServerMissing: (number) => fail(requiredServerMissing(number)),
   });
   let draining = false;
   const overview = new MergedAdminPages({
@@ -112,6 +105,13 @@ export async function createPrimary(
     reload: () => workers.reload(),
   };
 }
+
+const requiredServerMissing = (worker: number): GatewayError =>
+  new GatewayError(
+    "upstream_unavailable",
+    "upstream",
+    `worker ${worker} could not connect to a required server`,
+  );
 
 /** Those that stand in `listen`. */
 const sectionsOfListen = (features: Config["features"]): Readonly<Record<string, unknown>> =>
