@@ -1,4 +1,5 @@
 /** Calls that wait at a limit for their turn, as operators see them. */
+import "../../admin/needed.js";
 import { expect, onTestFinished, test } from "vitest";
 import { HOSTS, openHost } from "../../../scenarios/host.js";
 import { openStage } from "../../../scenarios/stage.js";
