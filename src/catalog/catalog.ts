@@ -36,6 +36,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly self: JsonObject;
   /** A target for which it returns false does not exist for that client. Default: everything is visible. */
   readonly isVisible?: VisibilityCheck;
+  /** For the beginning of the names of a server whose lists are not known: whether one of them may be visible. Default: as `isVisible`. */
+  readonly mayShow?: VisibilityCheck;
   /** A resource for which it returns false cannot be followed. Default: every visible resource can. */
   readonly mayFollow?: VisibilityCheck;
   readonly logger?: Logger;

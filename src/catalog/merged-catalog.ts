@@ -63,7 +63,7 @@ export class MergedCatalog implements Catalog {
   /** The catalog before is read once and not held on to, or every config there ever was would stay in memory. */
   constructor({ before: earlier, ...options }: CatalogOptions) {
     this.#options = options;
-    const { naming, profiles = {}, isVisible, logger = SILENT, forms } = options;
+    const { naming, profiles = {}, isVisible, mayShow, logger = SILENT, forms } = options;
     const times: RefreshTimes = {
       settleMs: options.settleMs ?? TIMES.settleMs,
       callWaitMs: options.callWaitMs ?? TIMES.callWaitMs,
@@ -87,7 +87,7 @@ export class MergedCatalog implements Catalog {
       onRenamed: (kind, renamed) => renamedEntries.warn(kind, renamed, logger),
     });
     this.#views = views;
-    this.#shown = new ShownServers({ endpoints, servers, naming, isVisible, views });
+    this.#shown = new ShownServers({ endpoints, servers, naming, isVisible, mayShow, views });
     this.#waits = new CatalogWaits({
       ...{ servers, views, times, configured: options.servers, shown: this.#shown },
     });

@@ -19,6 +19,8 @@ export interface ShownServersSettings {
   readonly servers: ReadonlyMap<string, ServerLists>;
   readonly naming: Naming;
   readonly isVisible: VisibilityCheck | undefined;
+  /** See `CatalogOptions`. */
+  readonly mayShow: VisibilityCheck | undefined;
   readonly views: Views;
 }
 
@@ -84,17 +86,22 @@ export class ShownServers {
    * existence and path are hidden with its targets.
    */
   #isShown(client: Client, space: ServerNamespace, view: () => CatalogView): boolean {
-    const { isVisible, servers } = this.#settings;
+    const { isVisible, mayShow, servers } = this.#settings;
     if (isVisible === undefined) return true;
     const { name } = space;
+    const server = servers.get(name);
     const { methods, ...lists } = this.#routesOf(space);
-    const kinds = LIST_KINDS.filter((kind) => offersList(servers.get(name)?.factsFor(client), kind));
-    if (kinds.length === 0) return isVisible(client, methods);
+    const kinds = LIST_KINDS.filter((kind) => offersList(server?.factsFor(client), kind));
+    if (isVisible(client, methods) && kinds.length === 0) return true;
+    if (!isVisible(client, methods) && mayShow?.(client, methods) === true) return true;
     const isListed = (kind: ListKind): boolean =>
       view()
         .list(kind)
         .entries.some(({ route }) => route.upstream === name);
-    return kinds.some((kind) => isVisible(client, lists[kind])) || kinds.some(isListed);
+    // Something of a list that is not known yet can be visible where its other entries are not.
+    const mayBeListed = (kind: ListKind): boolean =>
+      server?.knows(client, kind) !== true && mayShow?.(client, lists[kind]) === true;
+    return kinds.some((kind) => isVisible(client, lists[kind]) || mayBeListed(kind)) || kinds.some(isListed);
   }
 
   /** The wildcard targets of a server and its methods: the same objects each time. */

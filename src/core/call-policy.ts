@@ -21,6 +21,11 @@ export interface CallPolicy {
   redactionOutsideCalls(client: Client, server: string): MessageRedaction | undefined;
   /** For the catalog; undefined where nothing is hidden, so that all clients share their lists. */
   readonly visible: ((client: Client, route: Route) => boolean) | undefined;
+  /**
+   * Whether a client may see something of a server whose lists are not known yet; `start` has the beginning of its name. In doubt
+   * true; undefined where nothing is hidden.
+   */
+  readonly mayShow: ((client: Client, start: Route) => boolean) | undefined;
   /** Logs a call of a target that is hidden from its client. */
   readonly recordHidden: (call: Call, route: Route) => void;
   /** Whether a client may receive updates of a resource; undefined where nothing is refused. */

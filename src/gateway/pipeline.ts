@@ -152,6 +152,7 @@ function catalogOf(
     self: identity.info,
     logger,
     ...(policy.visible !== undefined && { isVisible: policy.visible }),
+    ...(policy.mayShow !== undefined && { mayShow: policy.mayShow }),
     ...(policy.maySubscribe !== undefined && { mayFollow: policy.maySubscribe }),
     ...(before !== undefined && { before }),
     onListChanged: (server, list) => metrics.listChanged(server, list),

@@ -51,6 +51,7 @@ export function onlySafeLinks(): CallPolicy {
     },
     redactionOutsideCalls: () => undefined,
     visible: undefined,
+    mayShow: undefined,
     recordHidden: () => {},
     maySubscribe: undefined,
     timeoutMs: undefined,

@@ -16,7 +16,7 @@ export interface PolicySettings {
 /** Rules in order, and the default effect. */
 export interface PolicyConfig {
   /** The effect without a matching rule. */
-  readonly default: "allow" | "deny";
+  readonly default: "allow" | "deny" | "hide";
   /** In file order; the first match decides. */
   readonly rules: readonly RuleConfig[];
 }

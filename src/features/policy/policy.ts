@@ -102,6 +102,7 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
         : messageRedaction(redacting.map((rule) => redactions.of(rule)));
     },
     visible: ruleSet.hides ? (client, route) => ruleSet.isVisible(client, route) : undefined,
+    mayShow: ruleSet.hides ? (client, start) => ruleSet.mayShow(client, start) : undefined,
     recordHidden: (call, route) => {
       const decision =
         route.kind === "methods"

@@ -9,7 +9,8 @@ import type { RuleConfig } from "./config.js";
 import type { DecisionLog } from "./decision-log.js";
 import { methodArguments } from "./rules/method-inputs.js";
 import { argsOf, type Decision } from "./rules/policy-input.js";
-import { MAX_STEPS_TOGETHER, type RuleSet, type WorkBudget } from "./rules/rule-set.js";
+import type { RuleSet } from "./rules/rule-set.js";
+import { MAX_STEPS_TOGETHER, type WorkBudget } from "./rules/work-budget.js";
 
 /** What evaluating a question takes. */
 export interface QuestionEvaluator {

@@ -112,7 +112,12 @@ const rule = z.strictObject({
 
 /** The zod schema of `policy`. */
 export const policySchema = z.strictObject({
-  default: z.enum(["allow", "deny"]).default("allow").describe("The effect when no rule matches."),
+  default: z
+    .enum(["allow", "deny", "hide"])
+    .default("allow")
+    .describe(
+      "The effect when no rule matches. With `hide`, what no rule matches is in no list, and a call of it is answered as for an unknown name; questions of servers are refused.",
+    ),
   rules: z
     .array(rule.meta({ id: "rule" }))
     .default([])

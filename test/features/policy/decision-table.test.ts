@@ -1,4 +1,4 @@
-/** Every effect with every kind of subject, met and not met, over either default: what becomes of the call. */
+/** Every effect with every kind of subject, met and not met, over each default: what becomes of the call. */
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../../src/core/call.js";
 import type { RuleConfig } from "../../../src/features/policy/config.js";
@@ -83,11 +83,11 @@ const fits = (effect: Effect, subject: string): boolean =>
 
 describe.each(Object.keys(OUTCOMES) as Effect[])("%s", (effect) => {
   test.each(SUBJECTS.filter(([subject]) => fits(effect, subject)))("by %s", async (_, call, met, unmet) => {
-    for (const fallback of ["allow", "deny"] as const) {
+    for (const fallback of ["allow", "deny", "hide"] as const) {
       const matching = policyOf({ default: fallback, rules: [ruleOf(effect, met)] }, answer);
       expect(wordOf(await matching.handle(call))).toBe(OUTCOMES[effect]);
       const missing = policyOf({ default: fallback, rules: [ruleOf(effect, unmet)] }, answer);
-      expect(wordOf(await missing.handle(call))).toBe(fallback === "allow" ? "result" : "denied");
+      expect(wordOf(await missing.handle(call))).toBe(OUTCOMES[fallback]);
     }
   });
 
@@ -118,7 +118,10 @@ describe.each([
 
   const subjects = SUBJECTS.filter(([subject]) => !subject.includes("arguments"));
   test.each(subjects)("a question may be asked or not by %s", async (_, call, met, unmet) => {
-    const ask = async (rules: readonly Partial<RuleConfig>[], fallback: "allow" | "deny" = "allow") =>
+    const ask = async (
+      rules: readonly Partial<RuleConfig>[],
+      fallback: "allow" | "deny" | "hide" = "allow",
+    ) =>
       wordOf(
         await policyOf(
           { default: fallback, rules: rules.map((it) => ({ effect: "deny", ...it })) },
@@ -128,9 +131,12 @@ describe.each([
     expect(await ask([{ on, ...met }])).toBe("result");
     expect(await ask([{ on, ...unmet }])).toBe("input_required");
     // A default of no is meant for questions too; what lets the call through says nothing of them.
-    expect(await ask([{ effect: "allow" }], "deny")).toBe("result");
-    expect(await ask([{ effect: "allow" }, { on, ...met, effect: "allow" }], "deny")).toBe("input_required");
-    expect(await ask([{ effect: "allow" }, { on, ...unmet, effect: "allow" }], "deny")).toBe("result");
+    for (const fallback of ["deny", "hide"] as const) {
+      const allowed: Partial<RuleConfig> = { effect: "allow" };
+      expect(await ask([allowed], fallback)).toBe("result");
+      expect(await ask([allowed, { on, ...met, effect: "allow" }], fallback)).toBe("input_required");
+      expect(await ask([allowed, { on, ...unmet, effect: "allow" }], fallback)).toBe("result");
+    }
   });
 
   test("a rule about something else does not match", async () => {

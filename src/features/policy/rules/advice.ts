@@ -220,7 +220,7 @@ function unmatchedNames(
 }
 
 /** Schemes that URIs keep, whichever server has them. */
-const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
+export const KEPT_SCHEMES = ["ui:", "skill:", "http:", "https:"];
 
 /** A glob with what stands in no name under a prefix; in braces something else may be named beside it. */
 const INVALID_NAME_GLOB = /^[^{]*[^A-Za-z0-9_*?{-][^{]*$/;

@@ -3,7 +3,8 @@ import type { Call, Route } from "../../../core/call.js";
 import { runSteps, type Steps } from "../../../runtime/cooperative-yield.js";
 import { isObject, type JsonObject, objectAt, without } from "../../../wire/json.js";
 import type { Decision, PolicyInput } from "./policy-input.js";
-import { MAX_STEPS_TOGETHER, type RuleSet, type WorkBudget } from "./rule-set.js";
+import type { RuleSet } from "./rule-set.js";
+import { MAX_STEPS_TOGETHER, type WorkBudget } from "./work-budget.js";
 
 /** The most objects of one call that are taken for arguments; with more the arguments are unknown. */
 const MAX_READINGS = 64;

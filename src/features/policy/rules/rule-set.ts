@@ -5,6 +5,7 @@ import { type Client, type Principal, tokenScopes } from "../../../core/client.j
 import { cooperativeYield } from "../../../runtime/cooperative-yield.js";
 import type { PolicyConfig, RuleConfig } from "../config.js";
 import { type ConditionResult, ExpressionCompiler } from "./expression.js";
+import { mayShow } from "./may-show.js";
 import {
   type Decision,
   factsOf,
@@ -16,6 +17,14 @@ import {
 import { compileRule, namesKinds, type PolicyFault, type Rule } from "./rule.js";
 import { RuleIndex } from "./rule-index.js";
 import { strictest } from "./strictest.js";
+import {
+  MAX_SLICES,
+  MAX_STEPS_TOGETHER,
+  STEPS_BEFORE_YIELD,
+  STEPS_PER_SLICE,
+  TOTAL_WORK_EXCEEDED,
+  type WorkBudget,
+} from "./work-budget.js";
 
 /** The result of one rule, for `explain`. */
 export interface RuleExplanation {
@@ -36,35 +45,19 @@ export function compileRules(rules: readonly RuleConfig[]): {
   };
 }
 
-/** The remaining work of conditions, in steps of about 100 ns (`cel.ts`). */
-export interface WorkBudget {
-  steps: number;
-  /** Whether a condition that exceeds the budget can be evaluated again later. */
-  readonly canDefer?: boolean;
-  /** Set where the budget was exceeded. */
-  isExhausted?: boolean;
-}
-
-/** Steps of all conditions together: about 50 ms. A single one may take half of that. */
-export const MAX_STEPS_TOGETHER = 500_000;
-/** Steps of an evaluation (about 2 ms) before it yields. */
-const STEPS_BEFORE_YIELD = 20_000;
-/** Steps between two yields to the event loop. */
-const STEPS_PER_SLICE = 50_000;
-/** Slices of one evaluation: 0.1 s to 1 s of work in all. */
-const MAX_SLICES = 40;
-const TOTAL_WORK_EXCEEDED = "the conditions of all rules together exceed their work budget";
-
 /** The compiled rules of one config. */
 export class RuleSet {
   readonly #rules: readonly Rule[];
-  readonly #default: Decision;
+  readonly #default: Decision & { readonly effect: PolicyConfig["default"] };
+  /** Of questions of servers, which are in no list. */
+  readonly #questionDefault: Decision;
   #conditionWords: ReadonlySet<string> | undefined;
   readonly #index: RuleIndex;
 
   constructor(rules: readonly Rule[], fallback: PolicyConfig["default"]) {
     this.#rules = rules;
     this.#default = { effect: fallback };
+    this.#questionDefault = fallback === "hide" ? DENY : this.#default;
     this.#index = new RuleIndex(rules);
   }
 
@@ -104,7 +97,10 @@ export class RuleSet {
     { all, alike, complete }: RouteReadings,
     decisionFor: (route: Route) => Decision,
   ): Decision {
-    if (!complete && this.#index.mayDependOnUri(input)) return { effect: "deny", failed: TOO_MANY_READINGS };
+    if (!complete && this.#index.mayDependOnUri(input)) {
+      const { effect } = this.#defaultFor(input);
+      return { effect: effect === "hide" ? "hide" : "deny", failed: TOO_MANY_READINGS };
+    }
     const decisions = all.map(decisionFor);
     for (const route of alike) {
       const decision = decisionFor(route);
@@ -118,13 +114,13 @@ export class RuleSet {
     const decided = this.#evaluateFrom(0, rules, input, budget);
     if (typeof decided !== "number") return decided;
     budget.isExhausted = true;
-    return this.#undecidedDecision(decided, rules);
+    return this.#undecidedDecision(decided, rules, input);
   }
 
   async #evaluateReadingLater(input: PolicyInput, slices: { left: number }): Promise<Decision> {
     const rules = this.#index.undecidedFor(input);
     for (let at = 0; ; slices.left -= 1) {
-      if (slices.left <= 0) return this.#undecidedDecision(at, rules);
+      if (slices.left <= 0) return this.#undecidedDecision(at, rules, input);
       await cooperativeYield();
       const decided = this.#evaluateFrom(at, rules, input, { steps: STEPS_PER_SLICE });
       if (typeof decided !== "number") return decided;
@@ -151,7 +147,11 @@ export class RuleSet {
         return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
       }
     }
-    return input.onlyNamedTargets === true ? ALLOW : this.#default;
+    return input.onlyNamedTargets === true ? ALLOW : this.#defaultFor(input);
+  }
+
+  #defaultFor({ on }: PolicyInput): Decision {
+    return on === "call" ? this.#default : this.#questionDefault;
   }
 
   /** The rules that may redact what `server` gives, whatever target it is about. */
@@ -175,10 +175,10 @@ export class RuleSet {
   }
 
   /** The decision where the remaining rules exceed the budget: the first restricting one. */
-  #undecidedDecision(from: number, rules: readonly Rule[]): Decision {
+  #undecidedDecision(from: number, rules: readonly Rule[], input: PolicyInput): Decision {
     const rule = rules.find(({ restricts }, at) => at >= from && restricts);
     return rule === undefined
-      ? this.#default
+      ? this.#defaultFor(input)
       : { effect: rule.config.effect, rule: rule.config, failed: TOTAL_WORK_EXCEEDED };
   }
 
@@ -246,14 +246,18 @@ export class RuleSet {
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
   isVisible(client: Client, route: Route): boolean {
     const readings = this.#index.readingsOf(route);
-    if (readings === undefined) return this.#isReadingVisible(client, route);
-    const shows = (reading: Route): boolean => this.#isReadingVisible(client, reading);
+    const isDefault = this.#default.effect !== "hide";
+    if (readings === undefined) return this.#isReadingVisible(client, route, isDefault);
     if (!readings.complete && this.hides && this.#index.mayDependOnUri({ on: "call", route, client }))
       return false;
-    return readings.all.every(shows) && readings.alike.every(shows);
+    return (
+      readings.all.every((reading) => this.#isReadingVisible(client, reading, isDefault)) &&
+      readings.alike.every((reading) => this.#isReadingVisible(client, reading, true))
+    );
   }
 
-  #isReadingVisible(client: Client, route: Route): boolean {
+  /** @param isDefault whether it is visible if no rule decides */
+  #isReadingVisible(client: Client, route: Route, isDefault: boolean): boolean {
     for (const rule of this.#index.rulesFor("call", route)) {
       if (!rule.matcher.matchesPrincipal(client.principal)) continue;
       // Some call may be decided here, before a later rule can hide it.
@@ -261,7 +265,12 @@ export class RuleSet {
       const answer = rule.when?.evaluate(factsOf({ on: "call", route, client })) ?? "yes";
       if (answer === "yes" || (answer !== "no" && rule.restricts)) return rule.config.effect !== "hide";
     }
-    return true;
+    return isDefault;
+  }
+
+  /** Whether `client` may see something whose name is not known yet, and begins like that of `start`. */
+  mayShow(client: Client, start: Route): boolean {
+    return mayShow(this.#rules, this.#default.effect, client, start);
   }
 
   /** Whether `client` may read the target now, without an approval. */
@@ -302,7 +311,7 @@ export class RuleSet {
   }
 
   get hides(): boolean {
-    return this.#rules.some(({ config }) => config.effect === "hide");
+    return this.#default.effect === "hide" || this.#rules.some(({ config }) => config.effect === "hide");
   }
 }
 
@@ -319,6 +328,7 @@ function explainRule(
 const TOO_MANY_READINGS = "its URI has too many readings";
 
 const ALLOW: Decision = { effect: "allow" };
+const DENY: Decision = { effect: "deny" };
 
 const conditionResult = ({ when }: Rule, input: PolicyInput): ConditionResult =>
   when?.evaluate(factsOf(input)) ?? "yes";

@@ -9,7 +9,7 @@ import { rule } from "../support.js";
 
 type Given = Partial<RuleConfig> & Pick<RuleConfig, "effect">;
 
-function bookOf(rules: readonly Given[], fallback: "allow" | "deny" = "allow"): RuleSet {
+function bookOf(rules: readonly Given[], fallback: "allow" | "deny" | "hide" = "allow"): RuleSet {
   const compiled = compileRules(rules.map(rule));
   expect(compiled.faults).toEqual([]);
   return new RuleSet(compiled.rules, fallback);
@@ -25,6 +25,8 @@ const matter = (route: Route, over: Partial<PolicyInput> = {}): PolicyInput => (
 
 const effectOf = (rules: readonly Given[], about: PolicyInput): string =>
   bookOf(rules).evaluate(about).effect;
+
+const effectOfHidden = (book: RuleSet, route: Route): string => book.evaluate(matter(route)).effect;
 
 const resource = (exposed: string, over: Partial<Route> = {}): Route => ({
   upstream: "files",
@@ -51,7 +53,7 @@ describe("the first rule that matches decides", () => {
     expect(effectOf(rules, matter(routeTo("git", "log")))).toBe("hide");
   });
 
-  test.each(["allow", "deny"] as const)("where none does, the default does: %s", (fallback) => {
+  test.each(["allow", "deny", "hide"] as const)("where none does, the default does: %s", (fallback) => {
     const book = bookOf([{ tools: ["x"], effect: "hide" }], fallback);
     expect(book.evaluate(matter(routeTo("db", "drop")))).toEqual({ effect: fallback });
   });
@@ -327,9 +329,76 @@ describe("what a client sees", () => {
     expect(sees(rules)).toBe(visible);
   });
 
+  test.each<[string, readonly Given[], boolean]>([
+    ["nothing", [], false],
+    ["what a rule allows", [{ tools: ["db__d*"], effect: "allow" }], true],
+    ["what a rule refuses with a reason", [{ tools: ["db__drop"], effect: "deny" }], true],
+    ["what it may call with some arguments", [{ when: "args.dry", effect: "allow" }], true],
+    ["nothing that another principal may call", [{ principals: ["bob"], effect: "allow" }], false],
+    ["nothing for a rule about questions", [{ on: "sampling", effect: "allow" }], false],
+  ])("with the default hide: %s", (_, rules, visible) => {
+    const book = bookOf(rules, "hide");
+    expect(book.hides).toBe(true);
+    expect(book.isVisible(clientOf(), drop)).toBe(visible);
+  });
+
+  test("with the default hide, a reading that only restricts hides nothing by itself", () => {
+    const listed = resource("files+file:///docs/a.md");
+    const book = bookOf([{ resources: ["files+file:///docs/*"], effect: "allow" }], "hide");
+    expect(book.isVisible(clientOf(), listed)).toBe(true);
+    expect(book.isVisible(clientOf(), resource("files+file:///docs/../etc/x"))).toBe(false);
+    expect(effectOfHidden(book, resource("files+file:///docs/%2e%2e/etc/x"))).toBe("hide");
+    expect(effectOfHidden(book, listed)).toBe("allow");
+  });
+
+  test("with the default hide, questions of servers are refused", () => {
+    expect(bookOf([], "hide").evaluate(matter(drop, { on: "sampling" })).effect).toBe("deny");
+  });
+
   test("nothing that a rule hides which cannot be answered", () => {
     const client = clientOf({ principal: { id: "ann", groups: [], claims: { level: "high" } } });
     expect(sees([{ when: "principal.claims.level > 1", effect: "hide" }], client)).toBe(false);
+  });
+});
+
+describe("of a server whose lists are not known, something may be visible", () => {
+  const start = (kind: Route["kind"], exposed: string): Route => ({
+    upstream: "db",
+    target: "",
+    exposed,
+    kind,
+  });
+  const tools = start("tools", "db__");
+  test.each<[string, readonly Given[], Route, boolean]>([
+    ["not without a rule", [], tools, false],
+    ["by a rule about such names", [{ tools: ["db__read"], effect: "allow" }], tools, true],
+    ["by a glob that may be one", [{ tools: ["*read"], effect: "approve" }], tools, true],
+    ["not by names of another server", [{ tools: ["git__log"], effect: "allow" }], tools, false],
+    ["not by another kind", [{ prompts: ["db__ask"], effect: "allow" }], tools, false],
+    ["not for another principal", [{ principals: ["bob"], effect: "allow" }], tools, false],
+    ["not by a condition on who it is", [{ when: "principal.id == 'bob'", effect: "allow" }], tools, false],
+    ["by a condition on the call", [{ when: "args.dry", effect: "allow" }], tools, true],
+    ["by a rule about all of it", [{ servers: ["db"], effect: "allow" }], tools, true],
+    ["not by a rule about questions", [{ on: "roots", effect: "allow" }], tools, false],
+    ["not after a rule that hides", [{ servers: ["db"], effect: "hide" }, { effect: "allow" }], tools, false],
+    ["by annotations", [{ annotations: { readOnlyHint: true }, effect: "allow" }], tools, true],
+    [
+      "not by annotations of tools, a prompt",
+      [{ annotations: { readOnlyHint: true }, effect: "allow" }],
+      start("prompts", "db__"),
+      false,
+    ],
+    ["by its URIs", [{ resources: ["DB+file:*"], effect: "allow" }], start("resources", "db+"), true],
+    [
+      "by a URI without a prefix",
+      [{ resources: ["ui://x"], effect: "allow" }],
+      start("resources", "db+"),
+      true,
+    ],
+    ["by methods that are named", [{ methods: ["ops/*"], effect: "allow" }], start("methods", ""), true],
+    ["not by methods that are not", [{ servers: ["db"], effect: "allow" }], start("methods", ""), false],
+  ])("%s", (_, rules, route, may) => {
+    expect(bookOf(rules, "hide").mayShow(clientOf(), route)).toBe(may);
   });
 });
 
