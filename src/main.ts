@@ -60,7 +60,7 @@ const shell: CommandContext = {
       ...(worker !== undefined && { member: worker.member }),
     });
   },
-  openServing: async (run, config, orphans, logger) => {
+  openServing: async (run, config, { orphans, ownerToken }, logger) => {
     await checkFeatures(FEATURES, config, await featureContext(config, logger));
     const [{ openProcessRegistry, handleOrphans }, { stateFolder }] = await Promise.all([
       import("./upstream/supervision/orphans.js"),
@@ -69,7 +69,8 @@ const shell: CommandContext = {
     const registry = openProcessRegistry(stateFolder(process.env), logger);
     const onProcessLost = () => handleOrphans(registry, orphans === "end", logger);
     await onProcessLost();
-    return run.open(config, { logger, version: packageVersion(), features: FEATURES, onProcessLost });
+    const version = packageVersion();
+    return run.open(config, { logger, version, features: FEATURES, ownerToken, onProcessLost });
   },
   useStateFolder: (folder) => {
     process.env.CARDEA_STATE_DIR = folder;

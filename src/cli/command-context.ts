@@ -33,7 +33,7 @@ export interface CommandContext {
   /** Lets commands of the same user find a serving gateway, until the returned function is called. */
   announceGateway(gateway: RunningGateway, log: Log): Promise<() => Promise<void>>;
   /** Several processes, started like one gateway; orphaned processes of an earlier one are reported or killed first. */
-  openServing(run: ServingRun, config: Config, orphans: "name" | "end", logger: Logger): Promise<Served>;
+  openServing(run: ServingRun, config: Config, first: FirstProcess, logger: Logger): Promise<Served>;
   /** Set in one of several processes, whose signals come from the one that has started it. */
   readonly worker?: Pick<JoinedProcess, "listen" | "sections" | "announce">;
   /** Probes one server. */
@@ -42,6 +42,14 @@ export interface CommandContext {
   openStore(config: Config, logger: Logger): Promise<OwnStore | undefined>;
   /** Checks once what features need outside of this process, by the names of those that need something. */
   findings(config: Config): Promise<Readonly<Record<string, readonly Finding[]>>>;
+}
+
+/** What the first of several processes does for all of them. */
+interface FirstProcess {
+  /** What happens to processes that a gateway left behind. */
+  readonly orphans: "name" | "end";
+  /** Lets commands of the same user use the listener for operators. */
+  readonly ownerToken: string;
 }
 
 /** A logger with secrets to redact. */

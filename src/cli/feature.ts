@@ -21,6 +21,7 @@ import type { OwnStore } from "../core/shared-store.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
 import type { CommandContext } from "./command-context.js";
 import type { ProbeResult } from "./probe.js";
+import type { RunningGateway } from "./run-files.js";
 import type { ServeFlag } from "./serve-flags.js";
 import type { ServingMode } from "./serving-mode.js";
 
@@ -106,6 +107,8 @@ export interface Feature {
   readonly servingMode?: ServingMode;
   /** The ways to reach servers that it adds; each has a section. They need no open feature, as a probe has none. */
   readonly channels?: readonly ChannelKind[];
+  /** What a person at a terminal can do next, once the gateway serves. `program`: how a shell starts this program. */
+  readyHint?(gateway: RunningGateway, program: string): string | undefined;
   /** What `cardea list` says of lists that leave tools out, if it makes such. */
   readonly shortLists?: ShortLists;
   /** What `cardea explain` prints of the members that it has added (`OpenFeature.explained`), by place. */

@@ -22,7 +22,7 @@ import {
 } from "./flags.js";
 import { configOfCommand } from "./host-files/from-command.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
-import { stillStarting } from "./ready-line.js";
+import { hintsOf, stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
 import { isReplaced, type ServeFlagValues, settingFlags } from "./serve-flags.js";
 import {
@@ -34,6 +34,7 @@ import {
 } from "./serving-mode.js";
 import { untilStopped } from "./stop.js";
 import { strictProblems } from "./strict.js";
+import { isTerminal } from "./terminal.js";
 
 /** A gateway, or several processes as one: it starts, may fail, and is stopped. */
 type Runnable = Omit<Served, "reload"> & { isUnused?(): boolean };
@@ -105,8 +106,10 @@ export async function serveCommand(
 /** What one of several processes leaves to the one that has started it: orphans, and the commands of its user. */
 const firstProcess = (shell: CommandContext, orphans: "name" | "end") =>
   shell.worker === undefined
-    ? { orphans, ownerToken: randomBytes(32).toString("base64url") }
+    ? { orphans, ownerToken: newOwnerToken() }
     : { orphans: undefined, ownerToken: undefined };
+
+const newOwnerToken = (): string => randomBytes(32).toString("base64url");
 
 /** What a feature is asked to serve with; one of several processes starts no further ones. */
 const severalAsked = (flags: ServeFlagValues, shell: CommandContext): ServingRun | undefined =>
@@ -127,8 +130,9 @@ async function serveBySeveral(
 ): Promise<number> {
   const obstacle = servingConflict(shell.features, config);
   if (obstacle !== undefined) return refuseSeveral(obstacle, log);
-  const served = await shell.openServing(several, config, orphans, log);
-  return run(served, { shell, log, config, ownerToken: undefined, faults }, () =>
+  const ownerToken = newOwnerToken();
+  const served = await shell.openServing(several, config, { orphans, ownerToken }, log);
+  return run(served, { shell, log, config, ownerToken, faults }, () =>
     shell.signals.onHangup(() => served.reload()),
   );
 }
@@ -198,6 +202,8 @@ async function run(
         { url, adminUrl, starting },
         `ready: ${url}${adminUrl === undefined ? "" : ` (admin: ${adminUrl})`}${stillStarting(starting)}`,
       );
+      if (isTerminal(shell.stderr, shell.env))
+        for (const hint of hintsOf(shell.features, running)) log.info({}, hint);
     } else shell.worker.announce(url);
   } catch (error) {
     const problems = error instanceof GatewayError ? faults() : [];

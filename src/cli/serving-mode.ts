@@ -29,6 +29,8 @@ export interface ServingContext {
   readonly version: string;
   /** The features of this build. */
   readonly features: readonly Feature[];
+  /** Lets commands of the same user use the listener for operators. */
+  readonly ownerToken: string;
   /** Handles the server processes that an ended process of the gateway left behind. */
   readonly onProcessLost: () => Promise<void>;
 }

@@ -10,6 +10,7 @@ import { useStore } from "./state/store.js";
 import { DialogHost } from "./ui/dialog-host.js";
 import { Header } from "./ui/header.js";
 import { Icon, type IconName } from "./ui/icon.js";
+import { LinkTrouble } from "./ui/link-trouble.js";
 import { TokenPrompt } from "./ui/token-prompt.js";
 import { CallsView } from "./views/calls.js";
 import { ConfigView } from "./views/config.js";
@@ -53,6 +54,7 @@ export function App() {
         Skip to the content
       </a>
       <Header />
+      <LinkTrouble />
       {isLocked ? (
         <TokenPrompt />
       ) : (

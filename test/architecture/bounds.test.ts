@@ -208,7 +208,11 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "features/tool-search/tool-search.test.ts",
     title: "indexes of dropped lists are released",
   },
-  "features/authorization-server/rate-limit.ts": {
+  "features/admin/console-links.ts": {
+    file: "features/admin/console-links.test.ts",
+    title: "is one of sixteen: a further one ends the oldest",
+  },
+  "http/rate-limit.ts": {
     file: "features/authorization-server/registration.test.ts",
     title: "use bounded memory for any number of addresses",
   },

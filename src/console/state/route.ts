@@ -20,7 +20,9 @@ const read = (): Route => {
 
 /** The current view. */
 export const route = new Store<Route>(read());
-addEventListener("hashchange", () => route.set(read()));
+/** Shows the view of the address bar. */
+export const showRoute = (): void => route.set(read());
+addEventListener("hashchange", showRoute);
 
 /** The address of a view, or of one item in it. */
 export const hrefOf = (view: string, item?: string): string =>

@@ -15,7 +15,8 @@ export async function promptToken(wasWrong = false): Promise<boolean> {
       <h2>Actions need the admin token</h2>
       <p>
         Everybody who reaches this page may look; acting takes <code>listen.admin.token</code> of the config.
-        The token stays in this tab.
+        The token stays in this tab. On the machine of the gateway <code>cardea console</code> opens this page
+        unlocked.
       </p>
       {wasWrong && (
         <p class="bad" role="alert">

@@ -21,7 +21,8 @@ export function TokenPrompt() {
         <label for="token">Token of its admin listener</label>
         <input ref={input} id="token" type="password" autocomplete="off" spellcheck={false} required />
         <p class="quiet">
-          It is <code>listen.admin.token</code> of the config, and stays in this tab.
+          It is <code>listen.admin.token</code> of the config, and stays in this tab. On the machine of the
+          gateway <code>cardea console</code> opens this page unlocked.
         </p>
         {isWrong && (
           <p class="bad" role="alert">

@@ -8,26 +8,34 @@ import { bodyTooLarge, MAX_BODY_BYTES } from "./body-text.js";
 /** A request of the admin listener. */
 export type AdminContext = Context<{ Bindings: HttpBindings }>;
 
+/** What a listener accepts. */
+interface Accepted {
+  /** Of the config. */
+  readonly token?: string | undefined;
+  /** Of the user whose process it is. */
+  readonly ownerToken?: string | undefined;
+  /** Whether a page that a link has unlocked sends this. Default: there is none. */
+  readonly isPage?: ((authorization: string | undefined) => boolean) | undefined;
+}
+
 /** The tokens of the listener. */
 export class AdminAccess {
   readonly #isOperator: (authorization: string | undefined) => boolean;
   readonly #isOwner: (authorization: string | undefined) => boolean;
+  readonly #isPage: (authorization: string | undefined) => boolean;
   readonly #hasToken: boolean;
 
-  /** @param token of the config @param ownerToken of the user whose process it is */
-  constructor({
-    token,
-    ownerToken,
-  }: { readonly token?: string | undefined; readonly ownerToken?: string | undefined }) {
+  constructor({ token, ownerToken, isPage = () => false }: Accepted) {
     this.#isOperator = bearerAuth(token);
     this.#isOwner = ownerToken === undefined ? () => false : bearerAuth(ownerToken);
+    this.#isPage = isPage;
     this.#hasToken = token !== undefined;
   }
 
   /** The response to a request that may not read pages; undefined if it may. */
   refusedPage(c: AdminContext): Response | undefined {
     const authorization = c.req.header("authorization");
-    return this.#isOperator(authorization) || this.#isOwner(authorization)
+    return this.#isOperator(authorization) || this.#isOwner(authorization) || this.#isPage(authorization)
       ? undefined
       : unauthorized(c, "this");
   }
@@ -36,8 +44,19 @@ export class AdminAccess {
   readonly refusedAction = (c: AdminContext, what: string): Response | undefined => {
     // Without a configured token every local process may read the pages; actions always need a token.
     const authorization = c.req.header("authorization");
-    if (!this.#isOwner(authorization) && !(this.#hasToken && this.#isOperator(authorization)))
-      return unauthorized(c, what);
+    if (!this.#hasLastingToken(authorization) && !this.#isPage(authorization)) return unauthorized(c, what);
+    return this.refusedPost(c);
+  };
+
+  /** The same for a new link to the console, which a page that was unlocked by one cannot make. @throws GatewayError `too_large` */
+  refusedLink(c: AdminContext): Response | undefined {
+    if (!this.#hasLastingToken(c.req.header("authorization")))
+      return unauthorized(c, "a link to the console");
+    return this.refusedPost(c);
+  }
+
+  /** The response to a POST that another site may have caused, or that is no JSON. @throws GatewayError `too_large` */
+  refusedPost(c: AdminContext): Response | undefined {
     const { origin, host = "", "sec-fetch-site": site = "none" } = c.env.incoming.headers;
     const isForeign = origin !== undefined && !isOwnOrigin(origin, host);
     if (isForeign || (site !== "none" && site !== "same-origin")) {
@@ -49,7 +68,11 @@ export class AdminAccess {
     // Without a declared length the reader of the body counts.
     if (Number(c.req.header("content-length") ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
     return undefined;
-  };
+  }
+
+  #hasLastingToken(authorization: string | undefined): boolean {
+    return this.#isOwner(authorization) || (this.#hasToken && this.#isOperator(authorization));
+  }
 }
 
 function unauthorized(c: AdminContext, what: string): Response {
@@ -69,11 +92,16 @@ const BEARER = /^bearer +([!-~]+) *$/i;
 export function bearerAuth(token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => true;
   const expected = HASHED.test(token) ? Buffer.from(token.slice(7), "hex") : digestOf(token);
-  return (authorization = "") => {
-    const [, sent] = BEARER.exec(authorization) ?? [];
+  return (authorization) => {
+    const sent = bearerToken(authorization);
     // `timingSafeEqual` needs equal lengths, which hashes have.
     return sent !== undefined && timingSafeEqual(digestOf(sent), expected);
   };
+}
+
+/** The token of an `Authorization` header. */
+export function bearerToken(authorization = ""): string | undefined {
+  return BEARER.exec(authorization)?.[1];
 }
 
 const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");

@@ -176,6 +176,11 @@ export const cluster = z.object({
 export const workers = z.array(workerRow);
 /** `GET /api/v1`. */
 export const pages = z.object({ pages: z.array(text), actions: z.array(text) });
+/** `POST /api/v1/console/link`. */
+export const consoleLink = z.object({ code: text, expiresIn: count });
+/** The body of `POST /api/v1/console/unlock`, and its response. */
+export const consoleCode = z.object({ code: text });
+export const pageToken = z.object({ token: text });
 /** The result of a tool call. */
 export const reply = anything;
 

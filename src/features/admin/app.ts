@@ -14,6 +14,8 @@ import { addActionRoutes, isActionPath } from "./actions.js";
 import { bodyText } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
+import { ConsoleLinks } from "./console-links.js";
+import { addConsoleRoutes, LINK_PATH, UNLOCK_PATH } from "./console-routes.js";
 import { actionsOf, addFeatureRoutes, isFeaturePath } from "./feature-actions.js";
 import type { AdminListenerOptions } from "./server.js";
 
@@ -48,7 +50,10 @@ export function adminRequests(
 
 /** The routes of the listener; exported for a test that visits each. */
 export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPage[]): AdminApp {
-  const access = new AdminAccess(settings);
+  // Processes of this gateway connect to a socket, and show no console.
+  const links = settings.socket === undefined ? new ConsoleLinks() : undefined;
+  const access = new AdminAccess({ ...settings, isPage: links && ((sent) => links.isPage(sent)) });
+  const { addressOf = peerOf } = settings;
   const files = consoleFiles();
   const app: AdminApp = new Hono<{ Bindings: HttpBindings }>({ strict: false });
   addChecks(app, settings, access, files);
@@ -58,9 +63,10 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
   if (settings.actions !== undefined)
     addActionRoutes(app, settings.actions, {
       refused: (c) => access.refusedAction(c, "an action"),
-      addressOf: settings.addressOf ?? peerOf,
+      addressOf,
       isInternal: settings.socket !== undefined,
     });
+  if (links !== undefined) addConsoleRoutes(app, links, access, addressOf);
   addPages(app, settings, pages);
   for (const [path, file] of files) {
     app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
@@ -80,7 +86,8 @@ function addChecks(
   files: ReturnType<typeof consoleFiles>,
 ): void {
   // Served without the token: probes have none, and the console prompts for it.
-  const open = new Set(["/healthz", "/readyz", ...files.keys()]);
+  const open = new Set(["/healthz", "/readyz", UNLOCK_PATH, ...files.keys()]);
+  const consolePaths = new Set(settings.socket === undefined ? [LINK_PATH, UNLOCK_PATH] : []);
   const hostCheck = rebindingProtection({
     bind: settings.host,
     allowedHosts: settings.allowedHosts ?? [],
@@ -93,11 +100,12 @@ function addChecks(
     checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
     const refused = open.has(c.req.path) ? undefined : access.refusedPage(c);
     if (refused !== undefined) return refused;
-    const isCall = c.req.path === CALLS_PATH && settings.call !== undefined;
-    const isMcp = settings.mcp !== undefined && c.req.path === MCP_PATH;
+    const { path, method } = c.req;
+    const isCall = path === CALLS_PATH && settings.call !== undefined;
+    const isMcp = settings.mcp !== undefined && path === MCP_PATH;
     const isAction =
-      c.req.method === "POST" && (isCall || isOfFeature(c.req.path) || isAct(c.req.path) || isMcp);
-    if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isAction) {
+      method === "POST" && (isCall || isMcp || isOfFeature(path) || isAct(path) || consolePaths.has(path));
+    if (method !== "GET" && method !== "HEAD" && !isAction) {
       return c.json({ error: "only GET is served here" }, 405, { allow: "GET, HEAD" });
     }
     return next();

@@ -9,24 +9,24 @@ import { parseJson } from "../../wire/json-text.js";
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the body. Its bytes are counted as they come, and none is kept beyond the limit; no body is an empty text.
+ * Reads the body. Its bytes are counted as they come, and none is kept beyond the limit of `maxBytes`; no body is an empty text.
  *
  * @throws GatewayError `too_large`
  */
-export async function bodyText({ body }: Request): Promise<string> {
+export async function bodyText({ body }: Request, maxBytes: number = MAX_BODY_BYTES): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw bodyTooLarge();
+    if (size > maxBytes) throw bodyTooLarge(maxBytes);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
 /** The body as an object of JSON; no body is an empty one. @throws BadQuery, GatewayError `too_large` */
-export async function bodyObject(request: Request): Promise<JsonObject> {
-  const text = await bodyText(request);
+export async function bodyObject(request: Request, maxBytes?: number): Promise<JsonObject> {
+  const text = await bodyText(request, maxBytes);
   let body: unknown;
   try {
     body = text.trim() === "" ? {} : parseJson(text);
@@ -38,5 +38,5 @@ export async function bodyObject(request: Request): Promise<JsonObject> {
 }
 
 /** The error (413) for a body beyond the limit. */
-export const bodyTooLarge = (): GatewayError =>
-  new GatewayError("too_large", "downstream", `the body is larger than ${MAX_BODY_BYTES} bytes`);
+export const bodyTooLarge = (maxBytes: number = MAX_BODY_BYTES): GatewayError =>
+  new GatewayError("too_large", "downstream", `the body is larger than ${maxBytes} bytes`);

@@ -1,5 +1,6 @@
 /** The listener for operators: health, metrics, the admin API with its pages and actions, and the console (docs/admin-api.md). */
 import type { Feature } from "../../cli/feature.js";
+import { COMMANDS } from "./cli/commands.js";
 import type { AdminListen } from "./section.js";
 
 const SECTION = "listen.admin";
@@ -11,6 +12,9 @@ export const DEFAULT_LISTEN: AdminListen = { host: "127.0.0.1", port: 8081, show
 export const admin: Feature = {
   name: "admin",
   loadSections: async () => [(await import("./section.js")).section],
+  commands: COMMANDS,
+  readyHint: ({ adminUrl }, program) =>
+    adminUrl === undefined ? undefined : `the console opens unlocked with: ${program} console`,
   serveFlags: [
     {
       flags: "--admin-host <host>",

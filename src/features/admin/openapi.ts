@@ -49,6 +49,13 @@ function posts(
   const worker = z.object({ worker: z.int().optional() });
   return [
     post("calls", "Call a tool", call, schemas.reply),
+    post("console/link", "Make a link that unlocks the console once", z.object({}), schemas.consoleLink),
+    post(
+      "console/unlock",
+      "Unlock the console with the code of a link",
+      schemas.consoleCode,
+      schemas.pageToken,
+    ),
     post("mcp", "MCP 2026-07-28 of the gateway, for the console", message, z.looseObject({})),
     ...ofFeatures.map(
       ({ path, summary, bodySchema, answerSchema }): ApiRoute => ({

@@ -1,9 +1,9 @@
 /** Client ID metadata documents (CIMD): hosts whose `client_id` is a URL. */
 import { LRUCache } from "lru-cache";
+import type { RateLimit } from "../../http/rate-limit.js";
 import { isObject } from "../../wire/json.js";
 import { checkMetadata, readName } from "./client-metadata.js";
 import { OAuthError } from "./oauth-error.js";
-import type { RateLimit } from "./rate-limit.js";
 import { type AllowedRedirects, isCanonical, readRedirectUris } from "./redirect-uris.js";
 import type { HostClient, LeftOut, Now } from "./types.js";
 

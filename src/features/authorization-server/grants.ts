@@ -1,8 +1,8 @@
 /** The life of a grant: from its code, through rotating refresh tokens, to its end or revocation. */
 import type { Logger } from "../../core/logger.js";
+import type { RateLimit } from "../../http/rate-limit.js";
 import { isObject } from "../../wire/json.js";
 import { OAuthError } from "./oauth-error.js";
-import type { RateLimit } from "./rate-limit.js";
 import { digestOf, isSame, randomText, type Sealing } from "./sealing.js";
 import { KEYS_RECORD } from "./signing-keys.js";
 import type { AuthorizationRequest, Grant, GrantStore, HostSignIn, Now, Person } from "./types.js";

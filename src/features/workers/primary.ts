@@ -32,7 +32,7 @@ interface PrimaryContext extends ServingContext {
 /** The primary, with no worker started yet. @throws Error if this process is itself a worker. */
 export async function createPrimary(
   config: Config,
-  { count, logger, version, onProcessLost, features }: PrimaryContext,
+  { count, logger, version, ownerToken, onProcessLost, features }: PrimaryContext,
 ): Promise<Served> {
   if (!cluster.isPrimary) throw new Error("a worker process cannot have workers");
   const featureAdmin = await Promise.all(features.flatMap((feature) => feature.loadAdmin?.() ?? []));
@@ -66,6 +66,7 @@ export async function createPrimary(
   const toAnyWorker = forwardToAnyWorker(identity, () => workers.status());
   const admin = createAdminListener({
     ...listen,
+    ownerToken,
     allowedHosts: config.listen.http.allowedHosts,
     addressOf: clientAddress(config.listen.http.trustedProxies),
     logger,

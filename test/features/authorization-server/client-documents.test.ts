@@ -1,7 +1,7 @@
 /** Hosts whose `client_id` is the URL of a metadata document (CIMD). */
 import { describe, expect, test } from "vitest";
 import { ClientDocuments } from "../../../src/features/authorization-server/client-documents.js";
-import { RateLimit } from "../../../src/features/authorization-server/rate-limit.js";
+import { RateLimit } from "../../../src/http/rate-limit.js";
 import {
   answerIn,
   authorizeUrl,

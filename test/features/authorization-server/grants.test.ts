@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
 import { Grants, MAX_GRANTS } from "../../../src/features/authorization-server/grants.js";
 import { MemoryStore } from "../../../src/features/authorization-server/memory-store.js";
-import { RateLimit } from "../../../src/features/authorization-server/rate-limit.js";
 import { Sealing } from "../../../src/features/authorization-server/sealing.js";
 import { SigningKeys } from "../../../src/features/authorization-server/signing-keys.js";
+import { RateLimit } from "../../../src/http/rate-limit.js";
 import { Clock, pkce, REDIRECT } from "./support.js";
 
 function grantsOf(lifetimeMs = 86_400_000) {

@@ -1,8 +1,8 @@
 /** Hosts that register themselves (RFC 7591): what they may register, how often, and how long it is good. */
 import { describe, expect, test } from "vitest";
 import { MemoryStore } from "../../../src/features/authorization-server/memory-store.js";
-import { RateLimit } from "../../../src/features/authorization-server/rate-limit.js";
 import { REGISTRATION_MS } from "../../../src/features/authorization-server/registration.js";
+import { RateLimit } from "../../../src/http/rate-limit.js";
 import { collectGarbage } from "../../support/heap.js";
 import {
   answerIn,

@@ -26,7 +26,7 @@ function shellWithWorkers(env: Readonly<Record<string, string>> = {}) {
   const never = new Promise<never>(() => {});
   const shell: FakeShell = {
     ...fakeShell({ cwd: folder, env }),
-    async openServing({ processes: count }, _config, orphans) {
+    async openServing({ processes: count }, _config, { orphans }) {
       orders.push({ count, orphans });
       return {
         start: async () => ({ url: "http://127.0.0.1:1/mcp", adminUrl: "http://127.0.0.1:2", starting: [] }),

@@ -1,7 +1,6 @@
 /** Rate limit by key (a network, a client, a sign-in), each with a share of the total, in windows of one minute. */
 import { LRUCache } from "lru-cache";
-import { fitsFairShare } from "../../core/fair-share.js";
-import type { Now } from "./types.js";
+import { fitsFairShare } from "../core/fair-share.js";
 
 interface Window {
   readonly endsAt: number;
@@ -13,7 +12,8 @@ interface RateLimitOptions {
   readonly perKey: number;
   /** Per minute for all keys; the last quarter is for keys that have taken little. Default: no limit. */
   readonly total?: number;
-  readonly now: Now;
+  /** In ms. */
+  readonly now: () => number;
 }
 
 const WINDOW_MS = 60_000;
