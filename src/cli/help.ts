@@ -46,7 +46,7 @@ const firstOf = (
   cardea call   NAME [k=v k:=JSON ...]    call a tool
   cardea explain NAME [k=v ...] [--as ID] who may call, and why`;
 
-const MIDDLE = `cardea status | tail | top
+const MIDDLE = `cardea status, cardea tail, cardea top
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema
   cardea key    [--id ID] [--add] | list | revoke ID     API keys for hosts`;
 

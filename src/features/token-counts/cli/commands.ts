@@ -16,7 +16,7 @@ import {
 /** `tokens`. */
 export const COMMANDS: FeatureCommands = {
   place: "show",
-  help: "cardea tokens  what tools cost a model  ",
+  help: "cardea tokens  tool costs  ",
   isShort: true,
   examples: {
     tokens: [
