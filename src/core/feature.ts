@@ -69,6 +69,19 @@ export interface FeatureCounter {
   readonly labelNames: readonly string[];
 }
 
+/** A counter whose values a feature keeps. */
+export interface CounterReading {
+  readonly counter: FeatureCounter;
+  /** Called at each scrape; a value grows only. */
+  readonly read: () => readonly CountedValue[];
+}
+
+/** A value of such a counter. */
+export interface CountedValue {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
 /** A path of the listener for hosts, which needs no credentials. */
 export interface HostRoute {
   /** `:name` is one part of it, `*` the rest. */
@@ -238,6 +251,7 @@ export interface OpenFeature {
   readonly showsContent?: boolean;
   readonly readings?: readonly GaugeReading[];
   readonly counters?: readonly FeatureCounter[];
+  readonly counterReadings?: readonly CounterReading[];
   /**
    * What decides about calls; called for each config, one feature does. `before`: what it returned for the config before, whose
    * state it may continue.

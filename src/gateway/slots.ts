@@ -75,7 +75,7 @@ export class Slots {
 
   constructor(
     features: readonly OpenFeature[],
-    metrics: Pick<Metrics, "featureGauge" | "featureCounter">,
+    metrics: Pick<Metrics, "featureGauge" | "featureCounter" | "featureCount">,
     channels: ChannelKinds = [],
   ) {
     this.#features = features;
@@ -91,6 +91,8 @@ export class Slots {
             for (const listener of listeners) listener(event);
           };
     for (const reading of features.flatMap(({ readings = [] }) => readings)) metrics.featureGauge(reading);
+    for (const reading of features.flatMap(({ counterReadings = [] }) => counterReadings))
+      metrics.featureCount(reading);
     for (const counter of features.flatMap(({ counters = [] }) => counters)) {
       if (!this.#counters.has(counter.name))
         this.#counters.set(counter.name, metrics.featureCounter(counter));

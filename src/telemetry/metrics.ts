@@ -1,5 +1,5 @@
 /** Which metrics does the gateway have? One method for each, and the Prometheus text of all. */
-import type { FeatureCounter, GaugeReading } from "../core/feature.js";
+import type { CounterReading, FeatureCounter, GaugeReading } from "../core/feature.js";
 import type { ListKind } from "../core/lists.js";
 import type { InputKind } from "../core/methods.js";
 import type { ForwardOutcome } from "../core/owners.js";
@@ -232,6 +232,17 @@ export class Metrics {
   }: FeatureCounter): (labels: Readonly<Record<string, string>>) => void {
     const counter = this.#counter(name, help, [...labelNames]);
     return (labels) => counter.inc({ ...labels }, 1);
+  }
+
+  /** Reports the values of a counter that a feature keeps at every scrape. */
+  featureCount({ counter: { name, help, labelNames }, read }: CounterReading): void {
+    new Counter({
+      ...{ name, help, labelNames: [...labelNames], registers: [this.#registry] },
+      collect() {
+        this.reset();
+        for (const { labels, value } of read()) this.inc({ ...labels }, value);
+      },
+    });
   }
 
   /** The Prometheus text of all metrics, with exemplars; see `negotiatedMetrics`. */

@@ -65,8 +65,10 @@ export async function startStage(): Promise<Stage> {
         { name: "no-touching", tools: ["asking__touch"], effect: "deny" },
         { name: "ask-a-person", tools: ["asking__echo"], effect: "approve" },
         { name: "ask-once", tools: ["everything__get-tiny-image"], effect: "approve", remember: "1h" },
+        { name: "never-there", tools: ["everything__gte-sum"], when: "args.a > 3", effect: "deny" },
       ],
     },
+    limits: [{ name: "rarely", tools: ["everything__gte-sum"], rate: "5/min", per: "principal" }],
   };
   const gateway: Gateway = await gatewayOf(file, {}, state);
   const { url, adminUrl } = await listening(gateway);

@@ -55,6 +55,18 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
+  test("the policy names each rule with its hits, and those that never matched", async () => {
+    const { page, errors, picture } = await stage.open("policy");
+    const row = page.getByRole("row", { name: /never-there/ });
+    await row.getByText("never matched").waitFor();
+    expect(await row.getByText("everything__gte-sum").isVisible()).toBe(true);
+    const limit = page.getByRole("row", { name: /rarely/ });
+    expect(await limit.getByText("5 in 60 s per principal").isVisible()).toBe(true);
+    await picture("policy-rules");
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
   test("markup from a server is shown as text, in names, schemas and results", async () => {
     const { page, errors, picture } = await stage.open("tools/markup__markup");
     const detail = page.getByRole("region", { name: "markup__markup" });

@@ -46,3 +46,39 @@ export interface ApprovalRow {
   readonly until: string;
   readonly worker?: number;
 }
+
+/** What one of the rules or limits of `policy` is about, and how often it has applied. */
+interface PolicyRow {
+  readonly name: string;
+  readonly on: string;
+  readonly matches: Readonly<Record<string, unknown>>;
+  readonly hits: number;
+  readonly lastHitAt?: string;
+}
+
+/** One of its rules */
+export interface RuleRow extends PolicyRow {
+  readonly effect: string;
+}
+
+/** One of its limits */
+export interface LimitRow extends PolicyRow {
+  readonly per: string;
+  readonly rate?: RateRow;
+  readonly quota?: RateRow;
+  readonly concurrency?: number;
+  readonly timeoutMs?: number;
+}
+
+/** Calls in a time. */
+export interface RateRow {
+  readonly count: number;
+  readonly windowMs: number;
+}
+
+/** The page `policy` */
+export interface PolicyPage {
+  readonly default: string;
+  readonly rules: readonly RuleRow[];
+  readonly limits: readonly LimitRow[];
+}

@@ -1,4 +1,4 @@
-/** The policy: recent decisions, and a form that explains a call. */
+/** The policy: its rules and limits, recent decisions, and a form that explains a call. */
 import { useState } from "preact/hooks";
 import { timeOf } from "../format.js";
 import type { DecisionRow } from "../state/feature-rows.js";
@@ -9,10 +9,11 @@ import { StateBadge } from "../ui/badge.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
 import { Approvals } from "./approvals.js";
 import { ExplainPanel } from "./explain.js";
+import { PolicyRules } from "./policy-rules.js";
 
 const MOST_SHOWN = 200;
 
-/** Decisions, and the form that explains a call. */
+/** Rules, decisions, and the form that explains a call. */
 export function PolicyView() {
   const state = useStore(gateway);
   const [wanted, setWanted] = useState("");
@@ -31,7 +32,8 @@ export function PolicyView() {
   );
   return (
     <>
-      <ViewTitle title="Policy">What the rules decided, newest first</ViewTitle>
+      <ViewTitle title="Policy">The rules in order, and what they decided</ViewTitle>
+      {hasPage(state, "policy") && <PolicyRules />}
       {hasPage(state, "explain") && <ExplainPanel />}
       {hasPage(state, "approvals") && <Approvals />}
       <Panel title="Decisions" aside={search}>

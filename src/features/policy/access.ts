@@ -162,6 +162,7 @@ class AccessRules {
     const ofTasks =
       call.method === "tasks/list" ? this.#evaluator.ruleSet.mayRedactAt(call.client, route.upstream) : [];
     const rules = [...new Set([...redacting.flatMap(redactingRules), ...ofTasks])];
+    if (counts) countRedactions(redacting, decision);
     return this.#forwardRedacted(call, route, next, undefined, rules);
   }
 
@@ -194,6 +195,14 @@ const NO_RULES: readonly RedactingRule[] = [];
 /** Usually none, or the deciding one. */
 const redactingRules = ({ rule, redacting = NO_RULES }: Decision): readonly RedactingRule[] =>
   rule !== undefined && redacts(rule) ? [rule, ...redacting] : redacting;
+
+/** Of the rules that redact what another one decides. */
+function countRedactions(decisions: readonly Decision[], { hits: decisive }: Decision): void {
+  const others = decisions.flatMap(({ rule, hits }) =>
+    rule !== undefined && redacts(rule) && hits !== undefined && hits !== decisive ? [hits] : [],
+  );
+  for (const hits of new Set(others)) hits.add();
+}
 
 /** The same error as for a target that does not exist. */
 function unknownTargetError(call: Call, route: Route): GatewayError {

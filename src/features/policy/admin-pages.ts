@@ -4,6 +4,7 @@ import { type AdminPage, rows, served } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { FeatureAdmin, OperatorAction, OwnOperatorAction } from "../../core/feature.js";
 import { page } from "../../http/page-schema.js";
+import { mergeInEffect, type PolicyInEffect } from "./in-effect.js";
 import type { Policy } from "./policy.js";
 
 const text = z.string();
@@ -46,6 +47,42 @@ const APPROVALS = page({
   merge: rows,
 });
 
+const globs = z.array(text).readonly().optional();
+const on = z.enum(["call", "sampling", "elicitation", "roots"]);
+const matches = z.object({
+  ...{ tools: globs, prompts: globs, resources: globs, methods: globs, servers: globs },
+  ...{ principals: globs, groups: globs, scopes: globs },
+  annotations: z.record(text, z.boolean()).optional(),
+  when: text.optional(),
+});
+const rate = z.object({ count, windowMs: count }).optional();
+const counted = { hits: count, lastHitAt: time.optional() };
+
+const IN_EFFECT = page({
+  path: "policy",
+  summary: "The rules and limits in effect, and how often each has applied",
+  behind: { inDocument: "questions", inList: "approvals" },
+  schema: z.object({
+    default: z.enum(["allow", "deny", "hide"]),
+    rules: z.array(
+      z.object({
+        name: text,
+        effect: z.enum(["allow", "deny", "approve", "redact", "hide"]),
+        ...{ on, matches, ...counted },
+      }),
+    ),
+    limits: z.array(
+      z.object({
+        ...{ name: text, on, matches },
+        per: z.enum(["principal", "session", "server", "tool", "all"]),
+        ...{ rate, quota: rate, concurrency: count.optional(), timeoutMs: count.optional() },
+        ...counted,
+      }),
+    ),
+  }),
+  merge: mergeInEffect,
+});
+
 const REVOKE: OperatorAction = {
   name: "revoke_approval",
   path: "approvals/:target/revoke",
@@ -55,19 +92,33 @@ const REVOKE: OperatorAction = {
 
 /** The pages and the action. */
 export const ADMIN: FeatureAdmin = {
-  pages: [APPROVALS, DECISIONS],
+  pages: [APPROVALS, DECISIONS, IN_EFFECT],
   actions: [],
   operatorActions: [REVOKE],
 };
 
 /** What the pages and the action ask: every policy has the decisions and approvals of those before it. */
-export type Latest = () => Pick<Policy, "decisions" | "approvals" | "revokeApproval"> | undefined;
+export type Latest = () =>
+  | Pick<Policy, "decisions" | "approvals" | "revokeApproval" | "inEffect">
+  | undefined;
 
 /** The pages, of the latest policy. */
-export const policyPages = (latest: Latest): readonly AdminPage[] => [
+export const policyPages = (latest: Latest, redact: (text: string) => string): readonly AdminPage[] => [
   served(APPROVALS, () => latest()?.approvals() ?? []),
   served(DECISIONS, () => latest()?.decisions() ?? []),
+  served(IN_EFFECT, () => redacted(latest()?.inEffect() ?? NOTHING, redact)),
 ];
+
+const NOTHING: PolicyInEffect = { default: "allow", rules: [], limits: [] };
+
+/** A condition may have a secret of the config in it. */
+const redacted = (shown: PolicyInEffect, redact: (text: string) => string): PolicyInEffect => ({
+  ...shown,
+  rules: shown.rules.map((rule) => {
+    const { when } = rule.matches;
+    return when === undefined ? rule : { ...rule, matches: { ...rule.matches, when: redact(when) } };
+  }),
+});
 
 /** The action, on the latest policy. */
 export const policyActions = (latest: Latest): readonly OwnOperatorAction[] => [

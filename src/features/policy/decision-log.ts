@@ -51,11 +51,13 @@ export class DecisionLog {
   }
 
   add(call: Call, route: Route, on: InteractionKind, decision: Decision): void {
+    countHits(decision);
     this.#count(this.#write(call, route, on, decision), decision);
   }
 
   /** A person is asked for an approval, whose answer will come with `nonce`. That decides, so nothing is counted yet. */
   recordQuestion(call: Call, route: Route, decision: Decision, nonce: string): void {
+    countHits(decision);
     this.#open.set(nonce, this.#written);
     this.#write(call, route, "call", decision);
   }
@@ -63,7 +65,8 @@ export class DecisionLog {
   /** Records the outcome of the approval with `nonce`; undefined where no question was needed. */
   recordAnswer(call: Call, route: Route, decision: Decision, answer: ApprovalAnswer, nonce?: string): void {
     const position = nonce === undefined ? undefined : this.#open.get(nonce);
-    if (nonce !== undefined) this.#open.delete(nonce);
+    if (nonce === undefined) countHits(decision);
+    else this.#open.delete(nonce);
     const known =
       position === undefined || this.#written - position > MAX_ROWS
         ? undefined
@@ -115,6 +118,13 @@ export class DecisionLog {
     }
     return rows;
   }
+}
+
+/** The rule has decided; those that only redact count where the call is made. */
+function countHits({ effect, hits, redactingHits }: Decision): void {
+  hits?.add();
+  if (redactingHits === undefined || effect === "deny" || effect === "hide") return;
+  for (const other of redactingHits) other.add();
 }
 
 /** Tells the record of the call what was decided; the last decision stands. */

@@ -1,6 +1,6 @@
 /** Rules, limits and approvals for calls of hosts and questions of servers (`policy`, `limits`, docs/policy.md). */
 import type { Feature, FeaturedConfig } from "../../cli/feature.js";
-import { COUNTERS } from "./metrics.js";
+import { COUNTERS, RULE_MATCHES } from "./metrics.js";
 
 /** Always there: a reload may bring the first rule. */
 export const policy: Feature = {
@@ -9,7 +9,7 @@ export const policy: Feature = {
     const { policySection, limitsSection } = await import("./section.js");
     return [policySection, limitsSection];
   },
-  counters: COUNTERS,
+  counters: [...COUNTERS, RULE_MATCHES],
   loadAdmin: async () => (await import("./admin-pages.js")).ADMIN,
   async open(_, { logger, redact }) {
     const { openPolicy } = await import("./open-policy.js");

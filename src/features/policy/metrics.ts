@@ -16,8 +16,15 @@ const DECISIONS: FeatureCounter = {
   labelNames: ["decision", "rule"],
 };
 
-/** All counters. */
+/** All that are counted one by one. */
 export const COUNTERS: readonly FeatureCounter[] = [RATE_LIMITED, DECISIONS];
+
+/** Counted by the rules themselves. */
+export const RULE_MATCHES: FeatureCounter = {
+  name: "cardea_policy_rule_matches_total",
+  help: "Calls and questions about which a rule decided, or in which it redacted.",
+  labelNames: ["rule"],
+};
 
 /** What rules and limits report. */
 export interface PolicyMetrics {

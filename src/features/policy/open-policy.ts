@@ -1,9 +1,9 @@
 /** The policies of a gateway, one after the other, by what they plug into it. */
-import type { OpenFeature, RunningGateway } from "../../core/feature.js";
+import type { CountedValue, OpenFeature, RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
 import { policyActions, policyPages } from "./admin-pages.js";
 import type { ApprovalExpiry } from "./approvals.js";
-import { COUNTERS, countedIn } from "./metrics.js";
+import { COUNTERS, countedIn, RULE_MATCHES } from "./metrics.js";
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
 
 /** Each config has a policy, which continues what the one before it remembers. */
@@ -20,12 +20,19 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
       latest = createPolicy(features, parts, before !== undefined && isPolicy(before) ? before : undefined);
       return latest;
     },
-    pages: policyPages(() => latest),
+    pages: policyPages(() => latest, redact),
     operatorActions: policyActions(() => latest),
     counters: COUNTERS,
+    counterReadings: [{ counter: RULE_MATCHES, read: () => ruleMatches(latest) }],
     close: async () => latest?.close(),
   };
 }
+
+const ruleMatches = (policy: Policy | undefined): readonly CountedValue[] =>
+  (policy?.carried.rules ?? []).map(({ config, hits }) => ({
+    labels: { rule: config.name },
+    value: hits.count,
+  }));
 
 function partsIn(gateway: RunningGateway, logger: Logger, redact: (text: string) => string): PolicyParts {
   const { replica } = gateway;

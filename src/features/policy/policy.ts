@@ -14,13 +14,16 @@ import { type ApprovalExpiry, Approvals, type RememberedApproval, type SingleUse
 import type { LimitConfig, PolicySettings, RuleConfig } from "./config.js";
 import { DecisionLog, type DecisionRow } from "./decision-log.js";
 import { compilePolicy } from "./faults.js";
+import { inEffect, type PolicyInEffect } from "./in-effect.js";
 import { Limits } from "./limits/limits.js";
 import type { PolicyMetrics } from "./metrics.js";
 import { evaluateSessionQuestion, type QuestionEvaluator } from "./questions.js";
 import { messageRedaction } from "./redaction/outside-calls.js";
 import { RuleRedactions } from "./redaction/rule-redactions.js";
+import { continueHits } from "./rules/continue-hits.js";
 import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
+import type { Rule } from "./rules/rule.js";
 import { type RuleExplanation, RuleSet } from "./rules/rule-set.js";
 
 /** The policy of one config, with what operators see of it. */
@@ -31,6 +34,8 @@ export interface Policy extends CallPolicy {
   approvals(): readonly RememberedApproval[];
   /** Takes one back; false where there is none with this id. */
   revokeApproval(id: string): Promise<boolean>;
+  /** Its rules and limits, with how often each has applied. */
+  inEffect(): PolicyInEffect;
   /** Ends its timers, and those of the policies before it. */
   close(): void;
   /** What the policy of the next config continues. */
@@ -39,6 +44,7 @@ export interface Policy extends CallPolicy {
 
 /** What outlives a policy. */
 interface CarriedState {
+  readonly rules: readonly Rule[];
   readonly log: DecisionLog;
   readonly approvals: Approvals;
   readonly limits: Limits;
@@ -59,8 +65,9 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
   const [fault] = faults;
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
   const fallback = config.policy?.default ?? "allow";
-  const ruleSet = new RuleSet(rules, fallback);
   const carried = before?.carried;
+  const counted = continueHits(rules, carried?.rules ?? []);
+  const ruleSet = new RuleSet(counted, fallback);
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals =
     carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry, parts.sharedApprovals);
@@ -117,7 +124,8 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
     revokeApproval: (id) => approvals.revoke(id),
     close: () => approvals.close(),
     explain: (call, knowsGroups) => explain(ruleSet, limits, call, knowsGroups),
-    carried: { log, approvals, limits, ownLimits },
+    inEffect: () => inEffect(fallback, counted, [limits, ownLimits]),
+    carried: { rules: counted, log, approvals, limits, ownLimits },
   };
 }
 

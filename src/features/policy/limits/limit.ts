@@ -9,6 +9,7 @@ import { Semaphore } from "../../../resilience/concurrency.js";
 import { boundedKey, entryLimit } from "../../../runtime/cache-limits.js";
 import { writeJson } from "../../../wire/json-text.js";
 import type { LimitConfig } from "../config.js";
+import { Hits } from "../hits.js";
 import { withoutNumber } from "../identity.js";
 import { hasUri } from "../rules/policy-input.js";
 import { compileMatcher, type Matcher, type PolicyFault } from "../rules/rule.js";
@@ -22,6 +23,8 @@ const NO_BUDGETS: readonly CallBudget[] = [];
 /** One limit of the config, with its state for each key. */
 export class Limit {
   readonly matcher: Matcher;
+  /** Calls and questions to which it applied. */
+  readonly hits = new Hits();
   #config: LimitConfig;
   readonly #budgets = new LRUCache<string, readonly CallBudget[]>(entryLimit(MAX_BUDGETS));
   /** Only those in use. */

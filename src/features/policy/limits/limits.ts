@@ -39,6 +39,11 @@ export class Limits {
     this.#isShared = shared !== undefined;
   }
 
+  /** In the order of the config. */
+  get all(): readonly Limit[] {
+    return this.#limits;
+  }
+
   /** Belongs below `access`: what is refused there costs nothing here. */
   get middleware(): Middleware {
     return (next: Handler): Handler => {
@@ -72,6 +77,7 @@ export class Limits {
         if (!paying.has(applied.limit)) paying.set(applied.limit, applied.route);
       }
     }
+    for (const limit of paying.keys()) limit.hits.add();
     for (const [limit, route] of paying) {
       if (limit.waitMs(call, route) === 0) continue;
       this.#metrics.rateLimited(route.upstream, limit.config.name);
@@ -96,6 +102,7 @@ export class Limits {
     const limits = this.applicable("call", call, route);
     if (limits.length === 0) return next(call);
     const paid = isResumed(call);
+    if (!paid) for (const { limit } of limits) limit.hits.add();
     if (!paid && this.#isShared) await prepare(limits, call);
     const spent = paid ? [] : this.#spend(limits, call);
     const releases: (() => void)[] = [];

@@ -8,6 +8,7 @@ import { PARAMS } from "../../../core/members.js";
 import { hasSingleReading, readingsOf } from "../../../core/uri-readings.js";
 import { type JsonObject, objectAt } from "../../../wire/json.js";
 import type { InteractionKind, RuleConfig } from "../config.js";
+import type { Hits } from "../hits.js";
 import type { Facts } from "./expression.js";
 
 /** What the policy decides on one input. */
@@ -19,6 +20,10 @@ export interface Decision {
   readonly failed?: string;
   /** Rules that redact by other readings of the URI; what they take out is taken out too. */
   readonly redacting?: readonly RedactingRule[];
+  /** Of the rule that decided. */
+  readonly hits?: Hits;
+  /** Of the rules in `redacting`. */
+  readonly redactingHits?: readonly Hits[];
 }
 
 /** A rule with the effect `redact`. */

@@ -142,9 +142,9 @@ export class RuleSet {
       const answer = this.#resultOf(rule, input, budget);
       if (answer === undefined) return at;
       if (rule.when !== undefined) budget.steps -= rule.when.spent;
-      if (answer === "yes") return { effect: rule.config.effect, rule: rule.config };
+      if (answer === "yes") return { effect: rule.config.effect, rule: rule.config, hits: rule.hits };
       if (answer !== "no" && rule.restricts) {
-        return { effect: rule.config.effect, rule: rule.config, failed: answer.failed };
+        return failedDecision(rule, answer.failed);
       }
     }
     return input.onlyNamedTargets === true ? ALLOW : this.#defaultFor(input);
@@ -177,9 +177,7 @@ export class RuleSet {
   /** The decision where the remaining rules exceed the budget: the first restricting one. */
   #undecidedDecision(from: number, rules: readonly Rule[], input: PolicyInput): Decision {
     const rule = rules.find(({ restricts }, at) => at >= from && restricts);
-    return rule === undefined
-      ? this.#defaultFor(input)
-      : { effect: rule.config.effect, rule: rule.config, failed: TOTAL_WORK_EXCEEDED };
+    return rule === undefined ? this.#defaultFor(input) : failedDecision(rule, TOTAL_WORK_EXCEEDED);
   }
 
   /**
@@ -329,6 +327,9 @@ const TOO_MANY_READINGS = "its URI has too many readings";
 
 const ALLOW: Decision = { effect: "allow" };
 const DENY: Decision = { effect: "deny" };
+const failedDecision = ({ config, hits }: Rule, failed: string): Decision => ({
+  ...{ effect: config.effect, rule: config, failed, hits },
+});
 
 const conditionResult = ({ when }: Rule, input: PolicyInput): ConditionResult =>
   when?.evaluate(factsOf(input)) ?? "yes";

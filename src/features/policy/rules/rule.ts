@@ -6,6 +6,7 @@ import { glob, type NameMatcher, UriGlobs } from "../../../patterns/globs.js";
 import { compilePattern } from "../../../patterns/re2.js";
 import { objectAt } from "../../../wire/json.js";
 import type { MatcherConfig, RuleConfig } from "../config.js";
+import { Hits } from "../hits.js";
 import { ExpressionError } from "./cel.js";
 import type { Expression, ExpressionCompiler } from "./expression.js";
 import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./policy-input.js";
@@ -17,6 +18,7 @@ export interface Rule {
   readonly when: Expression | undefined;
   /** Whether it takes something away. In doubt such a rule applies, and one that only allows does not. */
   readonly restricts: boolean;
+  readonly hits: Hits;
 }
 
 /** What is wrong with one place of `policy` or `limits`, as a plain sentence. */
@@ -47,7 +49,8 @@ export function compileRule(
   }
   if (faults.length > 0) return { faults };
   const restricts = config.effect !== "allow";
-  return { rule: { config, matcher: compileMatcher(config), when, restricts }, faults };
+  const rule = { config, matcher: compileMatcher(config), when, restricts, hits: new Hits() };
+  return { rule, faults };
 }
 
 const ONLY_FOR_CALLS: ReadonlySet<string> = new Set(["approve", "hide", "redact"]);

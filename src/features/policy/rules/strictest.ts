@@ -6,11 +6,13 @@ import { type Decision, redacts } from "./policy-input.js";
 export function strictest(decisions: readonly Decision[]): Decision {
   const [first, ...others] = [...decisions].sort((a, b) => strictness(b) - strictness(a));
   if (first === undefined) throw new TypeError("a URI has at least one reading");
-  const redacting = new Set(
-    others.flatMap(({ rule }) => (rule !== undefined && redacts(rule) ? [rule] : [])),
+  const redacting = new Map(
+    others.flatMap(({ rule, hits }) => (rule !== undefined && redacts(rule) ? [[rule, hits] as const] : [])),
   );
   if (first.rule !== undefined && redacts(first.rule)) redacting.delete(first.rule);
-  return redacting.size === 0 ? first : { ...first, redacting: [...redacting] };
+  if (redacting.size === 0) return first;
+  const redactingHits = [...redacting.values()].filter((hits) => hits !== undefined);
+  return { ...first, redacting: [...redacting.keys()], redactingHits };
 }
 
 const EFFECTS: readonly RuleConfig["effect"][] = ["allow", "redact", "approve", "deny", "hide"];
