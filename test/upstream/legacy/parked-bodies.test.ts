@@ -74,7 +74,7 @@ async function held(): Promise<number> {
   return heapUsed + external;
 }
 
-test("parked calls of a megabyte each hold less than a fifth of that", async () => {
+test("parked calls of a megabyte each hold less than an eighth of that", async () => {
   const url = await asking();
   const stage: Stage = await openStage([], { config: { mcpServers: { asks: { type: "http", url } } } });
   open.push(stage);
@@ -91,9 +91,11 @@ test("parked calls of a megabyte each hold less than a fifth of that", async () 
   await ask("small");
   // V8 compiles what large bodies run through, which is no memory of a call.
   for (let at = 0; at < 4; at += 1) await ask("x".repeat(MIB));
+  // What the first scrape loads and compiles is none either.
+  await stage.metric("cardea_parked_calls");
   const before = await held();
   for (let at = 0; at < 24; at += 1) await ask(String(at).repeat(MIB / String(at).length));
   expect(await stage.metric("cardea_parked_calls")).toBe(29);
   const after = await held();
-  expect((after - before) / MIB).toBeLessThan(4.8);
+  expect((after - before) / MIB).toBeLessThan(3);
 });
