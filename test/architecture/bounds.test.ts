@@ -89,7 +89,7 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
   },
   "upstream/legacy/parked-calls.ts": {
     file: "upstream/legacy/parked-bodies.test.ts",
-    title: "parked calls of a megabyte each hold less than a fifth of that",
+    title: "parked calls of a megabyte each hold less than an eighth of that",
   },
   "routing/tasks.ts": {
     mib: 24,
