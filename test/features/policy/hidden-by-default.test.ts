@@ -105,7 +105,7 @@ describe.each(HOSTS)("for a $era host over $door", (kind) => {
   });
 });
 
-test("operators see the call, and why", async () => {
+testOf("admin")("operators see the call, and why", async () => {
   const [{ gateway, adminUrl }] = both;
   const host = await both[0].host({ era: "modern", door: "http" }, "bob");
   await host.send(1, "tools/call", { name: "other__only", arguments: {} });

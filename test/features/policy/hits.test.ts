@@ -9,6 +9,7 @@ import { HOSTS, openHost } from "../../scenarios/host.js";
 import { openStage } from "../../scenarios/stage.js";
 import { clientOf, routeTo } from "../../support/calls.js";
 import { fakeCall } from "../../support/fake-call.js";
+import { testOf } from "../../support/features.js";
 import { UPSTREAMS } from "../../support/scripted/upstreams.js";
 import { limit, policyOf, rule, uncounted } from "./support.js";
 
@@ -133,7 +134,7 @@ test("the hits of workers are added, and the latest counts", () => {
   expect(merged).toEqual(page(5, late));
 });
 
-test("operators read the page and the metric", async () => {
+testOf("admin")("operators read the page and the metric", async () => {
   const kinds = UPSTREAMS.filter(({ key }) => key === "legacy-http");
   const rules = [
     { name: "no-echo", tools: ["*__echo"], effect: "deny" },
