@@ -1,6 +1,7 @@
 /** `policy.default: "hide"`: what no rule allows behaves as if no server had it, at hosts of both eras. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
+import { testOf } from "../../support/features.js";
 import { HOSTS, openGateway, type Running, type Server } from "../../support/open-gateway.js";
 
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
