@@ -12,7 +12,7 @@ export interface LineBatch {
   readonly lines: readonly string[];
   /** The number of the first line. */
   readonly from: number;
-  /** The last line. */
+  /** The last line of the chain. */
   readonly to: ChainPosition;
 }
 
@@ -21,9 +21,10 @@ const MAX_BYTES = 524_288;
 const CHUNK = 1_048_576;
 const NEWLINE = 0x0a;
 
-/** Where the line after `seq` begins, in a file known by its inode: the file is renamed when it is rotated. */
+/** Where the line after `last` begins, in a file known by its inode: the file is renamed when it is rotated. */
 interface Place {
-  readonly seq: number;
+  /** Compared by identity: a batch without a line of the chain ends at the number at which it began. */
+  readonly last: ChainPosition;
   readonly inode: number;
   readonly offset: number;
 }
@@ -34,8 +35,12 @@ export class LogTail {
   /** Before and after the last batch: a batch that was not accepted is read again. */
   #places: readonly Place[] = [];
 
-  constructor(file: string) {
+  readonly #lastSeq: () => number;
+
+  /** @param lastSeq the number of the last line that was written. A line with a later one is none of the log. Default: not known */
+  constructor(file: string, lastSeq: () => number = () => Number.POSITIVE_INFINITY) {
     this.#file = file;
+    this.#lastSeq = lastSeq;
   }
 
   /**
@@ -65,13 +70,13 @@ export class LogTail {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       const { ino: inode } = await file.stat();
-      const known = this.#places.find((place) => place.inode === inode && place.seq === sent.seq);
-      const batch = new Batch(sent, known?.offset ?? 0);
+      const known = this.#places.find((place) => place.inode === inode && place.last === sent);
+      const batch = new Batch(sent, known?.offset ?? 0, this.#lastSeq);
       await batch.read(file);
       if (batch.isOfAnotherLog) return "another log";
       this.#places = [
-        { seq: sent.seq, inode, offset: batch.begin },
-        { seq: batch.last.seq, inode, offset: batch.offset },
+        { last: sent, inode, offset: batch.begin },
+        { last: batch.last, inode, offset: batch.offset },
       ];
       return batch.result;
     } finally {
@@ -90,11 +95,13 @@ class Batch {
   isOfAnotherLog = false;
   readonly #lines: string[] = [];
   readonly #sent: ChainPosition;
+  readonly #lastSeq: () => number;
   #bytes = 0;
   #from = 0;
 
-  constructor(sent: ChainPosition, offset: number) {
+  constructor(sent: ChainPosition, offset: number, lastSeq: () => number) {
     this.#sent = sent;
+    this.#lastSeq = lastSeq;
     this.last = sent;
     this.begin = offset;
     this.offset = offset;
@@ -138,13 +145,15 @@ class Batch {
   }
 
   #add(text: string): void {
-    const line = linkOf(text);
+    const link = linkOf(text);
+    // Lines behind one with a forged number would count as sent.
+    const line = link !== undefined && link.seq <= this.#lastSeq() ? link : undefined;
     if (line !== undefined && line.seq <= this.#sent.seq) {
       this.isOfAnotherLog = line.seq > 0 && line.seq === this.#sent.seq && line.hash !== this.#sent.hash;
       return;
     }
-    this.last = line ?? { seq: this.last.seq + 1, hash: this.last.hash };
-    if (this.#lines.length === 0) this.#from = this.last.seq;
+    if (this.#lines.length === 0) this.#from = line?.seq ?? this.last.seq + 1;
+    this.last = line ?? { ...this.last };
     this.#lines.push(line === undefined ? writeJson(text) : text);
     this.#bytes += text.length;
   }

@@ -1,4 +1,5 @@
 /** Posts the lines of a log to `audit.sink`, in batches and in their order. The log is the queue: a line counts as sent once its batch was accepted. */
+import { hash } from "node:crypto";
 import { basename } from "node:path";
 import type { Logger } from "../../../core/logger.js";
 import { Webhook, type WebhookMessage, type WebhookTarget } from "../../../outgoing/webhook.js";
@@ -45,7 +46,7 @@ export class AuditSink {
   constructor(options: SinkOptions) {
     this.#options = options;
     this.#webhook = options.webhook ?? new Webhook(options.target);
-    this.#tail = new LogTail(options.file);
+    this.#tail = new LogTail(options.file, () => options.written().seq);
   }
 
   /** Reads what the receiver has, and posts what it has not. Called once, when the log is open. */
@@ -145,10 +146,8 @@ export class AuditSink {
 /** A batch as a message: the same lines are the same message, in whichever attempt of whichever process. */
 function messageOf(file: string, { lines, from, to }: LineBatch): WebhookMessage {
   const log = basename(file);
-  return {
-    id: `audit_${from}_${to.seq}_${to.hash.slice(0, 16)}`,
-    body: `{"type":"audit.lines","timestamp":${writeJson(timeOf(lines))},"data":{"log":${writeJson(log)},"from":${from},"to":${to.seq},"lines":[${lines.join(",")}]}}`,
-  };
+  const body = `{"type":"audit.lines","timestamp":${writeJson(timeOf(lines))},"data":{"log":${writeJson(log)},"from":${from},"to":${to.seq},"lines":[${lines.join(",")}]}}`;
+  return { id: `audit_${from}_${to.seq}_${hash("sha256", body).slice(0, 16)}`, body };
 }
 
 /** When the last line was written. */

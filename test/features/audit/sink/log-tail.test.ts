@@ -64,7 +64,14 @@ test("an incomplete last line waits for its end, and a line that is no JSON is a
   appendFileSync(file, "by hand");
   expect(await tail.after(last)).toBeUndefined();
   appendFileSync(file, "\n");
-  expect(await tail.after(last)).toMatchObject({ lines: ['"by hand"'], from: 2, to: { seq: 2 } });
+  const batch = await tail.after(last);
+  expect(batch).toMatchObject({ lines: ['"by hand"'], from: 2, to: { seq: 1 } });
+  const again = await tail.after(last);
+  expect(again).toEqual(batch);
+  const sent = again?.to ?? last;
+  expect(await tail.after(sent)).toBeUndefined();
+  await writeLines(file, 1);
+  expect(await tail.after(sent)).toMatchObject({ from: 2, to: { seq: 2 } });
 });
 
 test("a large line comes alone", async () => {

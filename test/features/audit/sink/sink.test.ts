@@ -1,5 +1,5 @@
 /** The sink of an audit log: each line is posted until it is accepted, in order, over restarts. */
-import { rmSync } from "node:fs";
+import { appendFileSync, rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { type Logger, SILENT } from "../../../../src/core/logger.js";
 import { rotatedFiles } from "../../../../src/features/audit/names.js";
@@ -162,6 +162,20 @@ test("a rotated file stays until its lines are accepted, whatever `keep` says", 
   expect(await rotatedFiles(file)).toHaveLength(1);
   await log.close(false);
   expect(await faultsOf(file)).toEqual([]);
+});
+
+test("a line with a number that nothing was written under is posted as a text, and the lines after it as they are", async () => {
+  const file = newLog();
+  const receiver = new Receiver();
+  const log = await openLog(file, receiver);
+  await attempt(() => log.sink.unsent === 0);
+  const forged = `{"seq":9000000000000000,"hash":"${"0".repeat(64)}"}`;
+  appendFileSync(file, `${forged}\n`);
+  log.event({ kind: "admin", target: "a" });
+  log.event({ kind: "admin", target: "b" });
+  await attempt(() => receiver.lines.length === 4);
+  expect(receiver.lines[1]).toBe(JSON.stringify(forged));
+  expect(receiver.lines.slice(2)).toEqual(linesOf(file).slice(2));
 });
 
 test("a new log instead of the old one is posted from its first line", async () => {
